@@ -1,0 +1,1 @@
+"""Implementations of `Blob` and `Consensus`, one store per file."""
