@@ -1,0 +1,294 @@
+"""The SQL types.
+
+A `SqlType` is an immutable value; two types are equal when they hold the same values. Its text is
+PostgreSQL's canonical spelling (what ``format_type`` prints).
+
+Law (spelling): ``parse_type(str(t)) == t`` for every type t. ``parse_type`` also takes PostgreSQL's
+aliases (``int8``, ``decimal(10,2)``, ``timestamptz``), in any case and spacing.
+
+Where PostgreSQL is wider, the constructor refuses instead of promising what storage cannot keep:
+
+- ``numeric(p,s)`` has 1 <= p <= 38 and 0 <= s <= p. Plain ``numeric`` is stored with 20 digits
+  before and 18 after the point; a value that needs more is refused, never rounded.
+- Times are always in microseconds; there is no ``timestamp(3)``.
+- Arrays have one dimension and start at 1.
+- A record has named, typed fields: ``record(a integer, b text)``. PostgreSQL knows it as ``record``.
+
+No third-party imports: the SQL layer and the control plane use these without Arrow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from noonmark.errors import InvalidValue, Unsupported
+
+NUMERIC_PRECISION_MAX = 38
+NUMERIC_PLAIN_SCALE = 18
+LENGTH_MAX = 10_485_760
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """The base of all types; `spelling` is the canonical name without parameters."""
+
+    spelling: ClassVar[str] = "unknown"
+
+    def __str__(self) -> str:
+        return self.spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(SqlType):
+    """True or false."""
+
+    spelling: ClassVar[str] = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class SmallInt(SqlType):
+    """A 16-bit integer."""
+
+    spelling: ClassVar[str] = "smallint"
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(SqlType):
+    """A 32-bit integer."""
+
+    spelling: ClassVar[str] = "integer"
+
+
+@dataclass(frozen=True, slots=True)
+class BigInt(SqlType):
+    """A 64-bit integer."""
+
+    spelling: ClassVar[str] = "bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class Real(SqlType):
+    """A 32-bit float."""
+
+    spelling: ClassVar[str] = "real"
+
+
+@dataclass(frozen=True, slots=True)
+class Double(SqlType):
+    """A 64-bit float."""
+
+    spelling: ClassVar[str] = "double precision"
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric(SqlType):
+    """An exact decimal: `precision` digits, `scale` of them after the point; both None = plain."""
+
+    spelling: ClassVar[str] = "numeric"
+    precision: int | None = None
+    scale: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision is None:
+            if self.scale is not None:
+                raise InvalidValue("numeric has a scale but no precision")
+            return
+        if self.scale is None:
+            object.__setattr__(self, "scale", 0)
+        if self.precision < 1:
+            raise InvalidValue(f"numeric precision {self.precision} must be at least 1")
+        if self.precision > NUMERIC_PRECISION_MAX:
+            raise Unsupported(
+                f"numeric precision {self.precision} is above {NUMERIC_PRECISION_MAX}",
+                hint=f"Use a precision of at most {NUMERIC_PRECISION_MAX}, or text.",
+            )
+        if not 0 <= self.stored_scale <= self.precision:
+            raise Unsupported(
+                f"numeric scale {self.scale} must be between 0 and precision {self.precision}"
+            )
+
+    @property
+    def stored_precision(self) -> int:
+        """Digits in storage."""
+        return NUMERIC_PRECISION_MAX if self.precision is None else self.precision
+
+    @property
+    def stored_scale(self) -> int:
+        """Digits after the point in storage."""
+        return NUMERIC_PLAIN_SCALE if self.scale is None else self.scale
+
+    def __str__(self) -> str:
+        if self.precision is None:
+            return self.spelling
+        return f"{self.spelling}({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Text(SqlType):
+    """A string of any length."""
+
+    spelling: ClassVar[str] = "text"
+
+
+def _check_length(type_name: str, length: int) -> None:
+    if not 1 <= length <= LENGTH_MAX:
+        raise InvalidValue(f"length of {type_name} must be 1 to {LENGTH_MAX}, not {length}")
+
+
+@dataclass(frozen=True, slots=True)
+class Varchar(SqlType):
+    """A string of at most `length` characters; None = any length."""
+
+    spelling: ClassVar[str] = "character varying"
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.length is not None:
+            _check_length(self.spelling, self.length)
+
+    def __str__(self) -> str:
+        return self.spelling if self.length is None else f"{self.spelling}({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class Char(SqlType):
+    """A string of exactly `length` characters, padded with blanks."""
+
+    spelling: ClassVar[str] = "character"
+    length: int = 1
+
+    def __post_init__(self) -> None:
+        _check_length(self.spelling, self.length)
+
+    def __str__(self) -> str:
+        return f"{self.spelling}({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class Bytea(SqlType):
+    """Bytes."""
+
+    spelling: ClassVar[str] = "bytea"
+
+
+@dataclass(frozen=True, slots=True)
+class Date(SqlType):
+    """A day, or -infinity or infinity."""
+
+    spelling: ClassVar[str] = "date"
+
+
+@dataclass(frozen=True, slots=True)
+class Time(SqlType):
+    """A time of day from 00:00:00 to 24:00:00, both possible."""
+
+    spelling: ClassVar[str] = "time without time zone"
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp(SqlType):
+    """A date and time of day without a zone, or -infinity or infinity."""
+
+    spelling: ClassVar[str] = "timestamp without time zone"
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampTz(SqlType):
+    """An instant, or -infinity or infinity."""
+
+    spelling: ClassVar[str] = "timestamp with time zone"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(SqlType):
+    """Months, days and microseconds, kept apart."""
+
+    spelling: ClassVar[str] = "interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Uuid(SqlType):
+    """16 bytes, written as a UUID."""
+
+    spelling: ClassVar[str] = "uuid"
+
+
+@dataclass(frozen=True, slots=True)
+class Jsonb(SqlType):
+    """A JSON document in PostgreSQL's canonical form."""
+
+    spelling: ClassVar[str] = "jsonb"
+
+
+@dataclass(frozen=True, slots=True)
+class Array(SqlType):
+    """A list of values of one type, each of which may be NULL."""
+
+    element: SqlType
+
+    def __post_init__(self) -> None:
+        if isinstance(self.element, Array):
+            raise Unsupported(
+                f"{self.element}[] has more than one dimension",
+                hint="Use jsonb, or an array of records that hold an array.",
+            )
+
+    def __str__(self) -> str:
+        return f"{self.element}[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record."""
+
+    name: str
+    type: SqlType
+
+    def __str__(self) -> str:
+        return f"{quote_name(self.name)} {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record(SqlType):
+    """A row as a value; every field may be NULL."""
+
+    spelling: ClassVar[str] = "record"
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        names = [field.name for field in self.fields]
+        if not names:
+            raise Unsupported("a record needs at least one field")
+        if len(set(names)) != len(names):
+            raise InvalidValue(f"a field name occurs twice in record({', '.join(names)})")
+        if "" in names:
+            raise InvalidValue("a field name is empty")
+
+    def __str__(self) -> str:
+        return f"{self.spelling}({', '.join(map(str, self.fields))})"
+
+
+def quote_name(name: str) -> str:
+    """The name as a SQL identifier, quoted unless it is plain lower case.
+
+    >>> quote_name("a"), quote_name('Odd"name')
+    ('a', '"Odd""name"')
+    """
+    plain = name.isascii() and name.isidentifier() and name == name.lower()
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def parse_type(text: str) -> SqlType:
+    """The type that `text` spells.
+
+    >>> str(parse_type("DECIMAL(10, 2) []"))
+    'numeric(10,2)[]'
+
+    Raises:
+        Unsupported: a type that is not known here.
+        InvalidValue: text that is no type, or a parameter out of range.
+    """
+    from noonmark.rows.spelling import parse
+
+    return parse(text)
