@@ -32,6 +32,18 @@ from noonmark.tvc import order
 from noonmark.tvc.order import Partition, Partitioned, T
 
 
+def _minimal(elements: tuple[T, ...]) -> tuple[T, ...]:
+    """The elements that no other one precedes, once each, sorted."""
+    if len(elements) < 2:
+        return elements
+    kept: list[T] = []
+    # In this order nothing precedes an earlier element, so one pass finds the minimal ones.
+    for element in sorted(elements, key=order.sort_key):
+        if not any(smaller <= element for smaller in kept):
+            kept.append(element)
+    return tuple(kept)
+
+
 @final
 class Antichain(Generic[T]):
     """An immutable, hashable frontier: its minimal times, in canonical order."""
@@ -163,15 +175,3 @@ def known_partitions(frontier: Antichain[Partitioned]) -> dict[Partition, int]:
         if partition is not None and time.offset:
             offsets[partition] = time.offset
     return offsets
-
-
-def _minimal(elements: tuple[T, ...]) -> tuple[T, ...]:
-    """The elements that no other one precedes, once each, sorted."""
-    if len(elements) < 2:
-        return elements
-    kept: list[T] = []
-    # In this order nothing precedes an earlier element, so one pass finds the minimal ones.
-    for element in sorted(elements, key=order.sort_key):
-        if not any(smaller <= element for smaller in kept):
-            kept.append(element)
-    return tuple(kept)
