@@ -116,6 +116,8 @@ class Antichain(Generic[T]):
         """The one time that stands for `time` in the eyes of all times in the set, or None."""
         if self.less_equal(time):
             return time
+        if len(self.elements) == 1:
+            return order.join(time, self.elements[0])
         joins = [order.join(time, element) for element in self.elements]
         visible = [joined for joined in joins if joined is not None]
         return reduce(order.meet, visible) if visible else None

@@ -195,9 +195,9 @@ def minimum(like: T) -> T:
 
 def join(a: T, b: T) -> T | None:
     """The least time at or after both; None when no time is."""
+    if isinstance(a, int):
+        return a if b <= a else b
     match a, b:
-        case int(), int():
-            return a if b <= a else b
         case Partitioned(), Partitioned():
             common = a.interval.intersection(b.interval)
             if common is None:
@@ -212,9 +212,9 @@ def join(a: T, b: T) -> T | None:
 
 def meet(a: T, b: T) -> T:
     """The greatest time at or before both."""
+    if isinstance(a, int):
+        return b if b <= a else a
     match a, b:
-        case int(), int():
-            return a if a <= b else b
         case Partitioned(), Partitioned():
             both = a.interval.hull(b.interval)
             return cast("T", Partitioned(both, min(a.offset, b.offset)))
