@@ -180,7 +180,7 @@ class _Parser:
             self.accept("without", "time", "zone")
         build = _BUILD.get(name)
         if build is None:
-            raise Unsupported(f"type {name} is not supported", **_hint(name))
+            raise Unsupported(f"type {name} is not supported", hint=_hint(name))
         return build(parameters)
 
     def parameters(self) -> tuple[int, ...]:
@@ -197,9 +197,9 @@ class _Parser:
                 return tuple(numbers)
 
 
-def _hint(name: str) -> dict[str, str]:
+def _hint(name: str) -> str | None:
     near = {"json": "jsonb", "timetz": "time", "money": "numeric", "name": "text"}.get(name)
-    return {"hint": f"Use {near}."} if near else {}
+    return f"Use {near}." if near else None
 
 
 def parse(text: str) -> t.SqlType:

@@ -12,7 +12,7 @@ Where PostgreSQL is wider, the constructor refuses instead of promising what sto
   before and 18 after the point; a value that needs more is refused, never rounded.
 - Times are always in microseconds; there is no ``timestamp(3)``.
 - Arrays have one dimension and start at 1.
-- A record has named, typed fields: ``record(a integer, b text)``. PostgreSQL knows it as ``record``.
+- A record has named, typed fields, ``record(a integer, b text)``; PostgreSQL says ``record``.
 
 No third-party imports: the SQL layer and the control plane use these without Arrow.
 """
