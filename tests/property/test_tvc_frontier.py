@@ -13,6 +13,7 @@ from noonmark.errors import UsageError
 from noonmark.tvc import (
     EMPTY,
     Antichain,
+    Interval,
     Partition,
     Partitioned,
     frontier_le,
@@ -28,7 +29,7 @@ def members(frontier: Antichain[Any], universe: list[Any]) -> set[Any]:
 
 
 def times(universe: list[Any]) -> st.SearchStrategy[list[Any]]:
-    return st.lists(st.sampled_from(universe), max_size=5)
+    return st.lists(st.sampled_from(universe), max_size=12)
 
 
 def frontiers(universe: list[Any]) -> st.SearchStrategy[Antichain[Any]]:
@@ -122,6 +123,26 @@ def test_partition_frontiers_hold_known_and_unknown_partitions(
     assert f.less_equal(point) == (a.get(partition, 0) <= offset)
     smallest = min(a.get(partition, 0), b.get(partition, 0))
     assert f.meet(g).less_equal(point) == (smallest <= offset)
+
+
+@given(
+    st.dictionaries(st.integers(0, 40), st.integers(1, 3), min_size=8),
+    st.lists(st.integers(0, 41), min_size=2, max_size=2, unique=True),
+    st.integers(0, 4),
+)
+def test_many_partitions_are_searched_as_few_are_scanned(
+    known: dict[Partition, int], bounds: list[int], offset: int
+) -> None:
+    frontier = partition_frontier(known)
+    times = [
+        Partitioned.at(bounds[0], offset),
+        Partitioned(Interval(min(bounds), max(bounds)), offset),
+        Partitioned(Interval(None, bounds[0]), offset),
+        *frontier.elements,
+    ]
+    for time in times:
+        assert frontier.less_equal(time) == any(f <= time for f in frontier.elements)
+        assert frontier.less_than(time) == any(f < time for f in frontier.elements)
 
 
 def test_only_in_a_total_order() -> None:

@@ -18,27 +18,36 @@ empty when none does (law of `order.join`), so pairwise joins make up the inters
 Why advance is: let t' be the meet of all join(t, f). Each join is >= t, so t <= t'; and if t <= s
 with f <= s, then t' <= join(t, f) <= s. Two times that the same s see have the same joins with F.
 
-In a total order a frontier has at most one element, and the hot paths below are for that case.
+In a total order a frontier has at most one element, and the hot paths below are for that case. A
+source may have thousands of partitions: where their intervals do not overlap, which is what
+`partition_frontier` makes, a binary search finds the one element that can be at or before a time.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any, Generic, cast, final
 
 from noonmark.errors import UsageError
 from noonmark.tvc import order
-from noonmark.tvc.order import Partition, Partitioned, T
+from noonmark.tvc.order import Bound, Partition, Partitioned, T
+
+_MANY = 8
+"""From so many elements on, a binary search pays."""
 
 
 def _minimal(elements: tuple[T, ...]) -> tuple[T, ...]:
     """The elements that no other one precedes, once each, sorted."""
     if len(elements) < 2:
         return elements
+    candidates = sorted(elements, key=order.sort_key)
+    if order.disjoint_starts(candidates) is not None:
+        return tuple(candidates)
     kept: list[T] = []
     # In this order nothing precedes an earlier element, so one pass finds the minimal ones.
-    for element in sorted(elements, key=order.sort_key):
+    for element in candidates:
         if not any(smaller <= element for smaller in kept):
             kept.append(element)
     return tuple(kept)
@@ -48,13 +57,17 @@ def _minimal(elements: tuple[T, ...]) -> tuple[T, ...]:
 class Antichain(Generic[T]):
     """An immutable, hashable frontier: its minimal times, in canonical order."""
 
-    __slots__ = ("elements",)
+    __slots__ = ("_starts", "elements")
 
     elements: tuple[T, ...]
+    # Only there for `_MANY` elements or more: see `order.disjoint_starts`.
+    _starts: list[Bound] | None
 
     def __init__(self, elements: Iterable[T] = ()) -> None:
         kept = _minimal(tuple(elements))
         _set_elements(self, kept)
+        if len(kept) >= _MANY:
+            _set_starts(self, order.disjoint_starts(kept))
 
     @classmethod
     def of(cls, time: T) -> Antichain[T]:
@@ -65,14 +78,17 @@ class Antichain(Generic[T]):
 
     def less_equal(self, time: T) -> bool:
         """Whether `time` is in the set: not yet complete."""
-        for element in self.elements:  # noqa: SIM110 - any() costs twice as much on hot paths
+        candidates = self.elements
+        if len(candidates) >= _MANY:
+            candidates = self._near(time)
+        for element in candidates:  # noqa: SIM110 - any() costs twice as much on hot paths
             if element <= time:
                 return True
         return False
 
     def less_than(self, time: T) -> bool:
         """Whether `time` is in the set and not one of its minimal elements."""
-        return time not in self.elements and self.less_equal(time)
+        return self.less_equal(time) and time not in self.elements
 
     def at_or_beyond(self, other: Antichain[T]) -> bool:
         """Whether this set lies inside that of `other`: this frontier has progressed as far."""
@@ -122,6 +138,13 @@ class Antichain(Generic[T]):
         visible = [joined for joined in joins if joined is not None]
         return reduce(order.meet, visible) if visible else None
 
+    def _near(self, time: T) -> tuple[T, ...]:
+        """The elements that can be at or before `time`."""
+        if self._starts is None or not isinstance(time, Partitioned):
+            return self.elements
+        index = bisect_right(self._starts, time.interval.start())
+        return self.elements[max(0, index - 1) : index]
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a frontier is immutable: cannot set {name!r}")
 
@@ -143,8 +166,9 @@ class Antichain(Generic[T]):
         return (Antichain, (self.elements,))
 
 
-# The slot's own setter: the one way past `__setattr__`, for construction only.
+# The slots' own setters: the one way past `__setattr__`, for construction only.
 _set_elements = cast("Any", Antichain).elements.__set__
+_set_starts = cast("Any", Antichain)._starts.__set__
 
 
 EMPTY: Antichain[Any] = Antichain(())

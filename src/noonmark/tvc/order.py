@@ -31,7 +31,7 @@ complete there, and so they are written the same: as part of a gap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any, Protocol, Self, TypeVar, cast, final
@@ -53,14 +53,14 @@ T = TypeVar("T", bound=Time)
 Partition = int | str
 """The id of one partition: a number (Kafka) or a name (files). Numbers sort before names."""
 
-_Bound = tuple[int] | tuple[int, Partition]
+Bound = tuple[int] | tuple[int, Partition]
 
 _NUMBER, _NAME = 0, 1
-_BEFORE_ALL: _Bound = (-1,)
-_AFTER_ALL: _Bound = (2,)
+_BEFORE_ALL: Bound = (-1,)
+_AFTER_ALL: Bound = (2,)
 
 
-def _bound(partition: Partition) -> _Bound:
+def _bound(partition: Partition) -> Bound:
     return (_NAME if isinstance(partition, str) else _NUMBER, partition)
 
 
@@ -82,7 +82,7 @@ class Interval:
     upper: Partition | None
 
     def __post_init__(self) -> None:
-        if self._start() >= self._end():
+        if self.start() >= self.end():
             raise InvalidValue(
                 f"no partition lies between {self.lower!r} and {self.upper!r}",
                 lower=self.lower,
@@ -96,7 +96,7 @@ class Interval:
 
     def covers(self, other: Interval) -> bool:
         """Whether every partition of `other` is one of this interval."""
-        return self._start() <= other._start() and other._end() <= self._end()
+        return self.start() <= other.start() and other.end() <= self.end()
 
     def partition(self) -> Partition | None:
         """The one partition of a singleton, else None."""
@@ -106,26 +106,28 @@ class Interval:
 
     def intersection(self, other: Interval) -> Interval | None:
         """The partitions in both; None when there are none."""
-        lower = self if self._start() >= other._start() else other
-        upper = self if self._end() <= other._end() else other
-        if lower._start() >= upper._end():
+        lower = self if self.start() >= other.start() else other
+        upper = self if self.end() <= other.end() else other
+        if lower.start() >= upper.end():
             return None
         return Interval(lower.lower, upper.upper)
 
     def hull(self, other: Interval) -> Interval:
         """The least interval that covers both."""
-        lower = self if self._start() <= other._start() else other
-        upper = self if self._end() >= other._end() else other
+        lower = self if self.start() <= other.start() else other
+        upper = self if self.end() >= other.end() else other
         return Interval(lower.lower, upper.upper)
 
     def sort_key(self) -> tuple[Any, ...]:
         """A wider interval sorts before those inside it: it is the smaller one in the order."""
-        return (self._start(), _Descending(self._end()))
+        return (self.start(), _Descending(self.end()))
 
-    def _start(self) -> _Bound:
+    def start(self) -> Bound:
+        """Where it begins, as a key that sorts all bounds of all intervals."""
         return _BEFORE_ALL if self.lower is None else _bound(self.lower)
 
-    def _end(self) -> _Bound:
+    def end(self) -> Bound:
+        """Where it ends, likewise."""
         return _AFTER_ALL if self.upper is None else _bound(self.upper)
 
 
@@ -252,13 +254,28 @@ def partition_times(known: Mapping[Partition, int]) -> list[Partitioned]:
     return [*times, Partitioned(Interval(lower, None), 0)]
 
 
+def disjoint_starts(times: Sequence[Time]) -> list[Bound] | None:
+    """The starts of sorted `Partitioned` times whose intervals do not overlap, else None.
+
+    Of such times at most one is ``<=`` a given time: the last that does not start after it.
+    """
+    starts: list[Bound] = []
+    end = _BEFORE_ALL
+    for time in times:
+        if not isinstance(time, Partitioned) or time.interval.start() < end:
+            return None
+        starts.append(time.interval.start())
+        end = time.interval.end()
+    return starts
+
+
 @total_ordering
 class _Descending:
     """Wraps a bound so that it sorts the other way round."""
 
     __slots__ = ("bound",)
 
-    def __init__(self, bound: _Bound) -> None:
+    def __init__(self, bound: Bound) -> None:
         self.bound = bound
 
     def __eq__(self, other: object) -> bool:
