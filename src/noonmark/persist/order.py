@@ -52,6 +52,15 @@ def plain(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     return [array]
 
 
+def as_one_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One column that is equal where the values are the same; its order means nothing."""
+    array = one_array(column)
+    if not pa.types.is_struct(array.type):
+        return (plain(array) or [array])[0]
+    data = [None if value is None else _encode(value) for value in _values(array)]
+    return pa.array(data, pa.binary())
+
+
 def plain_columns(table: pa.Table, names: Iterable[str]) -> list[pa.Array]:
     """The plain columns of the named columns, in that order."""
     return [part for name in names for part in plain(table.column(name))]

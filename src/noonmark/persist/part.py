@@ -163,13 +163,18 @@ def encode_part(
 def decode_part(data: bytes, part: Part, columns: Sequence[str] | None = None) -> pa.Table:
     """The updates of a part, or some of its columns; `Corrupt` when the object was changed."""
     if len(data) != part.bytes or xxhash.xxh3_64_intdigest(data) != part.checksum:
-        raise Corrupt(
-            f'the part "{part.key}" does not match its checksum',
-            detail=f"It has {len(data)} bytes; {part.bytes} were written.",
-            hint="Restore the object from a copy.",
-            key=part.key,
-        )
+        raise corrupt(part, f"It has {len(data)} bytes; {part.bytes} were written.")
     return read_parquet(data, columns)
+
+
+def corrupt(part: Part, detail: str) -> Corrupt:
+    """The error for an object that is not what was written."""
+    return Corrupt(
+        f'the part "{part.key}" does not match its checksum',
+        detail=detail,
+        hint="Restore the object from a copy.",
+        key=part.key,
+    )
 
 
 def read_parquet(data: bytes, columns: Sequence[str] | None = None) -> pa.Table:
@@ -195,12 +200,17 @@ def _part_schema(first: pa.Table, *, whole: bool) -> pa.Schema:
 
 
 def _writer(sink: pa.BufferOutputStream, schema: pa.Schema, key: Sequence[str]) -> pq.ParquetWriter:
-    """Integers are stored as differences: smaller, faster to write and to read than plain ones."""
+    """Integers are stored as differences: smaller, faster to write and to read than plain ones.
+
+    Times and diffs are so regular that nothing is left to compress.
+    """
     first_key = key[0] if key else schema.names[0]
     return pq.ParquetWriter(
         sink,
         schema,
-        compression="zstd",
+        compression={
+            name: "none" if name in (TIME, DIFF) else "zstd" for name in _leaf_paths(schema)
+        },
         use_dictionary=False,
         column_encoding={
             field.name: "DELTA_BINARY_PACKED" for field in schema if _is_integer(field.type)
@@ -211,6 +221,18 @@ def _writer(sink: pa.BufferOutputStream, schema: pa.Schema, key: Sequence[str]) 
         write_page_checksum=True,
         max_rows_per_page=PAGE_ROWS,
     )
+
+
+def _leaf_paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
+    """The columns as Parquet stores them: the leaves of nested ones, by path."""
+    for field in fields:
+        path = above + field.name
+        if pa.types.is_struct(field.type):
+            yield from _leaf_paths(field.type.fields, f"{path}.")
+        elif pa.types.is_list(field.type):
+            yield from _leaf_paths([pa.field("element", field.type.value_type)], f"{path}.list.")
+        else:
+            yield path
 
 
 def _is_integer(kind: pa.DataType) -> bool:

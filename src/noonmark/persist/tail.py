@@ -18,7 +18,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,14 +30,21 @@ from noonmark.persist.thrift import Struct
 MAGIC = b"NMPC"
 _FOOTER_END = struct.Struct("<I4s")
 _BLOCK_HEAD = struct.Struct("<4sI")
+# The physical types of Parquet that are numbers: boolean, int32, int64, float, double.
+_NUMBERS = {
+    n: struct.Struct(f"<{f}") for n, f in ((0, "?"), (1, "i"), (2, "q"), (4, "f"), (5, "d"))
+}
 Ints = npt.NDArray[np.int64]
 
 
 class Bounds(NamedTuple):
-    """A column index: for each page its bounds as Parquet encodes them, and how many NULLs."""
+    """A column index: for each page its bounds and how many NULLs it has.
 
-    lows: list[bytes]
-    highs: list[bytes]
+    Bounds are numbers where Parquet stores numbers, else bytes; None where a page is all NULL.
+    """
+
+    lows: list[Any]
+    highs: list[Any]
     all_null: list[bool]
     nulls: list[int] | None
 
@@ -132,6 +139,11 @@ def _bounds(chunk: Struct, tail: memoryview, start: int) -> Bounds | None:
     at = chunk[6].value - start
     index, _ = thrift.decode_struct(tail[at : at + chunk[7].value])
     all_null, lows, highs = (index[field].value.values for field in (1, 2, 3))
+    number = _NUMBERS.get(chunk[3].value[1].value)
+    if number is not None:
+        lows, highs = (
+            [number.unpack(end)[0] if end else None for end in ends] for ends in (lows, highs)
+        )
     return Bounds(lows, highs, all_null, index[5].value.values if 5 in index else None)
 
 
