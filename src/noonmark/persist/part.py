@@ -55,6 +55,8 @@ class Part(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True, gc=
     consolidated: bool = False
     #: The smallest diff: when it is positive the part retracts nothing.
     diff_min: int = 1
+    #: The sum of all diffs, which no rewriting may change.
+    diff_sum: int = 0
     #: (low, high, nulls) of every data column, by its place in the schema `schema_id`.
     columns: tuple[ColumnStatistics, ...] = ()
 
@@ -152,6 +154,7 @@ def encode_part(
         schema_id=schema_id,
         consolidated=consolidated,
         diff_min=min(summary.diff_min for summary in summaries),
+        diff_sum=sum(summary.diff_sum for summary in summaries),
         columns=tuple(
             combine([(summary.columns[at], summary.rows) for summary in summaries])
             for at in range(len(summaries[0].columns))
@@ -263,6 +266,7 @@ class _Summary(NamedTuple):
     time_min: int
     time_max: int
     diff_min: int
+    diff_sum: int
     columns: list[ColumnStatistics]
 
 
@@ -273,6 +277,7 @@ def _summary(table: pa.Table) -> _Summary:
         time_min=times["min"].as_py(),
         time_max=times["max"].as_py(),
         diff_min=pc.min(table.column(DIFF)).as_py(),
+        diff_sum=pc.sum(table.column(DIFF)).as_py(),
         columns=[
             column_statistics(table.column(name))
             for name in table.column_names

@@ -1,0 +1,60 @@
+"""Holds: a durable right to read from a frontier on, renewed for as long as its process lives.
+
+A hold is state of the location, so it binds every writer and survives restarts; its lease makes it end when
+its owner does. Any process may take one, also a reader beside the writer: holds are the one thing that
+readers commit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noonmark.errors import CapabilityInvalid
+from noonmark.persist import command as c
+from noonmark.persist.state import Frontier, Hold, State
+
+if TYPE_CHECKING:
+    from noonmark.persist.client import Client
+
+
+class HoldHandle:
+    """One hold of this process."""
+
+    def __init__(self, client: Client, id: str, collection: int, frontier: Frontier) -> None:
+        self._client = client
+        self.id = id
+        self.collection = collection
+        self.frontier = frontier
+        self._noted = client.clock.monotonic()
+
+    async def downgrade(self, frontier: Frontier) -> None:
+        """Move the hold forward; since may follow."""
+        state = self._client.journal.state
+        await self._client.commit_hold(
+            c.Downgrade(self.id, frontier, self._client.lease_end(), state.seqno)
+        )
+        self.frontier = frontier
+        self._noted = self._client.clock.monotonic()
+
+    async def downgrade_soon(self, frontier: Frontier) -> None:
+        """Move the hold forward, but not more often than is worth an entry in the log."""
+        interval_s = self._client.config.hold_lease_ms / 1000 / 10
+        if self._client.clock.monotonic() - self._noted >= interval_s:
+            await self.downgrade(frontier)
+
+    async def renew(self) -> None:
+        """Extend the lease."""
+        await self.downgrade(self.frontier)
+
+    async def release(self) -> None:
+        """Give the hold up; giving up what has expired is no error."""
+        self._client.holds.pop(self.id, None)
+        try:
+            await self._client.commit_hold(c.Release(self.id))
+        except CapabilityInvalid:
+            return
+
+
+def expired(state: State, now_ms: int) -> list[Hold]:
+    """Holds whose lease has run out."""
+    return [hold for hold in state.holds.values() if hold.expires_ms <= now_ms]

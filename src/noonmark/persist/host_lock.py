@@ -1,0 +1,47 @@
+"""The lock of one machine, for locations on local disk: held by a living process or by nobody.
+
+The write lock is in the log, where any process on any machine can see it. On local disk there is a better
+witness of whether its holder still lives: an advisory lock on a file, which the operating system takes back
+when the process ends, however it ends. So after a kill -9 the next writer starts at once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from noonmark.errors import StorageUnfit
+
+
+class HostLock:
+    """An exclusive lock on ``writer.lock`` in a location's folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = Path(folder) / "writer.lock"
+        self._file: int | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock if nobody has it."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StorageUnfit(
+                f'cannot write to "{self._path.parent}"',
+                detail=str(error),
+                hint="Choose a folder that this user may write to, or open it read-only.",
+            ) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        """Let the lock go."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

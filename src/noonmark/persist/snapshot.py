@@ -1,0 +1,183 @@
+"""What a read gives back: a `Snapshot` of one time, or a `Listen` to all that follows.
+
+    snapshot(as_of)   the contents at as_of, once they are complete
+    listen(as_of)     updates at times after as_of, with statements of progress
+
+Law: contents at t = snapshot(as_of) + every update of listen(as_of) at times up to t, for each t that a
+progress statement has passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from noonmark.errors import IntegrityError, UsageError
+from noonmark.persist.codec import TIME_MAX, Codec, updates_of
+from noonmark.persist.plan import Plan, Query
+from noonmark.persist.read import shape, stored_schema
+from noonmark.persist.run import DIFF
+from noonmark.persist.state import Frontier, State
+from noonmark.tvc import EMPTY, Antichain, Update
+
+if TYPE_CHECKING:
+    from noonmark.persist.client import Client
+    from noonmark.persist.hold import HoldHandle
+
+
+class Snapshot:
+    """The contents of a collection at one time: rows with their multiplicities in `_diff`.
+
+    A row may come in several entries whose multiplicities add up. Reads as it is iterated, in
+    bounded memory, from parts that stay until the snapshot is let go.
+    """
+
+    def __init__(self, client: Client, plan: Plan, codec: Codec) -> None:
+        self._client = client
+        self._plan = plan
+        self._codec = codec
+        self.as_of = plan.query.as_of
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the tables."""
+        newest = len(self._plan.collection.schemas) - 1
+        return shape(stored_schema(self._plan.collection, newest).empty_table(), self._plan).schema
+
+    def __aiter__(self) -> AsyncIterator[pa.Table]:
+        return self._client.reader.contents(self._plan)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The contents, table by table, for a thread."""
+        yield from self._client.iterate(self._client.reader.contents(self._plan))
+
+    def to_arrow(self) -> pa.Table:
+        """The contents as one table."""
+        return pa.concat_tables([self.schema.empty_table(), *self.tables()])
+
+    def counts(self) -> Counter[Any]:
+        """The contents as a multiset of the codec's values."""
+        return counts_of(self.to_arrow(), self._codec)
+
+    def rows(self) -> list[Any]:
+        """The contents as the codec's values, each as often as it is there."""
+        counts = self.counts()
+        if any(count < 0 for count in counts.values()):
+            raise IntegrityError(
+                f'"{self._plan.collection.name}" has rows with negative multiplicity',
+                detail="More copies of a row were retracted than written.",
+            )
+        return list(counts.elements())
+
+
+def counts_of(table: pa.Table, codec: Codec) -> Counter[Any]:
+    """Rows with `_diff` as a multiset, zeros dropped."""
+    counts: Counter[Any] = Counter()
+    diffs = table.column(DIFF).to_pylist()
+    for value, diff in zip(codec.decode(table.drop_columns([DIFF])), diffs, strict=True):
+        counts[value] += diff
+    return Counter({value: count for value, count in counts.items() if count})
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a listen: what happened, and how far everything is known now."""
+
+    table: pa.Table
+    progress: Frontier
+    codec: Codec
+
+    @property
+    def updates(self) -> list[Update]:
+        """The updates as values of the codec."""
+        return updates_of(self.table, self.codec)
+
+
+class Listen:
+    """Updates at times after `as_of`, as they become complete; ends when the collection does."""
+
+    def __init__(self, client: Client, collection: int, codec: Codec, as_of: int) -> None:
+        self._client = client
+        self._collection = collection
+        self._codec = codec
+        self._cancelled = asyncio.Event()
+        self.progress: Frontier = Antichain.of(as_of + 1)
+        self.hold: HoldHandle | None = None
+
+    async def next(self) -> Step | None:
+        """Wait for upper to pass what was delivered; None at the end."""
+        seen = self.progress.only()
+        if seen is None or self._cancelled.is_set():
+            return None
+        upper = await self._advance(seen)
+        if upper is None:
+            return None
+        last = upper.only()
+        query = Query(as_of=TIME_MAX if last is None else last - 1, after=seen - 1)
+        plan = self._client.reader.plan(self._collection, query)
+        tables = [table async for table in self._client.reader.contents(plan)]
+        newest = len(plan.collection.schemas) - 1
+        empty = stored_schema(plan.collection, newest).empty_table()
+        self.progress = upper
+        if self.hold is not None:
+            frontier = EMPTY if last is None else Antichain.of(last - 1)
+            await self.hold.downgrade_soon(frontier)
+        return Step(pa.concat_tables([empty, *tables]), upper, self._codec)
+
+    async def _advance(self, seen: int) -> Frontier | None:
+        """The upper, once it is beyond `seen`; None when cancelled first."""
+
+        def ready(state: State) -> bool:
+            return not state.collection(self._collection).upper.less_equal(seen)
+
+        journal = self._client.journal
+        waits = [
+            asyncio.ensure_future(journal.wait_for(ready)),
+            asyncio.ensure_future(self._cancelled.wait()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if self._cancelled.is_set():
+            return None
+        if waits[0].done() and not waits[0].cancelled():
+            waits[0].result()
+        return journal.state.collection(self._collection).upper
+
+    def cancel(self) -> None:
+        """End the listen, from any thread; a waiting `next` returns None."""
+        self._client.runtime.loop.call_soon_threadsafe(self._cancelled.set)
+
+    async def close(self) -> None:
+        """End the listen and release its hold."""
+        self._cancelled.set()
+        hold, self.hold = self.hold, None
+        if hold is not None:
+            await hold.release()
+
+    def __aiter__(self) -> Listen:
+        return self
+
+    async def __anext__(self) -> Step:
+        step = await self.next()
+        if step is None:
+            await self.close()
+            raise StopAsyncIteration
+        return step
+
+    def __iter__(self) -> Iterator[Step]:
+        """Steps for a thread."""
+        if self._client.runtime.on_loop():
+            raise UsageError("use `async for` on the persist loop")
+        try:
+            while (step := self._client.runtime.submit(self.next()).result()) is not None:
+                yield step
+        finally:
+            self._client.runtime.submit(self.close()).result()

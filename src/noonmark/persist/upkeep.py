@@ -1,0 +1,130 @@
+"""Upkeep: what a client does by itself, beside reads and writes.
+
+A writer writes rollups, compacts, expires holds, deletes garbage and renews its lock; every client renews its
+holds. Each is one small step that may fail and be tried again: nothing acknowledged depends on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from noonmark.errors import NoonmarkError, UsageError, WriterError
+from noonmark.persist import command as c
+from noonmark.persist import compact, gc, hold
+
+if TYPE_CHECKING:
+    from noonmark.persist.client import Client
+
+#: How often garbage, leases and the lock are looked after, in units of the shortest lease.
+_ROUNDS_PER_LEASE = 3
+
+
+class Upkeep:
+    """The background work of one client. Runs on the loop."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.compactions = 0
+        self.errors = 0
+        self.last_error: NoonmarkError | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin; a reader only keeps its holds alive."""
+        loop = self.client.runtime.loop
+        self._tasks.append(loop.create_task(self._forever(self._leases, self._round_s())))
+        if self.client.writable:
+            self._tasks.append(loop.create_task(self._forever(self._garbage, self._grace_s())))
+            self._tasks.append(loop.create_task(self._on_change()))
+
+    async def stop(self) -> None:
+        """End the background work; what is half done is done again by the next writer."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    def _round_s(self) -> float:
+        config = self.client.config
+        shortest = min(config.lock_lease_ms, config.hold_lease_ms)
+        return shortest / 1000 / _ROUNDS_PER_LEASE
+
+    def _grace_s(self) -> float:
+        return max(self.client.config.garbage_grace_ms / 1000 / 2, 0.05)
+
+    async def _forever(self, step, interval_s: float) -> None:  # type: ignore[no-untyped-def]
+        while True:
+            await self.client.clock.sleep(interval_s)
+            await self._guard(step)
+
+    async def _on_change(self) -> None:
+        """Rollups and compaction follow commits, one at a time."""
+        journal = self.client.journal
+        while True:
+            seen = journal.state.seqno
+            await self._guard(self.maintain)
+            await journal.wait_for(lambda state: state.seqno > seen)  # noqa: B023
+
+    async def _guard(self, step) -> None:  # type: ignore[no-untyped-def]
+        try:
+            await step()
+        except WriterError:
+            raise
+        except NoonmarkError as error:
+            self.errors += 1
+            self.last_error = error
+            await self.client.clock.sleep(self.client.config.retry_largest_s)
+
+    async def maintain(self) -> None:
+        """Write a rollup if one is due, then compact whatever is worth it."""
+        client = self.client
+        if client.journal.rollup_is_due():
+            await client.journal.write_rollup()
+        for ref in list(client.journal.state.collections):
+            collection = client.journal.state.collections.get(ref)
+            if collection is None or collection.since.is_empty():
+                continue
+            batches = compact.choose(collection, client.config)
+            if batches:
+                await self.compact(ref, tuple(batch.id for batch in batches))
+
+    async def compact(self, ref: int, ids: tuple[int, ...] | None = None) -> None:
+        """Rewrite these batches of a collection (all of them, by default) as one."""
+        client = self.client
+        collection = client.journal.state.collection(ref)
+        chosen = tuple(b for b in collection.batches if ids is None or b.id in ids)
+        if not chosen:
+            return
+        swap = await compact.rewrite(collection, chosen, client.parts, client.config)
+        try:
+            await asyncio.wrap_future(client.submit((swap,)))
+        except UsageError:
+            return  # dropped or rewritten meanwhile; the parts just written are orphans
+        self.compactions += 1
+
+    async def _leases(self) -> None:
+        client = self.client
+        now_ms = client.clock.now_ms()
+        for handle in list(client.holds.values()):
+            with contextlib.suppress(UsageError):
+                await handle.renew()
+        if not client.writable:
+            return
+        ids = tuple(h.id for h in hold.expired(client.journal.state, now_ms))
+        if ids:
+            await asyncio.wrap_future(client.submit((c.Expire(ids),)))
+        if client.lease_is_needed:
+            renewal = c.RenewLock(now_ms + client.config.lock_lease_ms)
+            await asyncio.wrap_future(client.submit((renewal,)))
+
+    async def _garbage(self) -> None:
+        client = self.client
+        oldest = min((plan.seqno for plan in client.reader.active), default=None)
+        found = gc.collectable(
+            client.journal.state, client.clock.now_ms(), client.config.garbage_grace_ms, oldest
+        )
+        if found:
+            await gc.delete(client.blob, client.retries, found)
+            await asyncio.wrap_future(client.submit((c.Forget(tuple(g.key for g in found)),)))

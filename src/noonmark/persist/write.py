@@ -1,0 +1,176 @@
+"""Writing: `write`, `seal`, `allow_compaction`, and several of them as one.
+
+All calls return futures and are linearized in call order (`queue`). A write whose future has resolved is
+durable, sealed or not. A small batch travels in its log entry; a large one is sorted, written as Parquet
+parts, and named by its entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from noonmark.errors import NotBelowFrontier
+from noonmark.persist import command as c
+from noonmark.persist import run
+from noonmark.persist.codec import Codec, update_table
+from noonmark.persist.part import Part
+from noonmark.persist.refusals import format_frontier
+from noonmark.persist.state import Frontier, Inline, State
+from noonmark.tvc import Antichain, Update
+
+if TYPE_CHECKING:
+    from noonmark.persist.client import Client
+
+Updates = pa.Table | Iterable[Update]
+
+
+class WriteHandle:
+    """The right to change one collection."""
+
+    def __init__(self, client: Client, collection: int, codec: Codec) -> None:
+        self._client = client
+        self.collection = collection
+        self.codec = codec
+
+    def write(self, updates: Updates) -> Future[State]:
+        """Durably add updates, at times at or beyond upper."""
+        return self._client.atomic().write(self, updates).commit()
+
+    def seal(self, upper: int | Frontier) -> Future[State]:
+        """Durably declare every time not at or beyond `upper` complete."""
+        return self._client.atomic().seal(self, upper).commit()
+
+    def allow_compaction(self, since: int | Frontier) -> Future[State]:
+        """Durably allow times before `since` to be compacted together, as far as holds permit."""
+        return self._client.atomic().allow_compaction(self, since).commit()
+
+    def compare_and_append(
+        self, updates: Updates, lower: int | Frontier, upper: int | Frontier
+    ) -> Future[State]:
+        """Write `updates` and seal to `upper`, if upper is exactly `lower` when it is applied."""
+        return self._client.atomic().append(self, updates, lower, upper).commit()
+
+
+class MultiWriteHandle:
+    """Operations on any number of collections, applied all or not at all.
+
+    Collects until `commit`; the place in the order of calls is that of `commit`.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._commands: list[c.AnyCommand | Callable[[], Awaitable[c.AnyCommand]]] = []
+
+    def write(self, handle: WriteHandle, updates: Updates) -> MultiWriteHandle:
+        """Add updates to a collection."""
+        self._write(handle, updates)
+        return self
+
+    def seal(self, handle: WriteHandle, upper: int | Frontier) -> MultiWriteHandle:
+        """Advance a collection's upper."""
+        return self.add(c.Seal(handle.collection, as_frontier(upper)))
+
+    def allow_compaction(self, handle: WriteHandle, since: int | Frontier) -> MultiWriteHandle:
+        """Let a collection's since advance."""
+        return self.add(c.AllowCompaction(handle.collection, as_frontier(since)))
+
+    def append(
+        self, handle: WriteHandle, updates: Updates, lower: int | Frontier, upper: int | Frontier
+    ) -> MultiWriteHandle:
+        """Write and seal from exactly `lower` to `upper`."""
+        lower, upper = as_frontier(lower), as_frontier(upper)
+        self.add(c.Expect(handle.collection, lower))
+        time_max = self._write(handle, updates)
+        if time_max is not None and upper.less_equal(time_max):
+            raise NotBelowFrontier(
+                f"an update at time {time_max} is not before {format_frontier(upper)}",
+                detail="A batch for [lower, upper) has times at or beyond lower and before upper.",
+                time=time_max,
+                upper=upper,
+            )
+        return self.add(c.Seal(handle.collection, upper))
+
+    def append_parts(
+        self, handle: WriteHandle, parts: Iterable[Part], lower: Frontier, upper: Frontier
+    ) -> MultiWriteHandle:
+        """Like `append`, for parts that were written elsewhere (by Spark's executors)."""
+        parts = tuple(parts)
+        self.add(c.Expect(handle.collection, lower))
+        if parts:
+            self.add(append_command(handle.collection, parts))
+        return self.add(c.Seal(handle.collection, upper))
+
+    def add(self, command: c.AnyCommand) -> MultiWriteHandle:
+        """Add any command."""
+        self._commands.append(command)
+        return self
+
+    def commit(self) -> Future[State]:
+        """Queue everything as one operation."""
+        commands = self._commands
+        self._commands = []
+        if not any(callable(command) for command in commands):
+            return self._client.submit(tuple(commands))  # type: ignore[arg-type]
+
+        async def prepare() -> c.Transaction:
+            return tuple([await x() if callable(x) else x for x in commands])
+
+        return self._client.submit(prepare)
+
+    def _write(self, handle: WriteHandle, updates: Updates) -> int | None:
+        """Add the append of `updates`; returns their last time."""
+        client, collection = self._client, handle.collection
+        schema, schema_id = client.schema_of(collection)
+        table = update_table(updates, handle.codec, schema)
+        if not table.num_rows:
+            return None
+        if table.nbytes <= client.config.inline_bytes_max:
+            command = inline_append(collection, table, schema_id)
+            if command.bytes <= client.config.inline_bytes_max:
+                self._commands.append(command)
+                return command.time_max
+        key = client.state.collection(collection).key
+
+        async def prepare() -> c.AnyCommand:
+            parts = await client.parts.write(collection, key, schema_id, table)
+            return append_command(collection, parts)
+
+        self._commands.append(prepare)
+        return int(table.column(run.TIME).to_numpy().max())
+
+
+def as_frontier(time: int | Frontier) -> Frontier:
+    """A time, or a frontier, as a frontier."""
+    return time if isinstance(time, Antichain) else Antichain.of(time)
+
+
+def inline_append(collection: int, table: pa.Table, schema_id: int) -> c.Append:
+    """A small table of updates as a command that carries it."""
+    times = table.column(run.TIME).to_numpy()
+    data = bytes(table.combine_chunks().to_batches()[0].serialize())
+    return c.Append(
+        collection=collection,
+        rows=table.num_rows,
+        bytes=len(data),
+        time_min=int(times.min()),
+        time_max=int(times.max()),
+        diff_sum=int(table.column(run.DIFF).to_numpy().sum()),
+        inline=Inline(data, schema_id),
+    )
+
+
+def append_command(collection: int, parts: tuple[Part, ...]) -> c.Append:
+    """Parts of one run as a command that names them."""
+    return c.Append(
+        collection=collection,
+        rows=sum(part.rows for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        time_min=min(part.time_min for part in parts),
+        time_max=max(part.time_max for part in parts),
+        diff_sum=sum(part.diff_sum for part in parts),
+        parts=parts,
+    )
