@@ -1,0 +1,165 @@
+"""Intervals as PostgreSQL writes them (IntervalStyle postgres) and reads them.
+
+Law (round trip): ``parse_interval(format_interval(i)) == i``. Reading also takes unit words in any
+order (``1 week 2 hours ago``), ``years-months``, a clock, a bare number of seconds, and ISO 8601
+(``P1Y2M3DT4H5M6S``). A fraction of a unit spills into smaller units as PostgreSQL spills it: years
+into months; months, weeks and days into days and time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from noonmark.errors import InvalidValue
+from noonmark.rows import value as v
+from noonmark.rows.pgtime import format_clock, round_micros
+
+_SECOND, _MINUTE, _HOUR = 1_000_000, 60_000_000, 3_600_000_000
+_MONTH_DAYS = 30
+
+
+def format_interval(interval: v.Interval) -> str:
+    """The text of an interval.
+
+    >>> format_interval(v.Interval(14, -3, 4_000_000))
+    '1 year 2 mons -3 days +00:00:04'
+    """
+    if interval in (v.INTERVAL_INFINITY, v.INTERVAL_NEG_INFINITY):
+        return "infinity" if interval.months > 0 else "-infinity"
+    years, months = divmod(abs(interval.months), 12)
+    sign = -1 if interval.months < 0 else 1
+    words: list[str] = []
+    negative = False
+    for count, unit in ((sign * years, "year"), (sign * months, "mon"), (interval.days, "day")):
+        if count:
+            plus = "+" if negative and count > 0 else ""
+            words.append(f"{plus}{count} {unit}{'' if count == 1 else 's'}")
+            negative = count < 0
+    if interval.micros or not words:
+        mark = "-" if interval.micros < 0 else "+" if negative else ""
+        words.append(mark + format_clock(abs(interval.micros)))
+    return " ".join(words)
+
+
+_UNITS: dict[str, tuple[str, int]] = {}
+for _names, _field, _scale in (
+    ("microseconds microsecond usecs usec us", "micros", 1),
+    ("milliseconds millisecond msecs msec ms", "micros", 1000),
+    ("seconds second secs sec s", "micros", _SECOND),
+    ("minutes minute mins min m", "micros", _MINUTE),
+    ("hours hour hrs hr h", "micros", _HOUR),
+    ("days day d", "days", 1),
+    ("weeks week w", "days", 7),
+    ("months month mons mon", "months", 1),
+    ("years year yrs yr y", "months", 12),
+    ("decades decade decs dec", "months", 120),
+    ("centuries century cent c", "months", 1200),
+    ("millennia millennium mils mil", "months", 12000),
+):
+    _UNITS.update(dict.fromkeys(_names.split(), (_field, _scale)))
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<clock>[+-]?\d+:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)"
+    r"|(?P<yearmonth>[+-]?\d+-\d{1,2})"
+    r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>[a-z]+)?"
+    r"|(?P<ago>ago)|@)\s*",
+    re.IGNORECASE,
+)
+_ISO = re.compile(
+    r"P(?:([+-]?[\d.]+)Y)?(?:([+-]?[\d.]+)M)?(?:([+-]?[\d.]+)W)?(?:([+-]?[\d.]+)D)?"
+    r"(?:T(?:([+-]?[\d.]+)H)?(?:([+-]?[\d.]+)M)?(?:([+-]?[\d.]+)S)?)?"
+)
+_ISO_UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
+
+
+@dataclass
+class _Sum:
+    """The fields while the text is being read."""
+
+    months: int = 0
+    days: int = 0
+    micros: int = 0
+
+    def add(self, number: Fraction, unit: str) -> None:
+        field, scale = _UNITS[unit]
+        if field == "months" and scale > 1:
+            self.months += round(number * scale)
+            return
+        whole = int(number * scale) if field == "days" else int(number)
+        fraction = number * scale - whole if field == "days" else number - whole
+        if field == "months":
+            self.months += whole
+            days = fraction * _MONTH_DAYS
+            self.days += int(days)
+            fraction = days - int(days)
+        elif field == "days":
+            self.days += whole
+        else:
+            self.micros += round(number * scale)
+            return
+        self.micros += round(fraction * v.DAY_MICROS)
+
+
+def parse_interval(text: str) -> v.Interval:
+    """The interval that `text` stands for."""
+    word = text.strip()
+    if word.lower() in ("infinity", "+infinity", "-infinity"):
+        return v.INTERVAL_NEG_INFINITY if word[0] == "-" else v.INTERVAL_INFINITY
+    total = _Sum()
+    try:
+        known = _parse_iso(word, total) or _parse_words(word, total)
+    except (KeyError, ValueError):
+        known = False
+    if not known:
+        raise InvalidValue(f'invalid input syntax for type interval: "{text}"')
+    return v.Interval(total.months, total.days, total.micros)
+
+
+def _parse_iso(text: str, total: _Sum) -> bool:
+    match = _ISO.fullmatch(text)
+    if match is None or not any(match.groups()):
+        return False
+    for number, unit in zip(match.groups(), _ISO_UNITS, strict=True):
+        if number is not None:
+            total.add(Fraction(number), unit)
+    return True
+
+
+def _parse_words(text: str, total: _Sum) -> bool:
+    at, ago, seen = 0, False, False
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or ago:
+            return False
+        at = match.end()
+        ago = bool(match["ago"])
+        seen = seen or bool(match["clock"] or match["yearmonth"] or match["number"])
+        _add_token(match, text[at:], total)
+    if ago:
+        total.months, total.days, total.micros = -total.months, -total.days, -total.micros
+    return seen
+
+
+def _add_token(match: re.Match[str], rest: str, total: _Sum) -> None:
+    if match["clock"]:
+        total.micros += _clock(match["clock"])
+    elif match["yearmonth"]:
+        sign = -1 if match["yearmonth"][0] == "-" else 1
+        years, months = match["yearmonth"].lstrip("+-").split("-")
+        total.months += sign * (int(years) * 12 + int(months))
+    elif match["number"]:
+        # A number alone is seconds, but days when a clock follows: "1 02:03:04".
+        alone = "day" if ":" in rest else "second"
+        total.add(Fraction(match["number"]), (match["unit"] or alone).lower())
+
+
+def _clock(text: str) -> int:
+    hour, minute, *second = text.lstrip("+-").split(":")
+    whole, _, fraction = (second[0] if second else "0").partition(".")
+    if int(minute) > 59 or int(whole) > 59:
+        raise ValueError(text)
+    micros = int(hour) * _HOUR + int(minute) * _MINUTE + int(whole) * _SECOND
+    micros += round_micros(fraction)
+    return -micros if text[0] == "-" else micros

@@ -1,0 +1,95 @@
+"""PostgreSQL's numbers for types: oid, size and typmod, as RowDescription and pgoutput carry them.
+
+Law: ``type_of(oid(t), typmod(t)) == t`` for every type without records in it. A record's oid says
+nothing of its fields, so it cannot be turned back.
+"""
+
+from __future__ import annotations
+
+from noonmark.errors import Unsupported
+from noonmark.rows import types as t
+
+# type: (oid, oid of its array, size in bytes or -1)
+_NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
+    t.Boolean: (16, 1000, 1),
+    t.Bytea: (17, 1001, -1),
+    t.BigInt: (20, 1016, 8),
+    t.SmallInt: (21, 1005, 2),
+    t.Integer: (23, 1007, 4),
+    t.Text: (25, 1009, -1),
+    t.Real: (700, 1021, 4),
+    t.Double: (701, 1022, 8),
+    t.Char: (1042, 1014, -1),
+    t.Varchar: (1043, 1015, -1),
+    t.Date: (1082, 1182, 4),
+    t.Time: (1083, 1183, 8),
+    t.Timestamp: (1114, 1115, 8),
+    t.TimestampTz: (1184, 1185, 8),
+    t.Interval: (1186, 1187, 16),
+    t.Numeric: (1700, 1231, -1),
+    t.Record: (2249, 2287, -1),
+    t.Uuid: (2950, 2951, 16),
+    t.Jsonb: (3802, 3807, -1),
+}
+_BY_OID = {row[0]: kind for kind, row in _NUMBERS.items()}
+_BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items()}
+_TEXT_LIKE = frozenset({25, 705, 1042, 1043})
+_HEADER = 4  # a typmod counts the four bytes of a length word
+
+
+def oid(sql_type: t.SqlType) -> int:
+    """The oid of the type in every PostgreSQL."""
+    if isinstance(sql_type, t.Array):
+        return _NUMBERS[type(sql_type.element)][1]
+    return _NUMBERS[type(sql_type)][0]
+
+
+def type_size(sql_type: t.SqlType) -> int:
+    """The size in bytes, or -1 when it varies."""
+    return -1 if isinstance(sql_type, t.Array) else _NUMBERS[type(sql_type)][2]
+
+
+def typmod(sql_type: t.SqlType) -> int:
+    """The type's parameters as one number, or -1 when it has none."""
+    match sql_type:
+        case t.Array(element):
+            return typmod(element)
+        case t.Varchar(int(length)) | t.Char(length):
+            return length + _HEADER
+        case t.Numeric(int(precision), int(scale)):
+            return (precision << 16 | scale) + _HEADER
+    return -1
+
+
+def type_of(type_oid: int, modifier: int = -1) -> t.SqlType:
+    """The type of an oid and a typmod.
+
+    A precision of seconds, as in ``timestamp(3)``, is dropped: microseconds hold all its values.
+    """
+    kind = _BY_ARRAY_OID.get(type_oid)
+    if kind is not None and kind is not t.Record:
+        return t.Array(_scalar(kind, modifier))
+    kind = _BY_OID.get(type_oid)
+    if kind is None or kind is t.Record:
+        raise Unsupported(f"type with oid {type_oid} is not supported", oid=type_oid)
+    return _scalar(kind, modifier)
+
+
+def _scalar(kind: type[t.SqlType], modifier: int) -> t.SqlType:
+    if kind is t.Char and modifier < 0:
+        return t.Text()  # bpchar without a length: any length, nothing padded
+    if modifier < 0:
+        return kind()
+    if kind in (t.Varchar, t.Char):
+        return kind(modifier - _HEADER)
+    if kind is t.Numeric:
+        packed = modifier - _HEADER
+        # The scale is a signed number of 11 bits.
+        return t.Numeric(packed >> 16, ((packed & 0x7FF) ^ 0x400) - 0x400)
+    return kind()
+
+
+def same_wire(found_oid: int, sql_type: t.SqlType) -> bool:
+    """Whether bytes of the found type are bytes of the expected one."""
+    expected = oid(sql_type)
+    return found_oid == expected or {found_oid, expected} <= _TEXT_LIKE

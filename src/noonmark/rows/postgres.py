@@ -1,0 +1,87 @@
+"""Rows as PostgreSQL's protocol carries them: the front door.
+
+`oid`, `type_size` and `typmod` describe a column; `type_of` reads such a description.
+`encode_text`, `decode_text`, `encode_binary` and `decode_binary` take one value; `encode_column`
+takes a whole stored column to the wire at once.
+
+Law (round trip): decoding what was encoded gives the value; the bytes are those that PostgreSQL
+itself sends, with DateStyle ISO, IntervalStyle postgres, bytea_output hex, extra_float_digits 1 and
+client_encoding UTF8. NULL is None on both sides: the protocol writes it as a length of -1.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from noonmark.errors import InvalidValue
+from noonmark.rows import pgbinary
+from noonmark.rows import types as t
+from noonmark.rows.array import from_array
+from noonmark.rows.pgoid import oid, type_of, type_size, typmod
+from noonmark.rows.pgtext import format_value, parse_value
+
+__all__ = [
+    "decode_binary",
+    "decode_text",
+    "encode_binary",
+    "encode_column",
+    "encode_text",
+    "oid",
+    "type_of",
+    "type_size",
+    "typmod",
+]
+
+Format = Literal["text", "binary"]
+
+
+def encode_text(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> bytes | None:
+    """The value in text format; an instant is written in `zone`."""
+    return None if value is None else format_value(value, sql_type, zone).encode()
+
+
+def decode_text(raw: bytes | None, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Any:
+    """The value of bytes in text format; an instant without an offset is read in `zone`."""
+    if raw is None:
+        return None
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise InvalidValue("invalid byte sequence for encoding UTF8", raw=raw[:32]) from None
+    return parse_value(text, sql_type, zone)
+
+
+def encode_binary(value: Any, sql_type: t.SqlType) -> bytes | None:
+    """The value in binary format."""
+    return None if value is None else pgbinary.encode(value, sql_type)
+
+
+def decode_binary(raw: bytes | None, sql_type: t.SqlType) -> Any:
+    """The value of bytes in binary format."""
+    return None if raw is None else pgbinary.decode(raw, sql_type)
+
+
+def encode_column(
+    array: pa.Array | pa.ChunkedArray,
+    sql_type: t.SqlType,
+    form: Format = "text",
+    zone: dt.tzinfo = dt.UTC,
+) -> list[bytes | None]:
+    """Every value of a stored column, in the format; equal to encoding them one by one.
+
+    Text, bytes and the integers' text are cast as a whole; the other types take a loop.
+    """
+    match sql_type:
+        case t.Text() | t.Varchar() | t.Char():
+            return list(array.cast(pa.binary()).to_pylist())
+        case t.SmallInt() | t.Integer() | t.BigInt() if form == "text":
+            return list(array.cast(pa.string()).cast(pa.binary()).to_pylist())
+        case t.Bytea() if form == "binary":
+            return list(array.to_pylist())
+    values = from_array(array, sql_type)
+    if form == "text":
+        return [encode_text(value, sql_type, zone) for value in values]
+    return [encode_binary(value, sql_type) for value in values]
