@@ -1,0 +1,73 @@
+# The one front door. Every target sets up what it needs; the second run of a target skips that.
+# Needs: make and Python 3.11 or newer. Java: the machine's JDK 17+, else the bundled one.
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+UV_VERSION := 0.13.7
+BIN := .venv/bin
+READY := .venv/.ready
+SEED ?= 1
+ONLY ?=
+
+# The first interpreter that is new enough and can make a virtual environment.
+FIND_PYTHON = for name in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	"$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo "$$name"; break; }; done
+
+.PHONY: help demo test check bench prove setup lock format clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
+
+demo: $(READY)  ## set up everything and run the main job
+	$(BIN)/noonmark demo
+
+test: $(READY)  ## set up everything and pass the tests
+	$(BIN)/pytest
+
+check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/test_tidy.py
+
+bench: $(READY)  ## every speed figure, with its peers; ONLY=F1,F3 SEED=7
+	$(BIN)/python -m bench speed --seed $(SEED) --only "$(ONLY)"
+
+prove: $(READY)  ## every certainty figure; ONLY=C1,C4 SEED=7
+	$(BIN)/python -m bench certainty --seed $(SEED) --only "$(ONLY)"
+
+setup: $(READY)  ## the virtual environment alone
+
+format: $(READY)  ## write what `make check` asks of the formatting
+	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix src tests bench
+
+lock: $(READY)  ## refresh requirements.lock from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes \
+		--no-header --no-annotate --upgrade -o requirements.lock
+
+clean:  ## remove the virtual environment and every cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/out
+
+$(BIN)/python:
+	@python=$$($(FIND_PYTHON)); \
+	if [ -z "$$python" ]; then \
+		echo "No Python 3.11+ that can make a virtual environment was found." >&2; \
+		echo "Install one (Debian and Ubuntu: python3 and python3-venv), or: make PYTHON=..." >&2; \
+		exit 1; \
+	fi; \
+	"$$python" -m venv .venv
+
+# uv installs the lock quickly; where uv cannot reach the index that pip is configured for, pip
+# installs the same lock with the same hashes.
+$(READY): requirements.lock pyproject.toml | $(BIN)/python
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv==$(UV_VERSION)" \
+		|| echo "uv is not to be had here: pip will do" >&2
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock \
+		|| $(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@

@@ -1,0 +1,1 @@
+"""Compute: views on Spark, exact at every time."""

@@ -1,0 +1,49 @@
+"""Spark sessions for tests: `spark` in this process's JVM, `spark_cluster` with executor processes.
+
+Only one Spark context can live in a process, so a test session has either kind, never both at a
+time: the second to be asked for stops the first. Tests of one kind therefore stand together in a
+file, and `pytest_collection_modifyitems` runs all `spark_cluster` tests last. Executors can import
+the test modules, so a function of a test may run there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Cluster tests last, and everything that asks for Spark carries the marker `spark`."""
+    for item in items:
+        if {"spark", "spark_cluster"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.spark)
+    items.sort(key=lambda item: "spark_cluster" in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One local session for the whole run: two cores, as every machine has."""
+    yield from _session("local[2]")
+
+
+@pytest.fixture(scope="session")
+def spark_cluster() -> Iterator[SparkSession]:
+    """Two executor processes of one core each: what pickles, what is shared, what is not."""
+    yield from _session("local-cluster[2,1,1024]")
+
+
+def _session(master: str) -> Iterator[SparkSession]:
+    from noonmark.compute.session import spark_session, stop_session
+
+    stop_session()
+    tests = Path(__file__).parent.parent
+    options = {"spark.executorEnv.PYTHONPATH": f"{tests.parent}:{tests}"}
+    session = spark_session(master=master, app="noonmark-tests", options=options)
+    yield session
+    stop_session()
