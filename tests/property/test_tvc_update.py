@@ -145,3 +145,21 @@ def test_a_join_that_is_not_given_adds_up(universe: list[Any]) -> None:
             if both is not None and both not in (a, b):
                 made = differentiate([(a, {"x": 1}), (b, {"x": 1})])
                 assert integrate(made, both) == {"x": 2}
+
+
+def test_the_worked_example_of_the_formalism() -> None:
+    updates = [
+        Update("ann 5", 10, +1),
+        Update("ann 5", 20, -1),
+        Update("ann 3", 20, +1),
+        Update("bob 2", 20, +1),
+        Update("ann 3", 30, -1),
+    ]
+    contents = [(10, {"ann 5": 1}), (20, {"ann 3": 1, "bob 2": 1}), (30, {"bob 2": 1})]
+    assert differentiate(contents) == updates
+    assert integrate(updates, 19) == {"ann 5": 1}
+    assert consolidate(advance(updates, Antichain.of(25))) == [
+        Update("ann 3", 25, +1),
+        Update("bob 2", 25, +1),
+        Update("ann 3", 30, -1),
+    ]
