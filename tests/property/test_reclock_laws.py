@@ -52,7 +52,7 @@ from noonmark.tvc import (
     partition_frontier,
 )
 
-LAWS = 10
+LAWS = 11
 HISTORIES = int(os.environ.get("NOONMARK_HISTORIES", "1000"))
 some_histories = settings(max_examples=max(1, HISTORIES // LAWS), deadline=None)
 
@@ -266,6 +266,7 @@ def test_an_update_counts_once_where_its_times_join() -> None:
     }
 
 
+@some_histories
 @given(histories(), st.data())
 def test_nothing_goes_back_on_either_axis(history: History, data: st.DataObject) -> None:
     remap = history.remap
