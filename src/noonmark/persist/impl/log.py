@@ -130,6 +130,9 @@ class BlobConsensus:
     async def _get_wave(self, start: int, count: int) -> list[bytes]:
         """Entries from `start` on up to the first that is missing."""
         keys = [entry_key(seqno) for seqno in range(start, start + count)]
+        if count == 1:
+            only = await self._blob.get(keys[0])
+            return [] if only is None else [only]
         found: list[bytes] = []
         for entry in await asyncio.gather(*map(self._blob.get, keys)):
             if entry is None:

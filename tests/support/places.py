@@ -1,0 +1,91 @@
+"""Places: fresh, empty storage locations of every kind, for the conformance suites.
+
+A place is a URL that nothing was stored under. `blob_place` runs a test on every kind of Blob,
+`consensus_place` on every kind of Consensus; a new store is one line in the tuples below. `crosses`
+says whether another process that opens the URL sees the same place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from noonmark.clock import SYSTEM
+from noonmark.persist.impl.open import open_blob, open_consensus
+from noonmark.persist.location import Blob, Consensus
+
+BLOBS = ("memory", "files", "s3")
+CONSENSUSES = (*BLOBS, "postgres")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One empty location."""
+
+    kind: str
+    url: str
+
+    @property
+    def crosses(self) -> bool:
+        return self.kind != "memory"
+
+    def with_blob(self, body: Callable[[Blob], Awaitable[T]]) -> T:
+        """Run `body` on a handle of its own, in an event loop of its own."""
+
+        async def run() -> T:
+            blob = open_blob(self.url)
+            try:
+                return await body(blob)
+            finally:
+                await blob.close()
+
+        return asyncio.run(run())
+
+    def with_consensus(self, body: Callable[[Consensus], Awaitable[T]]) -> T:
+        """Run `body` on a handle of its own, in an event loop of its own."""
+
+        async def run() -> T:
+            consensus = open_consensus(self.url)
+            try:
+                return await body(consensus)
+            finally:
+                await consensus.close()
+
+        return asyncio.run(run())
+
+
+@pytest.fixture(params=BLOBS)
+def blob_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return _place(request.param, request, tmp_path)
+
+
+@pytest.fixture(params=CONSENSUSES)
+def consensus_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return _place(request.param, request, tmp_path)
+
+
+def _place(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    name = SYSTEM.fresh_id()
+    if kind == "memory":
+        return Place(kind, f"memory:{name}")
+    if kind == "files":
+        return Place(kind, str(tmp_path / "data"))
+    if kind == "s3":
+        return Place(kind, request.getfixturevalue("s3_server").url(name))
+    return Place(kind, request.getfixturevalue("postgres_server").consensus_url(name))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Places on a server carry the marker `server`, as every test that asks for one by name."""
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        for fixture in ("blob_place", "consensus_place"):
+            if parameters.get(fixture) in {"s3", "postgres"}:
+                item.add_marker(pytest.mark.server)
