@@ -7,8 +7,8 @@ One process opens a location to write, or any number of processes open it to rea
     polling       reads; looks for commits itself; may take holds
     independent   reads; writes nothing whatsoever, so it cannot affect the writer in any way
 
-A `Client` lives on one `Runtime`. Every method may be called from any thread; those that do something durable
-return futures, linearized in call order.
+A `Client` lives on one `Runtime`. Every method may be called from any thread; those that do
+something durable return futures, linearized in call order.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Options:
     Attributes:
         mode: see the module.
         reentrance_id: a process that opens with the id of the lock's holder takes the lock over at
-            once and fences the holder; without one, the holder must have stopped or its lease run out.
+            once and fences the holder; without one, the holder must have stopped or its lease run
+            out.
         notify_host: where a writer listens for readers that want notifications; None for nowhere.
     """
 

@@ -1,8 +1,9 @@
 """Codecs: how a program's values become rows, and updates become tables.
 
-A collection stores rows of its schema. A `Codec` maps a program's own values to such rows, many at a time.
-The default, `RowCodec`, takes tuples in the order of the columns. Whoever writes a codec answers for its
-compatibility: a value encoded by an older version must decode under the newer one.
+A collection stores rows of its schema. A `Codec` maps a program's own values to such rows, many
+at a time. The default, `RowCodec`, takes tuples in the order of the columns. Whoever writes a
+codec answers for its compatibility: a value encoded by an older version must decode under the
+newer one.
 
 Law: ``decode(encode(values)) == values``.
 """
@@ -52,7 +53,9 @@ class RowCodec:
         return arrow.from_table(table.select(list(self.schema.names)), self.schema)
 
 
-def update_table(updates: pa.Table | Iterable[Update], codec: Codec, schema: Schema) -> pa.Table:
+def update_table(
+    updates: pa.Table | Iterable[Update[Any, int]], codec: Codec, schema: Schema
+) -> pa.Table:
     """Updates as a table of `schema` with `_time` and `_diff`, checked."""
     if isinstance(updates, pa.Table):
         return _checked(updates, schema)
@@ -65,7 +68,7 @@ def update_table(updates: pa.Table | Iterable[Update], codec: Codec, schema: Sch
     return table
 
 
-def updates_of(table: pa.Table, codec: Codec) -> list[Update]:
+def updates_of(table: pa.Table, codec: Codec) -> list[Update[Any, int]]:
     """A table with `_time` and `_diff` as updates."""
     times, diffs = table.column(TIME).to_pylist(), table.column(DIFF).to_pylist()
     data = codec.decode(table.drop_columns([TIME, DIFF]))

@@ -1,15 +1,15 @@
 """Commands: everything that can change a location's state, as data.
 
-A transaction is a tuple of commands, applied all or not at all. An entry of the log is the transactions that
-were committed together, already checked against the state before it: replay needs no second opinion.
+A transaction is a tuple of commands, applied all or not at all. An entry of the log is the
+transactions that were committed together, already checked against the state before it: replay
+needs no second opinion.
 """
 
 from __future__ import annotations
 
-from typing import Union
-
 import msgspec
 
+from noonmark.persist.part import Part
 from noonmark.persist.state import (
     ORIGIN,
     Frontier,
@@ -19,7 +19,6 @@ from noonmark.persist.state import (
     decoder,
     encoder,
 )
-from noonmark.persist.part import Part
 
 
 class Command(msgspec.Struct, frozen=True, tag_field="op"):
@@ -166,10 +165,26 @@ class Forget(Command, frozen=True, tag="forget"):
     keys: tuple[str, ...]
 
 
-AnyCommand = Union[
-    Create, Evolve, Annotate, Rename, Drop, Append, Seal, Expect, AllowCompaction, Swap,
-    Acquire, Downgrade, Release, Expire, TakeLock, RenewLock, ReleaseLock, Forget,
-]  # fmt: skip
+AnyCommand = (
+    Create
+    | Evolve
+    | Annotate
+    | Rename
+    | Drop
+    | Append
+    | Seal
+    | Expect
+    | AllowCompaction
+    | Swap
+    | Acquire
+    | Downgrade
+    | Release
+    | Expire
+    | TakeLock
+    | RenewLock
+    | ReleaseLock
+    | Forget
+)
 
 #: What a process without the write lock may commit: rights to read, which bind nobody's writes.
 READER_COMMANDS = (Acquire, Downgrade, Release)
@@ -180,8 +195,8 @@ Transaction = tuple[AnyCommand, ...]
 class Entry(msgspec.Struct, frozen=True):
     """One entry of the log.
 
-    `epoch` is the writer's, or 0 for a reader that only manages its holds. `token` is unique to this
-    attempt: finding it at `seqno` settles an append whose answer was lost.
+    `epoch` is the writer's, or 0 for a reader that only manages its holds. `token` is unique to
+    this attempt: finding it at `seqno` settles an append whose answer was lost.
     """
 
     seqno: int

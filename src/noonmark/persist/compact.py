@@ -1,11 +1,12 @@
 """Compaction: batches rewritten as one, with the same contents from since on.
 
-Logical: times before since become since, and updates that cancel vanish. Physical: sorted runs are merged into
-one. Both happen in one pass, in bounded memory, and are committed as a swap that conserves the sum of diffs;
-a reader that planned before goes on with the old parts, which outlive it (`gc`).
+Logical: times before since become since, and updates that cancel vanish. Physical: sorted runs
+are merged into one. Both happen in one pass, in bounded memory, and are committed as a swap that
+conserves the sum of diffs; a reader that planned before goes on with the old parts, which outlive
+it (`gc`).
 
-Which batches: small ones go together as soon as there are many (size tiers), so each row is rewritten a
-logarithmic number of times, and a read opens a logarithmic number of runs.
+Which batches: small ones go together as soon as there are many (size tiers), so each row is
+rewritten a logarithmic number of times, and a read opens a logarithmic number of runs.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Config:
-    """Every setting has a default that was chosen by measuring; none changes what a read answers."""
+    """Settings trade cost against cost; none changes what a read answers."""
 
     #: A batch up to this size travels inside its log entry: a file per small write is slower.
     inline_bytes_max: int = 64 * 1024
@@ -38,7 +38,7 @@ class Config:
     hold_lease_ms: int = 60_000
     #: How often a reader without notifications looks for new entries.
     poll_s: float = 0.1
-    #: Backoff of retries: first, largest, and the time after which the error is given to the caller.
+    #: Backoff of retries: first, largest, and when the error is given to the caller.
     retry_first_s: float = 0.01
     retry_largest_s: float = 1.0
     retry_deadline_s: float = 30.0

@@ -9,8 +9,9 @@ Layout, little-endian::
     8   8   xxh3_64 of (name, bytes 0..8, payload)
     16  ..  payload
 
-The checksum covers the object's name, so an object that was copied over another one is found, too. The
-version is readable before anything else is understood: a newer location is refused, never misread.
+The checksum covers the object's name, so an object that was copied over another one is found,
+too. The version is readable before anything else is understood: a newer location is refused,
+never misread.
 """
 
 from __future__ import annotations

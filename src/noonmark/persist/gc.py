@@ -1,12 +1,13 @@
 """Garbage: what nobody can need any more is deleted, and nothing else.
 
-A part becomes garbage when it leaves the state (`machine`), and stays listed there until it is deleted. It is
-deleted when (1) its grace has passed, for readers that hold nothing, (2) no hold on its collection belongs to
-a reader that may have planned before it left, and (3) no read of this process did. Deleting is idempotent, and
-only then is it forgotten: a crash between the two repeats it.
+A part becomes garbage when it leaves the state (`machine`), and stays listed there until it is
+deleted. It is deleted when (1) its grace has passed, for readers that hold nothing, (2) no hold
+on its collection belongs to a reader that may have planned before it left, and (3) no read of
+this process did. Deleting is idempotent, and only then is it forgotten: a crash between the two
+repeats it.
 
-Orphans are parts that no commit ever named. Those of earlier epochs can never be committed any more, because
-their writers are fenced; they are deleted when a writer starts.
+Orphans are parts that no commit ever named. Those of earlier epochs can never be committed any
+more, because their writers are fenced; they are deleted when a writer starts.
 """
 
 from __future__ import annotations
@@ -17,9 +18,7 @@ from noonmark.persist.retry import Retries
 from noonmark.persist.state import Garbage, State
 
 
-def collectable(
-    state: State, now_ms: int, grace_ms: int, oldest_plan: int | None
-) -> list[Garbage]:
+def collectable(state: State, now_ms: int, grace_ms: int, oldest_plan: int | None) -> list[Garbage]:
     """The garbage that may be deleted now.
 
     Args:

@@ -1,8 +1,8 @@
 """Holds: a durable right to read from a frontier on, renewed for as long as its process lives.
 
-A hold is state of the location, so it binds every writer and survives restarts; its lease makes it end when
-its owner does. Any process may take one, also a reader beside the writer: holds are the one thing that
-readers commit.
+A hold is state of the location, so it binds every writer and survives restarts; its lease makes
+it end when its owner does. Any process may take one, also a reader beside the writer: holds are
+the one thing that readers commit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The lock of one machine, for locations on local disk: held by a living process or by nobody.
 
-The write lock is in the log, where any process on any machine can see it. On local disk there is a better
-witness of whether its holder still lives: an advisory lock on a file, which the operating system takes back
-when the process ends, however it ends. So after a kill -9 the next writer starts at once.
+The write lock is in the log, where any process on any machine can see it. On local disk there is
+a better witness of whether its holder still lives: an advisory lock on a file, which the
+operating system takes back when the process ends, however it ends. So after a kill -9 the next
+writer starts at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What holds of every state, checked at the one place where states are made.
 
-Each invariant is a named predicate over the state before, the state after and the collections that changed.
-A broken one is a defect of ours: the commit is refused before anything is stored.
+Each invariant is a named predicate over the state before, the state after and the collections
+that changed. A broken one is a defect of ours: the commit is refused before anything is stored.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def batches_are_well_formed(before: Collection | None, after: Collection) -> boo
 
 
 def rewriting_conserves(before: Collection | None, after: Collection) -> bool:
-    """When batches leave, what replaces them has the same sum of diffs: compaction loses nothing."""
+    """What replaces batches has the same sum of diffs: compaction loses nothing."""
     if before is None or after.batches is before.batches:
         return True
     kept = {batch.id for batch in after.batches}

@@ -1,15 +1,16 @@
 """The journal: one location's log, followed and appended to.
 
-A `Journal` knows the newest state that this process has seen and moves it forward in two ways: `refresh`
-applies what others appended, `commit` appends one entry. Both end in `publish`, which wakes everybody who
-waits for a state.
+A `Journal` knows the newest state that this process has seen and moves it forward in two ways:
+`refresh` applies what others appended, `commit` appends one entry. Both end in `publish`, which
+wakes everybody who waits for a state.
 
-Commit is compare-and-set: the entry is put at ``state.seqno + 1`` and nowhere else. If that number is taken
-the state was not the newest: the journal refreshes, evaluates the transactions again and tries the next
-number. So an accepted transaction was checked against exactly the state that it follows.
+Commit is compare-and-set: the entry is put at ``state.seqno + 1`` and nowhere else. If that
+number is taken the state was not the newest: the journal refreshes, evaluates the transactions
+again and tries the next number. So an accepted transaction was checked against exactly the state
+that it follows.
 
-An append whose answer was lost is settled by its token: the entry found at that number either carries it or
-does not. A writer never moves to another number before that is known.
+An append whose answer was lost is settled by its token: the entry found at that number either
+carries it or does not. A writer never moves to another number before that is known.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from noonmark.clock import Clock
 from noonmark.errors import (
@@ -174,7 +176,8 @@ class Journal:
             start = self.state.seqno + 1
             try:
                 batch = await self.retries.run(
-                    "read log", lambda: self.consensus.read(start, _READ_AHEAD)  # noqa: B023
+                    "read log",
+                    lambda: self.consensus.read(start, _READ_AHEAD),  # noqa: B023
                 )
             except MissingObject as error:
                 before = self.state.seqno
@@ -246,9 +249,10 @@ class Journal:
         self.entries_since_rollup = self.bytes_since_rollup = 0
         if previous:
             await self.retries.run("truncate log", lambda: self.consensus.truncate(previous + 1))
-            for entry in await self._list_rollups():
-                if _seqno_of(entry.key) < previous:
-                    await self.retries.run("delete rollup", lambda: self.blob.delete(entry.key))  # noqa: B023
+            for rollup in await self._list_rollups():
+                if _seqno_of(rollup.key) < previous:
+                    delete = partial(self.blob.delete, rollup.key)
+                    await self.retries.run("delete rollup", delete)
 
 
 def _seqno_of(rollup: str) -> int:

@@ -1,11 +1,11 @@
 """The state machine: ``(state, transaction, now) -> state``, or an error and no change.
 
-Pure: no clock, no storage. The writer applies a transaction before it is committed, to refuse what is wrong;
-everybody applies committed entries with the same functions, to follow. So a reader's state equals the
-writer's at the same entry.
+Pure: no clock, no storage. The writer applies a transaction before it is committed, to refuse
+what is wrong; everybody applies committed entries with the same functions, to follow. So a
+reader's state equals the writer's at the same entry.
 
-Law (since): for every collection, ``since = allowed ^ upper ^ (every hold's frontier)``, where ``^`` is meet,
-and since never goes back: a hold is only given at or beyond since.
+Law (since): for every collection, ``since = allowed ^ upper ^ (every hold's frontier)``, where
+``^`` is meet, and since never goes back: a hold is only given at or beyond since.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Notifications: a writer tells readers in other processes that there is something new.
 
-One connection per reader; after each commit the writer sends its number, 8 bytes. That is a hint and nothing
-more: the reader then reads the log itself, so a lost, late or forged notification can make it look too late
-or in vain, never wrong. Without a connection it polls.
+One connection per reader; after each commit the writer sends its number, 8 bytes. That is a hint
+and nothing more: the reader then reads the log itself, so a lost, late or forged notification can
+make it look too late or in vain, never wrong. Without a connection it polls.
 """
 
 from __future__ import annotations

@@ -115,10 +115,7 @@ def argsort(columns: Sequence[pa.Array]) -> Indices:
             if len(columns) == 1
             else refine(order, [first], lambda rows: [c.take(rows) for c in columns[1:]])
         )
-    names = [str(i) for i in range(len(columns))]
-    table = pa.Table.from_arrays(list(columns), names=names)
-    order = pc.sort_indices(table, [(name, "ascending") for name in names])
-    return np.asarray(order.to_numpy(zero_copy_only=False).astype(np.int64))
+    return _argsort_all(columns)
 
 
 def refine(
@@ -132,7 +129,7 @@ def refine(
     if in_order(columns):
         return order
     order = order.copy()
-    order[places] = order[places][argsort(columns)]
+    order[places] = order[places][_argsort_all(columns)]
     return order
 
 
@@ -175,6 +172,14 @@ def lower_bound(columns: Sequence[pa.Array], row: Row) -> int:
 def _component(column: pa.Array, at: int) -> tuple[bool, Any]:
     value = column[at].as_py()
     return (value is None, value)
+
+
+def _argsort_all(columns: Sequence[pa.Array]) -> Indices:
+    """By all columns at once."""
+    names = [str(i) for i in range(len(columns))]
+    table = pa.Table.from_arrays(list(columns), names=names)
+    order = pc.sort_indices(table, [(name, "ascending") for name in names])
+    return np.asarray(order.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def _argsort_int64(keys: npt.NDArray[np.int64]) -> Indices:

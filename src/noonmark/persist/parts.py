@@ -1,8 +1,8 @@
 """Parts in the blob store: written once under a fresh name, read back verified.
 
-A part is named by the epoch of its writer, its collection and a fresh id. Only a commit makes it exist for
-readers; a part that was written and never committed is an orphan of its epoch, and once that epoch is over
-nothing can commit it any more (`gc`).
+A part is named by the epoch of its writer, its collection and a fresh id. Only a commit makes it
+exist for readers; a part that was written and never committed is an orphan of its epoch, and once
+that epoch is over nothing can commit it any more (`gc`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What to open for a read: pure planning over the state.
 
-A read is of one collection, over times ``after < t <= as_of``; it may ask for some columns, for rows whose
-columns lie in ranges, or for rows of given keys. The plan is the batches and parts that can hold such rows,
-by their statistics: nothing else is opened.
+A read is of one collection, over times ``after < t <= as_of``; it may ask for some columns, for
+rows whose columns lie in ranges, or for rows of given keys. The plan is the batches and parts
+that can hold such rows, by their statistics: nothing else is opened.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _probes(collection: Collection, keys: Sequence[Any]) -> Probes:
     if any(len(key) != width for key in tuples) or width > len(collection.key):
         raise UsageError(
             "keys to look up must be tuples of one length",
-            detail=f"The key of \"{collection.name}\" is ({', '.join(collection.key)}).",
+            detail=f'The key of "{collection.name}" is ({", ".join(collection.key)}).',
             collection=collection.name,
         )
     names = collection.key[:width]

@@ -1,12 +1,13 @@
-"""The order of writes: what was called first is applied first, and what waits together commits together.
+"""The order of writes: called first, applied first; what waits together commits together.
 
-Every mutation is an operation in one queue. An operation that has parts to write prepares them at once and
-beside others; it is committed in its turn. While one entry is being made durable, the operations behind it
-gather, and the next entry takes all of them that are prepared (group commit).
+Every mutation is an operation in one queue. An operation that has parts to write prepares them at
+once and beside others; it is committed in its turn. While one entry is being made durable, the
+operations behind it gather, and the next entry takes all of them that are prepared (group
+commit).
 
-Guarantee (ordering): if `submit(a)` returned before `submit(b)` was called, a is applied before b, whether or
-not a's future had resolved. Each operation is atomic; one that is refused changes nothing and does not hold
-back those behind it.
+Guarantee (ordering): if `submit(a)` returned before `submit(b)` was called, a is applied before
+b, whether or not a's future had resolved. Each operation is atomic; one that is refused changes
+nothing and does not hold back those behind it.
 """
 
 from __future__ import annotations

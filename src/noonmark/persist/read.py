@@ -1,13 +1,15 @@
 """Reading: a collection at one time, and its changes from then on.
 
-`Reader.contents` gives the rows of a plan: updates at times up to `as_of` (and after `after`), reduced.
+`Reader.contents` gives the rows of a plan: updates at times up to `as_of` (and after `after`),
+reduced.
 
     contents (after is None)   rows with their multiplicities as of one time; no `_time`
     changes                    updates with their times; no two of the same row and time
 
-It chooses the cheapest way that is exact. Nothing retracted: the parts are streamed as they are. Little to
-read: everything is fetched at once and summed by hashing. Much to read: the sorted runs are merged in bounded
-memory. The answer is the same multiset; only its order and its grouping into tables differ.
+It chooses the cheapest way that is exact. Nothing retracted: the parts are streamed as they are.
+Little to read: everything is fetched at once and summed by hashing. Much to read: the sorted runs
+are merged in bounded memory. The answer is the same multiset; only its order and its grouping
+into tables differ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Retries: transient errors of the outside world, waited out with backoff and counted.
 
-`Determinate` errors are retried always, `Indeterminate` ones only when the call says that doing it twice is
-the same as doing it once. `StorageUnfit` is not transient. What was retried is visible in `Retries`.
+`Determinate` errors are retried always, `Indeterminate` ones only when the call says that doing
+it twice is the same as doing it once. `StorageUnfit` is not transient. What was retried is
+visible in `Retries`.
 """
 
 from __future__ import annotations

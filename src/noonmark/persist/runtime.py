@@ -1,11 +1,11 @@
 """The runtime: the event loop on which one process's persist lives.
 
-Persist is a fat client: its work is done in the process that uses it, on one event loop in a thread of its
-own, so that callers may be threads, coroutines of another loop, or Spark's driver. Long work on the CPU
-(sorting, Parquet) is handed to worker threads with `offload`.
+Persist is a fat client: its work is done in the process that uses it, on one event loop in a
+thread of its own, so that callers may be threads, coroutines of another loop, or Spark's driver.
+Long work on the CPU (sorting, Parquet) is handed to worker threads with `offload`.
 
-A simulation gives its own loop and runs offloaded work in place: then everything happens on one thread, in an
-order that the loop decides.
+A simulation gives its own loop and runs offloaded work in place: then everything happens on one
+thread, in an order that the loop decides.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     snapshot(as_of)   the contents at as_of, once they are complete
     listen(as_of)     updates at times after as_of, with statements of progress
 
-Law: contents at t = snapshot(as_of) + every update of listen(as_of) at times up to t, for each t that a
-progress statement has passed.
+Law: contents at t = snapshot(as_of) + every update of listen(as_of) at times up to t, for each t
+that a progress statement has passed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Step:
     codec: Codec
 
     @property
-    def updates(self) -> list[Update]:
+    def updates(self) -> list[Update[Any, int]]:
         """The updates as values of the codec."""
         return updates_of(self.table, self.codec)
 

@@ -1,11 +1,12 @@
 """The state of a storage location: what a rollup holds and what the log's entries change.
 
-Everything here is a frozen value. A `State` is a function of the log alone: replaying entries 1..n on `EMPTY`
-gives the state at n on every machine (`machine.apply_entry`); a rollup is that state written down.
+Everything here is a frozen value. A `State` is a function of the log alone: replaying entries
+1..n on `EMPTY` gives the state at n on every machine (`machine.apply_entry`); a rollup is that
+state written down.
 
     State
     ├── collections   id -> Collection: schemas, since, upper, batches
-    ├── holds         id -> Hold: a durable right to read, which keeps since (and parts) where it needs them
+    ├── holds         id -> Hold: a durable right to read, which keeps since and parts back
     ├── lock          who may write, with the epoch that fences everybody before
     ├── eras          the last commit of earlier writers, to settle what they could not
     └── garbage       parts that no state refers to any more, waiting for their readers to leave
@@ -37,8 +38,9 @@ class Inline(msgspec.Struct, frozen=True, array_like=True):
 class Batch(msgspec.Struct, frozen=True, array_like=True):
     """Updates that were appended, or rewritten by compaction, together.
 
-    The parts of one batch are one run: sorted by the collection's key, part after part. Times are at or
-    beyond the upper that the collection had when the batch was appended, or its since when rewritten.
+    The parts of one batch are one run: sorted by the collection's key, part after part. Times are
+    at or beyond the upper that the collection had when the batch was appended, or its since when
+    rewritten.
     """
 
     id: int
@@ -177,7 +179,9 @@ def schema_from_wire(columns: tuple[WireColumn, ...]) -> Schema:
     """A stored schema, parsed; equal inputs share one parsed object."""
     cached = _SCHEMAS.get(columns)
     if cached is None:
-        cached = _SCHEMAS[columns] = Schema.from_wire([(c.name, c.type, c.nullable) for c in columns])
+        cached = _SCHEMAS[columns] = Schema.from_wire(
+            [(c.name, c.type, c.nullable) for c in columns]
+        )
     return cached
 
 

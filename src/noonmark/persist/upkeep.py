@@ -1,7 +1,8 @@
 """Upkeep: what a client does by itself, beside reads and writes.
 
-A writer writes rollups, compacts, expires holds, deletes garbage and renews its lock; every client renews its
-holds. Each is one small step that may fail and be tried again: nothing acknowledged depends on it.
+A writer writes rollups, compacts, expires holds, deletes garbage and renews its lock; every
+client renews its holds. Each is one small step that may fail and be tried again: nothing
+acknowledged depends on it.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Writing: `write`, `seal`, `allow_compaction`, and several of them as one.
 
-All calls return futures and are linearized in call order (`queue`). A write whose future has resolved is
-durable, sealed or not. A small batch travels in its log entry; a large one is sorted, written as Parquet
-parts, and named by its entry.
+All calls return futures and are linearized in call order (`queue`). A write whose future has
+resolved is durable, sealed or not. A small batch travels in its log entry; a large one is sorted,
+written as Parquet parts, and named by its entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from noonmark.tvc import Antichain, Update
 if TYPE_CHECKING:
     from noonmark.persist.client import Client
 
-Updates = pa.Table | Iterable[Update]
+Updates: TypeAlias = pa.Table | Iterable[Update[Any, int]]
 
 
 class WriteHandle:
