@@ -1,0 +1,174 @@
+"""The repository itself, under test: what a reader may count on in every file.
+
+Fast and without a JVM: it reads files, and imports `noonmark`, its errors and its command line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import noonmark
+from noonmark import errors
+from support.repository import (
+    ROOT,
+    SOURCE,
+    code_lines,
+    documents,
+    imports,
+    module_name,
+    python_files,
+    tracked,
+    tree,
+)
+
+FUNCTION_LINES_MAX = 60
+FILE_LINES_MAX = 500
+FILE_BYTES_MAX = 500_000
+
+# The front door: a new name here is a promise to every user.
+EXPORTS: set[str] = set()
+
+# A module is alive when one of these imports it.
+IMPORTERS = ("src", "tests", "bench")
+ENTRY_POINTS = {"noonmark", "noonmark.cli", "noonmark.__main__"}
+
+SOURCES = python_files("src")
+EVERY_PYTHON_FILE = python_files("src", "tests", "bench")
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_there_is_something_to_check() -> None:
+    assert SOURCE / "errors.py" in SOURCES
+    assert ROOT / "README.md" in documents()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(tree(path)), "a module opens with its law or its contract"
+
+
+def test_functions_can_be_read_at_once() -> None:
+    long = [
+        f"{named(path)}:{node.lineno} {node.name}"
+        for path in SOURCES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES_MAX
+    ]
+    assert long == []
+
+
+def test_files_can_be_read_at_once() -> None:
+    lines = {named(path): len(path.read_text().splitlines()) for path in EVERY_PYTHON_FILE}
+    assert {name: count for name, count in lines.items() if count > FILE_LINES_MAX} == {}
+
+
+def test_nothing_was_left_behind() -> None:
+    # Spelled in two halves, so that this file does not find itself.
+    marker = re.compile(
+        r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b|^(<<<<<<<|>>>>>>>) ", re.MULTILINE
+    )
+    found = [named(path) for path in EVERY_PYTHON_FILE if marker.search(path.read_text())]
+    assert found == []
+
+
+def test_no_large_file_is_tracked() -> None:
+    sizes = {named(path): path.stat().st_size for path in tracked()}
+    assert {name: size for name, size in sizes.items() if size > FILE_BYTES_MAX} == {}
+
+
+def test_the_front_door_is_pinned() -> None:
+    public = {
+        name
+        for name, value in vars(noonmark).items()
+        if not name.startswith("_")
+        and name != "annotations"
+        and getattr(value, "__name__", "") != f"noonmark.{name}"
+    }
+    assert public == EXPORTS
+    assert set(getattr(noonmark, "__all__", ())) == EXPORTS
+
+
+def test_no_module_is_dead() -> None:
+    alive = set(ENTRY_POINTS)
+    for path in python_files(*IMPORTERS):
+        own = module_name(path) if path.is_relative_to(SOURCE) else None
+        for name in imports(path):
+            parts = name.split(".")
+            alive |= {".".join(parts[:end]) for end in range(1, len(parts) + 1)} - {own}
+    assert {module_name(path) for path in SOURCES} - alive == set()
+
+
+def test_the_vocabulary_needs_no_third_party() -> None:
+    allowed = sys.stdlib_module_names | {"noonmark"}
+    for path in (path for path in SOURCES if path.is_relative_to(SOURCE / "tvc")):
+        foreign = {name for name in imports(path) if name.split(".")[0] not in allowed}
+        assert foreign == set(), named(path)
+
+
+def test_only_the_stages_that_run_on_spark_import_it() -> None:
+    def may(path: Path) -> bool:
+        inside = path.relative_to(SOURCE)
+        return inside.name in {"spark.py", "ingest.py"} or inside.parts[0] == "compute"
+
+    using = {path for path in SOURCES if any(n.split(".")[0] == "pyspark" for n in imports(path))}
+    assert {named(path) for path in using if not may(path)} == set()
+
+
+def test_the_drawn_tree_of_errors_is_the_real_one() -> None:
+    def drawn() -> list[tuple[int, str]]:
+        lines = re.findall(
+            r"^ {4}((?:[│├└─ ]{4})*)(\w+)(?: {2,}\S.*)?$", errors.__doc__ or "", re.M
+        )
+        return [(len(indent) // 4, name) for indent, name in lines]
+
+    def real(kind: type[errors.NoonmarkError], depth: int = 0) -> list[tuple[int, str]]:
+        below = [child for child in kind.__subclasses__() if child.__module__ == errors.__name__]
+        return [(depth, kind.__name__)] + [
+            each for child in below for each in real(child, depth + 1)
+        ]
+
+    assert drawn() == real(errors.NoonmarkError)
+
+
+def test_every_error_has_an_id_and_a_sqlstate_of_its_own() -> None:
+    kinds = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, errors.NoonmarkError)
+    ]
+    assert [each for each, count in Counter(kind.id for kind in kinds).items() if count > 1] == []
+    for kind in kinds:
+        assert "id" in vars(kind), f"{kind.__name__} inherits the id of its parent"
+        assert re.fullmatch(r"[0-9A-Z]{5}", kind.sqlstate), kind.__name__
+
+
+@pytest.mark.parametrize("path", documents(), ids=named)
+def test_commands_that_documents_name_exist(path: Path) -> None:
+    import typer.main
+
+    from noonmark.cli import app
+
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = set(getattr(typer.main.get_command(app), "commands", {}))
+    for line in code_lines(path.read_text()):
+        if match := re.match(r"(?:\$ )?make ([a-z][a-z-]*)", line):
+            assert match[1] in targets, line
+        if match := re.match(r"(?:\$ )?(?:\.venv/bin/)?noonmark ([a-z][a-z-]*)", line):
+            assert match[1] in commands, line
+
+
+@pytest.mark.parametrize("path", documents(), ids=named)
+def test_links_between_documents_resolve(path: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", path.read_text())
+    local = [link.split("#")[0] for link in links if "://" not in link and link[0] != "#"]
+    assert [link for link in local if not (path.parent / link).exists()] == []
