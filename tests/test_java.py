@@ -163,7 +163,10 @@ def test_spark_runs_on_the_bundled_runtime_without_noise(tmp_path: Path) -> None
     script.write_text(ON_THE_BUNDLED_RUNTIME)
     done = subprocess.run(
         [sys.executable, script, tmp_path / "parquet"],
-        env={"PATH": str(path_without_java(tmp_path / "bin")), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        env={
+            "PATH": str(path_without_java(tmp_path / "bin")),
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        },
         cwd=tmp_path,
         capture_output=True,
         text=True,
