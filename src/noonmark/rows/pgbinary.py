@@ -8,6 +8,7 @@ Bytes that are no value of the type raise `InvalidValue`: a decoder never guesse
 from __future__ import annotations
 
 import decimal
+import math
 import struct
 import uuid
 from collections.abc import Callable
@@ -134,6 +135,11 @@ def _decode_record(raw: bytes, fields: tuple[t.Field, ...]) -> tuple[Any, ...]:
     return tuple(items)
 
 
+def _one_nan(number: float) -> float:
+    """NaN has many bit patterns and one meaning."""
+    return math.nan if math.isnan(number) else number
+
+
 def _encode_numeric(text: str) -> bytes:
     sign = _NEGATIVE if text.startswith("-") else 0
     whole, _, fraction = text.lstrip("-").partition(".")
@@ -222,8 +228,8 @@ _ENCODE: dict[type[t.SqlType], Callable[[Any], bytes]] = {
     t.SmallInt: _INT2.pack,
     t.Integer: _INT4.pack,
     t.BigInt: _INT8.pack,
-    t.Real: _FLOAT4.pack,
-    t.Double: _FLOAT8.pack,
+    t.Real: lambda value: _FLOAT4.pack(_one_nan(value)),
+    t.Double: lambda value: _FLOAT8.pack(_one_nan(value)),
     t.Text: str.encode,
     t.Varchar: str.encode,
     t.Char: str.encode,
@@ -242,8 +248,8 @@ _DECODE: dict[type[t.SqlType], Callable[[bytes], Any]] = {
     t.SmallInt: lambda raw: _INT2.unpack(raw)[0],
     t.Integer: lambda raw: _INT4.unpack(raw)[0],
     t.BigInt: lambda raw: _INT8.unpack(raw)[0],
-    t.Real: lambda raw: _FLOAT4.unpack(raw)[0],
-    t.Double: lambda raw: _FLOAT8.unpack(raw)[0],
+    t.Real: lambda raw: _one_nan(_FLOAT4.unpack(raw)[0]),
+    t.Double: lambda raw: _one_nan(_FLOAT8.unpack(raw)[0]),
     t.Text: _decode_text,
     t.Bytea: bytes,
     t.Date: _decode_day,

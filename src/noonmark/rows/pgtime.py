@@ -2,8 +2,8 @@
 
 Law (round trip): ``parse_x(format_x(v)) == v`` for every value, and ``format_x`` gives the very
 text that PostgreSQL gives. Reading takes the ISO forms: ``2024-02-29``, with ``T`` or blank before
-the time, an offset such as ``Z``, ``+02`` or ``-03:30``, ``BC`` at the end, ``infinity``, ``epoch``.
-Words that depend on the clock (``now``, ``today``) and names of months are refused.
+the time, an offset such as ``Z``, ``+02`` or ``-03:30``, ``BC`` at the end, ``infinity`` and
+``epoch``. Words that depend on the clock (``now``, ``today``) and names of months are refused.
 
 An instant is written in the session's time zone. Beyond Python's years it is written in UTC,
 because no zone's rules are known there.
@@ -20,7 +20,7 @@ from noonmark.rows.calendar import civil_from_days, days_from_civil, days_in_mon
 
 _INFINITIES = {"infinity": 1, "+infinity": 1, "-infinity": -1}
 _DATE = r"(?P<year>\d{4,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
-_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d*))?)?"
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
 _ZONE = r"(?P<zone>[zZ]|[+-]\d{1,2}(?::?\d{2}(?::\d{2})?)?)"
 _ERA = r"(?:\s*(?P<era>[bB][cC]|[aA][dD]))?"
 _DATE_ONLY = re.compile(rf"{_DATE}{_ERA}")

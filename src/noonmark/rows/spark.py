@@ -1,15 +1,15 @@
 """Rows in Spark.
 
-Law (unchanged): ``from_dataframe(to_dataframe(session, table, schema), schema)`` equals `table` up to
-the order of rows, for every conforming table, given a session with `SESSION_OPTIONS`; and Spark reads
-parts of the storage schema, and writes them, without a change.
+Law (unchanged): ``from_dataframe(to_dataframe(session, table, schema), schema)`` equals `table` up
+to the order of rows, for every conforming table, given a session with `SESSION_OPTIONS`; and Spark
+reads parts of the storage schema, and writes them, without a change.
 
 Spark has one SQL type for each storage type, so a DataFrame of `spark_schema` goes through Arrow
 without a cast. Its strings have no length and its columns may all be NULL: the schema's limits are
 checked by `conform` where rows are stored, not by Spark.
 
-The functions here run on the driver. On executors, a `mapInArrow` function gets and gives batches of
-the storage types, and needs only `noonmark.rows.arrow`.
+The functions here run on the driver. On executors, a `mapInArrow` function gets and gives batches
+of the storage types, and needs only `noonmark.rows.arrow`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,174 @@
+"""Generated values of every SQL type, the hard ones often: what rows/ is tested with."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.rows.jsonb import canonical
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+_AWKWARD_TEXT = st.sampled_from(["", " ", "NULL", "null", "a b", '"', "\\", "{}", "(,)", "é\n"])
+_FLOATS = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1e15, 1e14, 1e-4, 1e-5, 1e6])
+
+
+def _text(length: int | None = None) -> st.SearchStrategy[str]:
+    both = st.one_of(TEXT, _AWKWARD_TEXT)
+    return both if length is None else both.map(lambda text: text[:length])
+
+
+def _integers(bits: int) -> st.SearchStrategy[int]:
+    limit = 1 << (bits - 1)
+    return st.one_of(st.integers(-limit, limit - 1), st.sampled_from([-limit, limit - 1, 0]))
+
+
+def _exact(digits: int, scale: int) -> st.SearchStrategy[Decimal]:
+    """Decimals built from their digits: no context may round them."""
+
+    def build(number: int) -> Decimal:
+        sign, text = int(number < 0), str(abs(number))
+        return Decimal((sign, tuple(map(int, text)), -scale))
+
+    limit = 10**digits - 1
+    return st.integers(-limit, limit).map(build)
+
+
+def _plain(number: Decimal) -> Decimal:
+    text = format(number, "f")
+    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+_DAYS = st.one_of(
+    st.integers(v.DAYS_MIN, v.DAYS_MAX),
+    st.integers(-800_000, 3_000_000),
+    st.sampled_from([v.DAYS_MIN, v.DAYS_MAX, v.INT32_MIN, v.INT32_MAX, 0, -1, -719_163]),
+)
+_MICROS = st.one_of(
+    st.integers(v.MICROS_MIN, v.MICROS_MAX),
+    st.integers(-(10**17), 3 * 10**17),
+    st.integers(-(10**11), 3 * 10**11).map(lambda seconds: seconds * 1_000_000),
+    st.sampled_from([v.MICROS_MIN, v.MICROS_MAX, v.INT64_MIN, v.INT64_MAX, 0, -1]),
+)
+# PostgreSQL prints the smallest micros but cannot read what it printed.
+_INTERVALS = st.one_of(
+    st.builds(
+        v.Interval, _integers(32), _integers(32), _integers(64).filter(lambda n: n > v.INT64_MIN)
+    ),
+    st.builds(v.Interval, *[st.integers(-30, 30)] * 2, st.integers(-(10**12), 10**12)),
+    st.sampled_from([v.Interval(), v.INTERVAL_INFINITY, v.INTERVAL_NEG_INFINITY]),
+)
+_JSON_NUMBERS = st.one_of(
+    st.integers(), _exact(30, 12), st.floats(allow_nan=False, allow_infinity=False)
+)
+JSON_TREES = st.recursive(
+    st.one_of(st.none(), st.booleans(), _JSON_NUMBERS, TEXT),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(_text(), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+def _json_documents() -> st.SearchStrategy[str]:
+    # A list around the tree, because a bare string is taken for JSON text.
+    return JSON_TREES.map(lambda tree: canonical([tree]))
+
+
+def values(sql_type: t.SqlType) -> st.SearchStrategy[Any]:
+    """Values of the type in canonical Python form, without NULL at the top."""
+    match sql_type:
+        case t.Boolean():
+            return st.booleans()
+        case t.SmallInt():
+            return _integers(16)
+        case t.Integer():
+            return _integers(32)
+        case t.BigInt():
+            return _integers(64)
+        case t.Real():
+            return st.one_of(st.floats(width=32), _FLOATS.filter(_is_real))
+        case t.Double():
+            return st.one_of(st.floats(), _FLOATS)
+        case t.Numeric(None):
+            return st.one_of(_exact(38, 18), _exact(6, 3)).map(_plain).map(_no_negative_zero)
+        case t.Numeric(int(precision), int(scale)):
+            return _exact(precision, scale).map(_no_negative_zero)
+        case t.Text():
+            return _text()
+        case t.Varchar(length):
+            return _text(length)
+        case t.Char(length):
+            return _text(length).map(lambda text: text.ljust(length))
+        case t.Bytea():
+            return st.binary(max_size=20)
+        case t.Date():
+            return _DAYS.map(v.date_of)
+        case t.Time():
+            return st.one_of(st.integers(0, v.DAY_MICROS), st.just(v.DAY_MICROS)).map(v.time_of)
+        case t.Timestamp():
+            return _MICROS.map(v.timestamp_of)
+        case t.TimestampTz():
+            return _MICROS.map(v.timestamptz_of)
+        case t.Interval():
+            return _INTERVALS
+        case t.Uuid():
+            return st.integers(0, 2**128 - 1).map(lambda n: uuid.UUID(int=n))
+        case t.Jsonb():
+            return _json_documents()
+        case t.Array(element):
+            return st.lists(st.none() | values(element), max_size=4)
+        case t.Record(fields):
+            return st.tuples(*(st.none() | values(field.type) for field in fields))
+    raise AssertionError(sql_type)
+
+
+def _is_real(number: float) -> bool:
+    return number in (0.0, 1e6) or not math.isfinite(number)
+
+
+def _no_negative_zero(number: Decimal) -> Decimal:
+    return number if number else abs(number)
+
+
+SCALARS: tuple[t.SqlType, ...] = (
+    t.Boolean(),
+    t.SmallInt(),
+    t.Integer(),
+    t.BigInt(),
+    t.Real(),
+    t.Double(),
+    t.Numeric(),
+    t.Numeric(10, 2),
+    t.Numeric(38, 0),
+    t.Numeric(38, 38),
+    t.Text(),
+    t.Varchar(),
+    t.Varchar(5),
+    t.Char(5),
+    t.Bytea(),
+    t.Date(),
+    t.Time(),
+    t.Timestamp(),
+    t.TimestampTz(),
+    t.Interval(),
+    t.Uuid(),
+    t.Jsonb(),
+)
+NESTED: tuple[t.SqlType, ...] = (
+    *map(t.Array, SCALARS),
+    t.Record((t.Field("a", t.Integer()), t.Field("B c", t.Text()))),
+    t.Record(tuple(t.Field(f"f{at}", kind) for at, kind in enumerate(SCALARS))),
+    t.Array(t.Record((t.Field("a", t.Array(t.Text())), t.Field("b", t.Date())))),
+)
+ALL_TYPES = SCALARS + NESTED
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality that tells 0.0 from -0.0, 1 from 1.0 and 1.0 from 1.00, and takes NaN for NaN."""
+    return repr(left) == repr(right)
