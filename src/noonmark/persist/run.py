@@ -141,8 +141,8 @@ class _Cursor:
         assert table is not None
         place = table.num_rows if bound is None else self._place(table, bound)
         taken, rest = table.slice(0, place), table.slice(place)
-        if self.bound == bound and self._ahead is not None:
-            # What is left equals the first row of the next table: they are read as one.
+        if self._ahead is not None and (self.bound == bound or not rest.num_rows):
+            # What is left, if anything, equals the first row of the next table: they are one.
             rest = (
                 _one_chunk(pa.concat_tables([rest, self._ahead])) if rest.num_rows else self._ahead
             )
