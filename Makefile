@@ -60,11 +60,12 @@ $(BIN)/python:
 		echo "Install one (Debian and Ubuntu: python3 and python3-venv), or: make PYTHON=..." >&2; \
 		exit 1; \
 	fi; \
+	rm -rf .venv; \
 	"$$python" -m venv .venv
 
 # uv installs the lock quickly; where uv cannot reach the index that pip is configured for, pip
 # installs the same lock with the same hashes.
-$(READY): requirements.lock pyproject.toml | $(BIN)/python
+$(READY): requirements.lock pyproject.toml $(BIN)/python
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv==$(UV_VERSION)" \
 		|| echo "uv is not to be had here: pip will do" >&2
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock \

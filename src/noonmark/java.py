@@ -166,12 +166,12 @@ def _make_launcher_home(folder: Path, runtime_home: Path, script: str) -> None:
 def _cache_folder(environ: Mapping[str, str]) -> Path:
     """``$XDG_CACHE_HOME/noonmark``, or below the home folder; else a private temporary one."""
     base = environ.get("XDG_CACHE_HOME")
-    cache = (Path(base) if base else Path.home() / ".cache") / "noonmark"
     try:
+        cache = (Path(base) if base else Path.home() / ".cache") / "noonmark"
         cache.mkdir(parents=True, exist_ok=True)
         if os.access(cache, os.W_OK):
             return cache
-    except OSError:
+    except (OSError, RuntimeError):
         pass  # no home folder, or one that is read-only: the temporary folder is next
     shared = Path(tempfile.gettempdir()) / f"noonmark-{os.getuid()}"
     shared.mkdir(mode=0o700, exist_ok=True)
