@@ -16,6 +16,14 @@ FIND_PYTHON = for name in $(PYTHON) python3 python3.13 python3.12 python3.11 pyt
 	"$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo "$$name"; break; }; done
 
+MAKE_VENV = python=$$($(FIND_PYTHON)); \
+	if [ -z "$$python" ]; then \
+		echo "No Python 3.11+ that can make a virtual environment was found." >&2; \
+		echo "Install one (Debian and Ubuntu: python3 and python3-venv), or: make PYTHON=..." >&2; \
+		exit 1; \
+	fi; \
+	rm -rf .venv; "$$python" -m venv .venv
+
 .PHONY: help demo test check bench prove setup lock format clean
 
 help:  ## this list
@@ -53,19 +61,13 @@ lock: $(READY)  ## refresh requirements.lock from pyproject.toml
 clean:  ## remove the virtual environment and every cache
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/out
 
-$(BIN)/python:
-	@python=$$($(FIND_PYTHON)); \
-	if [ -z "$$python" ]; then \
-		echo "No Python 3.11+ that can make a virtual environment was found." >&2; \
-		echo "Install one (Debian and Ubuntu: python3 and python3-venv), or: make PYTHON=..." >&2; \
-		exit 1; \
-	fi; \
-	rm -rf .venv; \
-	"$$python" -m venv .venv
+# An environment whose interpreter is gone is no environment.
+$(shell $(BIN)/python -c "" 2>/dev/null || rm -f $(READY))
 
 # uv installs the lock quickly; where uv cannot reach the index that pip is configured for, pip
 # installs the same lock with the same hashes.
-$(READY): requirements.lock pyproject.toml $(BIN)/python
+$(READY): requirements.lock pyproject.toml
+	@$(BIN)/python -c "" 2>/dev/null || { $(MAKE_VENV); }
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv==$(UV_VERSION)" \
 		|| echo "uv is not to be had here: pip will do" >&2
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock \
