@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from noonmark.errors import NoonmarkError
+from noonmark.shard.command import app as shard_app
 from noonmark.version import __version__
 
 app = typer.Typer(
@@ -21,6 +22,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(shard_app, name="shard")
 
 
 def _print_version(asked: bool) -> None:

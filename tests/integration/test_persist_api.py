@@ -1,4 +1,4 @@
-"""The seed's API on real files: write, seal, allow_compaction, snapshot, listen, and what they promise."""
+"""The API of the seed on real files: write, seal, allow_compaction, snapshot, listen."""
 
 from __future__ import annotations
 
