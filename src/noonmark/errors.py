@@ -23,6 +23,9 @@
     │   ├── Determinate           the operation did not happen: retry it
     │   ├── Indeterminate         the operation may have happened: read back before you retry
     │   └── StorageUnfit          the store is full, read-only or ignores conditional puts
+    ├── SourceError               upstream of a source failed
+    │   ├── SourceStalled         it may answer later: wait, and ask again
+    │   └── SourceBroken          it will never give this data: definite, so it is written as data
     └── IntegrityError            restore from a copy; nothing is guessed
         ├── Corrupt               a stored object does not match its checksum
         ├── MissingObject         a stored object that the state refers to is gone
@@ -231,6 +234,27 @@ class StorageUnfit(StorageError):
 
     id = "storage_unfit"
     sqlstate = "53100"
+
+
+class SourceError(NoonmarkError):
+    """What a source reads from failed."""
+
+    id = "source"
+    sqlstate = "58030"
+
+
+class SourceStalled(SourceError):
+    """Upstream does not answer now; nothing is said about its data."""
+
+    id = "source_stalled"
+    sqlstate = "08006"
+
+
+class SourceBroken(SourceError):
+    """Upstream does not have, and never will have, the data that it promised."""
+
+    id = "source_broken"
+    sqlstate = "58030"
 
 
 class IntegrityError(NoonmarkError):

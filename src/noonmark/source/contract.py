@@ -1,0 +1,237 @@
+"""What a source is: outputs, an order of offsets, and records that can be read again.
+
+A source is a description. It keeps no progress: what was read is known from the remap and the
+uppers of its collections, all in persist. Two equal sources are one source; a source pickles, and
+what it opens (connections, files) it opens where it runs and closes again.
+
+Offsets. A record stands at a point (partition, offset) of the order `noonmark.tvc.Partitioned`;
+frontiers come from `partition_frontier`, so that a partition may appear at any time. `EMPTY` means:
+finished, nothing will ever follow. All records of one transaction have one offset.
+
+Law (complete): when `latest` returned F, every record at a point not in F exists and can be read.
+Law (monotone): `latest(clock, known)` is at or beyond `known`.
+Law (cover): the splits of `plan(lower, upper)` hold each record at a point in `lower` and not in
+`upper` exactly once, and no other. Records of one offset may lie in several splits.
+Law (replay): reading a split again gives the same records, until their offsets are released. For
+typed outputs "the same" is the sum of diffs by row and offset: extra updates that cancel are none.
+Law (release): after `release(F)` nothing at a point that is not in F is read again, by anyone.
+
+Records are Arrow batches. A batch has records of one output, in `_output`; `_partition` is an int64
+or a string; `_offset` never descends within a split and partition. Then follow
+
+- raw outputs: `key` and `value`, bytes or NULL (a NULL value is a tombstone), and where the source
+  has them `timestamp` and `headers`: a format decodes them, an envelope makes updates of them;
+- typed outputs: the columns of the output's schema, in storage types, and `_diff`;
+- errors: `key`, `value` and `_reason`; `_output` is -1 when no single output is meant.
+
+Errors. `SourceStalled` is transient: it says nothing about the data; the caller waits and calls
+again. Everything definite is data, so that every reader sees the same at every time: `read` yields
+an error batch, or raises `SourceBroken`, which stands for one: what it yielded before counts, the
+rest of the split is replaced by that error. A `SourceBroken` out of `latest` is about the source as
+a whole. One partition's error never keeps another from being read.
+
+Where it runs: `latest`, `plan` and `release` on the driver; `read` on executors.
+
+How those fit that are still to come:
+
+- Kafka. Partitions are Kafka's own, offsets too; holes (compaction, control records, aborted
+  transactions) are offsets without a record. `latest` is the last stable offset of each partition,
+  which its leader knows: linearizable. A transaction over several partitions is whole within each
+  partition, and in all of them when one probe saw it: all that Kafka itself can say. A tombstone
+  is a NULL value. Records that retention removed before they were read are an error batch at the
+  first offset that is lost. `release` commits the offsets of the consumer group.
+- PostgreSQL. One partition, 0; the offset is the commit's end LSN, so a transaction over several
+  tables is never split. The snapshot is the range up to the slot's consistent point c, every row
+  at offset c, one split per table and range of pages (`Split.piece`). If it must be read again the
+  exported snapshot is gone: a later one is read at c' and the stream (c, c'] is taken back from it
+  with opposite diffs at offset c; the sum is the same. The stream is one split. TRUNCATE of a
+  table is an error of that output. `release` confirms the flushed LSN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+
+from noonmark.clock import Clock
+from noonmark.errors import InvalidValue
+from noonmark.rows.arrow import arrow_schema
+from noonmark.rows.schema import Schema
+from noonmark.tvc import Antichain, Partition, Partitioned, known_partitions, partition_frontier
+
+Frontier = Antichain[Partitioned]
+
+START: Frontier = partition_frontier({})
+"""Nothing is complete, and no partition is known."""
+
+PARTITION, OFFSET, OUTPUT = "_partition", "_offset", "_output"
+DIFF, REASON = "_diff", "_reason"
+NO_OUTPUT = -1
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_METADATA = {"timestamp": pa.timestamp("us", "UTC"), "headers": HEADERS}
+
+ERRORS_SCHEMA = Schema.of(
+    output="text",
+    partition="text",
+    offset="bigint not null",
+    key="text",
+    value="bytea",
+    reason="text not null",
+)
+"""The collection ``<source>_errors``; `key` is the record's key as a record literal."""
+
+PartitionKind = Literal["number", "name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One collection that a source feeds. Without a schema its records are raw."""
+
+    name: str
+    schema: Schema | None = None
+    key: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.schema is not None:
+            for name in self.key:
+                self.schema.index(name)
+        if unknown := set(self.metadata) - set(_METADATA):
+            raise InvalidValue(f"no record has {', '.join(sorted(unknown))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What one task reads: the points of one partition in [lower, upper), or a piece of them.
+
+    `piece` is the source's own; `weight` is the relative cost, so that cheap splits share a task.
+    """
+
+    partition: Partition
+    lower: int
+    upper: int
+    piece: tuple[int | str, ...] = ()
+    weight: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lower < self.upper:
+            raise InvalidValue(f"[{self.lower}, {self.upper}) is no range of offsets")
+
+
+class Source(Protocol):
+    """The contract in the module's docstring; say there what a new source needs."""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The collections, under one remap: `_output` is the place in this tuple."""
+
+    @property
+    def partition_kind(self) -> PartitionKind:
+        """Whether partitions are numbers or names."""
+
+    @property
+    def offset_unit(self) -> int:
+        """Users see ``offset // offset_unit``: the bytes or rows that a fine offset stands for."""
+
+    @property
+    def latest_is_linearizable(self) -> bool:
+        """Whether `latest` sees every write that was acknowledged upstream before the call."""
+
+    @property
+    def releases(self) -> str | None:
+        """None when upstream may forget what was released; else why not, in a sentence."""
+
+    async def latest(self, clock: Clock, known: Frontier = START) -> Frontier:
+        """The upper of the source now.
+
+        `known` is what the remap has bound last. Most sources ignore it; one that cannot trust its
+        upstream to only grow compares the two, and binds a partition that broke its promise to an
+        offset that says so.
+        """
+
+    def plan(self, lower: Frontier, upper: Frontier) -> list[Split]:
+        """The splits between two frontiers. Pure: it asks nobody."""
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """The records of a split, in order of offset. On executors."""
+
+    async def release(self, frontier: Frontier) -> None:
+        """Tell upstream that nothing outside of `frontier` is needed any more. Idempotent."""
+
+
+def ranges(
+    lower: Frontier, upper: Frontier, end: Mapping[Partition, int] | None = None
+) -> list[tuple[Partition, int, int]]:
+    """The offsets of each partition between two frontiers: (partition, from, to), none empty.
+
+    An empty `upper` means to the end, which only the source knows: it says so in `end`.
+    """
+    if lower.is_empty():
+        return []
+    below = known_partitions(lower)
+    above = dict(end or {}) if upper.is_empty() else known_partitions(upper)
+    spans = ((p, below.get(p, 0), offset) for p, offset in above.items())
+    return [(p, start, stop) for p, start, stop in spans if start < stop]
+
+
+def record_schema(source: Source, number: int) -> pa.Schema:
+    """The Arrow schema of the records of one output, or of errors for `NO_OUTPUT`."""
+    if number == NO_OUTPUT:
+        return error_schema(source.partition_kind)
+    output = source.outputs[number]
+    fields = _point_fields(source.partition_kind)
+    if output.schema is not None:
+        return pa.schema([*fields, (DIFF, pa.int64()), *arrow_schema(output.schema)])
+    metadata = [(name, _METADATA[name]) for name in output.metadata]
+    return pa.schema([*fields, ("key", pa.binary()), ("value", pa.binary()), *metadata])
+
+
+def error_schema(kind: PartitionKind) -> pa.Schema:
+    """The Arrow schema of error records."""
+    fields = [("key", pa.string()), ("value", pa.binary()), (REASON, pa.string())]
+    return pa.schema([*_point_fields(kind), *fields])
+
+
+def _point_fields(kind: PartitionKind) -> list[tuple[str, pa.DataType]]:
+    partition = pa.int64() if kind == "number" else pa.string()
+    return [(PARTITION, partition), (OFFSET, pa.int64()), (OUTPUT, pa.int8())]
+
+
+def is_error(batch: pa.RecordBatch) -> bool:
+    """Whether the batch has errors instead of records."""
+    return REASON in batch.schema.names
+
+
+def batch_output(batch: pa.RecordBatch) -> int:
+    """The number of the one output that the records of a batch belong to."""
+    return int(batch.column(OUTPUT)[0].as_py()) if batch.num_rows else NO_OUTPUT
+
+
+def points(kind: PartitionKind, partition: Partition, offsets: Any, output: int) -> list[pa.Array]:
+    """The first three columns of a batch from one partition; `offsets` is an int64 array."""
+    array = offsets if isinstance(offsets, pa.Array) else pa.array(offsets, pa.int64())
+    name = pa.scalar(partition, pa.int64() if kind == "number" else pa.string())
+    count = len(array)
+    return [pa.repeat(name, count), array, pa.repeat(pa.scalar(output, pa.int8()), count)]
+
+
+def error_batch(
+    kind: PartitionKind,
+    partition: Partition,
+    errors: Iterable[tuple[int, str | None, bytes | None, str]],
+    output: int = NO_OUTPUT,
+) -> pa.RecordBatch:
+    """A batch of errors (offset, key, value, reason) of one partition."""
+    rows = list(errors)
+    offsets, keys, values, reasons = zip(*rows, strict=True) if rows else ((), (), (), ())
+    columns = [
+        *points(kind, partition, pa.array(offsets, pa.int64()), output),
+        pa.array(keys, pa.string()),
+        pa.array(values, pa.binary()),
+        pa.array(reasons, pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=error_schema(kind))
