@@ -192,9 +192,9 @@ def test_a_key_that_is_none_is_refused(blob_place: Place, key: str) -> None:
 
 def test_of_racing_tasks_one_wins(blob_place: Place) -> None:
     async def body(blob: Blob) -> None:
-        handles = [open_blob(blob.url) for _ in range(8)]
-        for number in range(10):
-            values = [f"{number} {index}".encode() for index in range(8)]
+        handles = [open_blob(blob.url) for _ in range(blob_place.racers)]
+        for number in range(blob_place.rounds):
+            values = [f"{number} {index}".encode() for index in range(blob_place.racers)]
             puts = zip(handles, values, strict=True)
             wins = await asyncio.gather(*(h.put_if_absent(f"log/{number}", v) for h, v in puts))
             assert sum(wins) == 1
@@ -205,11 +205,9 @@ def test_of_racing_tasks_one_wins(blob_place: Place) -> None:
     blob_place.with_blob(body)
 
 
-def test_of_racing_processes_one_wins(blob_place: Place) -> None:
-    if not blob_place.crosses:
-        pytest.skip("memory is of one process")
+def test_of_racing_processes_one_wins(shared_blob_place: Place) -> None:
     rounds = 30
-    won = race(put_all, blob_place.url, 3, rounds)
+    won = race(put_all, shared_blob_place.url, 3, rounds)
     assert sorted(number for numbers in won.values() for number in numbers) == [
         *range(1, rounds + 1)
     ]
@@ -219,7 +217,7 @@ def test_of_racing_processes_one_wins(blob_place: Place) -> None:
             for number in numbers:
                 assert await blob.get(f"race/{number:04d}") == entry_of(name, number)
 
-    blob_place.with_blob(body)
+    shared_blob_place.with_blob(body)
 
 
 def test_the_probe_passes_and_leaves_nothing(blob_place: Place) -> None:

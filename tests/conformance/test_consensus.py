@@ -174,9 +174,9 @@ def test_a_reader_that_was_left_behind_learns_it(consensus_place: Place) -> None
 
 def test_of_racing_tasks_one_wins_each_number(consensus_place: Place) -> None:
     async def body(consensus: Consensus) -> None:
-        handles = [open_consensus(consensus.url) for _ in range(6)]
-        for seqno in range(1, 11):
-            values = [f"{seqno} {index}".encode() for index in range(6)]
+        handles = [open_consensus(consensus.url) for _ in range(consensus_place.racers)]
+        for seqno in range(1, consensus_place.rounds + 1):
+            values = [f"{seqno} {index}".encode() for index in range(consensus_place.racers)]
             tries = zip(handles, values, strict=True)
             wins = await asyncio.gather(*(h.append(seqno, value) for h, value in tries))
             assert sum(wins) == 1
@@ -187,11 +187,9 @@ def test_of_racing_tasks_one_wins_each_number(consensus_place: Place) -> None:
     consensus_place.with_consensus(body)
 
 
-def test_of_racing_processes_one_wins_each_number(consensus_place: Place) -> None:
-    if not consensus_place.crosses:
-        pytest.skip("memory is of one process")
+def test_of_racing_processes_one_wins_each_number(shared_consensus_place: Place) -> None:
     rounds = 40
-    won = race(append_all, consensus_place.url, 3, rounds)
+    won = race(append_all, shared_consensus_place.url, 3, rounds)
     owner = {seqno: name for name, numbers in won.items() for seqno in numbers}
     assert sum(map(len, won.values())) == len(owner) == rounds
 
@@ -200,11 +198,11 @@ def test_of_racing_processes_one_wins_each_number(consensus_place: Place) -> Non
         want = [entry_of(owner[seqno], seqno) for seqno in range(1, rounds + 1)]
         assert await consensus.read(1, rounds * 2) == want
 
-    consensus_place.with_consensus(body)
+    shared_consensus_place.with_consensus(body)
 
 
 def test_heads_and_reads_hold_while_the_log_is_truncated(consensus_place: Place) -> None:
-    """Law (head) and law (one history), seen by a reader beside a writer that keeps a few entries."""
+    """Laws (head) and (one history), seen by a reader beside a writer that keeps few entries."""
 
     async def body(consensus: Consensus) -> None:
         reader = open_consensus(consensus.url)

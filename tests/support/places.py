@@ -1,8 +1,8 @@
 """Places: fresh, empty storage locations of every kind, for the conformance suites.
 
 A place is a URL that nothing was stored under. `blob_place` runs a test on every kind of Blob,
-`consensus_place` on every kind of Consensus; a new store is one line in the tuples below. `crosses`
-says whether another process that opens the URL sees the same place.
+`consensus_place` on every kind of Consensus; a new store is one line in the tuples below.
+`shared_blob_place` and `shared_consensus_place` leave out memory, which no other process sees.
 """
 
 from __future__ import annotations
@@ -32,9 +32,14 @@ class Place:
     kind: str
     url: str
 
+    # The S3 server of the tests lets a loser of a race wait for whole seconds.
     @property
-    def crosses(self) -> bool:
-        return self.kind != "memory"
+    def racers(self) -> int:
+        return 3 if self.kind == "s3" else 8
+
+    @property
+    def rounds(self) -> int:
+        return 3 if self.kind == "s3" else 10
 
     def with_blob(self, body: Callable[[Blob], Awaitable[T]]) -> T:
         """Run `body` on a handle of its own, in an event loop of its own."""
@@ -71,6 +76,16 @@ def consensus_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return _place(request.param, request, tmp_path)
 
 
+@pytest.fixture(params=[kind for kind in BLOBS if kind != "memory"])
+def shared_blob_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return _place(request.param, request, tmp_path)
+
+
+@pytest.fixture(params=[kind for kind in CONSENSUSES if kind != "memory"])
+def shared_consensus_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return _place(request.param, request, tmp_path)
+
+
 def _place(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     name = SYSTEM.fresh_id()
     if kind == "memory":
@@ -86,6 +101,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Places on a server carry the marker `server`, as every test that asks for one by name."""
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        for fixture in ("blob_place", "consensus_place"):
-            if parameters.get(fixture) in {"s3", "postgres"}:
-                item.add_marker(pytest.mark.server)
+        kinds = {kind for name, kind in parameters.items() if name.endswith("_place")}
+        if kinds & {"s3", "postgres"}:
+            item.add_marker(pytest.mark.server)

@@ -124,7 +124,8 @@ class BlobConsensus:
         floor = await self._floor()
         if start < floor:
             raise truncated(start, floor, self.url)
-        self._used = max(self._used, start + len(entries) - 1)
+        if entries:
+            self._used = max(self._used, start + len(entries) - 1)
         return entries
 
     async def _get_wave(self, start: int, count: int) -> list[bytes]:

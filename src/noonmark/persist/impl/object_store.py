@@ -54,7 +54,9 @@ _REPEAT: dict[str, Any] = {
     "backoff": {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=5)},
 }
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist", re.I)
-_FORBIDDEN = (failures.PermissionDeniedError, failures.UnauthenticatedError)
+# The kind of error says so for most calls; for a listing only the text does.
+_FORBIDDEN = re.compile(r"status: 40[13]\b")
+_NOT_FOUND = re.compile(r"status: 404\b")
 
 
 class ObjectStoreBlob:
@@ -177,10 +179,11 @@ class ObjectStoreBlob:
     def _failed(self, what: str, key: str, error: Exception, writes: bool = False) -> StorageError:
         kind: type[StorageError] = Indeterminate if writes else Determinate
         hint = None
-        if isinstance(error, _FORBIDDEN):
+        denied = (failures.PermissionDeniedError, failures.UnauthenticatedError)
+        if isinstance(error, denied) or _FORBIDDEN.search(str(error)):
             kind = StorageUnfit
             hint = "Check the credentials, and that they may get, put, list and delete there."
-        elif isinstance(error, FileNotFoundError):
+        elif isinstance(error, FileNotFoundError) or _NOT_FOUND.search(str(error)):
             kind = StorageUnfit
             hint = "Make the bucket first, and check its name, region and endpoint."
         return kind(
@@ -196,7 +199,10 @@ def _open(
     url: str, bucket: str, prefix: str, options: dict[str, str], retry: dict[str, Any]
 ) -> Any:
     """An obstore store; `ConfigError` when the options cannot be."""
-    config = {name: value for name, value in options.items() if name not in _CLIENT_OPTIONS}
+    scheme = urlsplit(url).scheme
+    # One delete is one DELETE: not every server that speaks S3 has the call for many.
+    config = {"disable_bulk_delete": "true"} if scheme == "s3" else {}
+    config |= {name: value for name, value in options.items() if name not in _CLIENT_OPTIONS}
     client: dict[str, Any] = dict(_CLIENT_DEFAULTS)
     for name in _CLIENT_OPTIONS & options.keys():
         is_flag = name.startswith("allow_")
@@ -208,7 +214,7 @@ def _open(
     if not bucket:
         raise ConfigError(f"{redact(url)} names no bucket")
     try:
-        return SCHEMES[urlsplit(url).scheme](
+        return SCHEMES[scheme](
             bucket,
             prefix=prefix or None,
             config=config,

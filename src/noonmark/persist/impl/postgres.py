@@ -23,9 +23,10 @@ it leaves out comes from the environment (``PGPASSWORD``, ``PGHOST``, a password
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 
@@ -76,9 +77,11 @@ _UNFIT = {
     "53100": "The disk of the PostgreSQL server is full.",
     "25006": "The PostgreSQL server is read-only: connect to the primary.",
     "42501": "Give this role the right to make and change tables in its schema.",
-    "28": "Check the user name and password.",
-    "3D": "Create the database first.",
 }
+# A refused connection has no SQLSTATE in libpq, only words.
+_REFUSED = re.compile(
+    "does not exist|authentication failed|no password supplied|no pg_hba.conf entry"
+)
 
 
 class PostgresConsensus:
@@ -188,6 +191,8 @@ class PostgresConsensus:
     def _failed(self, what: str, error: psycopg.Error, sent: bool = False) -> StorageError:
         state = error.sqlstate
         hint = None if state is None else _UNFIT.get(state) or _UNFIT.get(state[:2])
+        if state is None and _REFUSED.search(str(error)):
+            hint = "Check the user name, the password and the name of the database."
         kind: type[StorageError] = Determinate
         if hint is not None:
             kind = StorageUnfit
@@ -211,7 +216,7 @@ def _split(url: str) -> tuple[str, str]:
             f"{redact(url)} names no location", hint="Add ?location=NAME: the name of the log."
         )
     options.setdefault("connect_timeout", str(CONNECT_TIMEOUT_S))
-    dsn = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(options)))
+    dsn = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(options, quote_via=quote)))
     try:
         psycopg.conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:

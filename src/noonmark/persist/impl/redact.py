@@ -7,7 +7,7 @@ since without them a permission error cannot be understood.
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 _SECRET = re.compile(r"secret|password|token|sas|account_key|credential|service_account_key", re.I)
 _HIDDEN = "***"
@@ -32,7 +32,9 @@ def redact(url: str) -> str:
         (name, _HIDDEN if is_secret(name) else value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
     ]
-    return urlunsplit(parts._replace(netloc=location, query=urlencode(query, safe="*/:@,")))
+    return urlunsplit(
+        parts._replace(netloc=location, query=urlencode(query, safe="*/:@,", quote_via=quote))
+    )
 
 
 def is_secret(option: str) -> bool:
