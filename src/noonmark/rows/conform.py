@@ -195,8 +195,7 @@ def _list(array: pa.Array, sql_type: t.Array) -> pa.Array:
         or pa.types.is_large_list_view(kind)
     ):
         raise _NoFit
-    if not pa.types.is_list(kind):
-        array = array.cast(pa.list_(kind.value_type))
+    # Taken apart, not cast: Arrow's cast from a list view with NULLs in it loses elements.
     return rebuild_list(array, _cast(array.flatten(), sql_type.element), arrow_type(sql_type))
 
 

@@ -120,7 +120,7 @@ def _parse(text: str, type_name: str) -> float:
     if named is not None:
         return math.nan if math.isnan(named) else sign * named
     try:
-        if "_" in word:
+        if "_" in word or not word.isascii():
             raise ValueError
         number = float(word)
     except ValueError:

@@ -65,11 +65,12 @@ _TOKEN = re.compile(
     r"|(?P<yearmonth>[+-]?\d+-\d{1,2})"
     r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>[a-z]+)?"
     r"|(?P<ago>ago)|@)\s*",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _ISO = re.compile(
     r"P(?:([+-]?[\d.]+)Y)?(?:([+-]?[\d.]+)M)?(?:([+-]?[\d.]+)W)?(?:([+-]?[\d.]+)D)?"
-    r"(?:T(?:([+-]?[\d.]+)H)?(?:([+-]?[\d.]+)M)?(?:([+-]?[\d.]+)S)?)?"
+    r"(?:T(?:([+-]?[\d.]+)H)?(?:([+-]?[\d.]+)M)?(?:([+-]?[\d.]+)S)?)?",
+    re.ASCII,
 )
 _ISO_UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
 

@@ -37,6 +37,8 @@ from noonmark.rows.pgtime import (
 
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 _NUMERIC = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+_HEX = r"(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}"
+_UUID = re.compile(rf"({_HEX})|\{{({_HEX})\}}", re.IGNORECASE)
 _BITS = {t.SmallInt: 16, t.Integer: 32, t.BigInt: 64}
 # Wide enough for every digit that numeric may have: rounding must happen once, at the scale.
 _WIDE = decimal.Context(prec=150_000, rounding=decimal.ROUND_HALF_UP)
@@ -121,17 +123,17 @@ def _parse_numeric(text: str, sql_type: t.Numeric) -> decimal.Decimal:
 
 def fit_numeric(number: decimal.Decimal, sql_type: t.Numeric) -> decimal.Decimal:
     """The number at the scale of the type, rounded half away from zero; plain is never rounded."""
-    if number.adjusted() > t.NUMERIC_PRECISION_MAX:
+    # Far exponents first: written out, they would fill the memory.
+    if number and number.adjusted() > t.NUMERIC_PRECISION_MAX:
         raise InvalidValue(f"numeric field overflow: {number:.6g} does not fit {sql_type}")
-    if number.adjusted() < -2 * t.NUMERIC_PRECISION_MAX and sql_type.scale is not None:
+    if number and number.adjusted() < -2 * t.NUMERIC_PRECISION_MAX and sql_type.scale is None:
+        raise _too_fine(f"{number:.6g}")
+    if not number or number.adjusted() < -2 * t.NUMERIC_PRECISION_MAX:
         number = decimal.Decimal(0)
     if sql_type.scale is None:
         number = plain_decimal(number)
         if -int(number.as_tuple().exponent) > t.NUMERIC_PLAIN_SCALE:
-            raise InvalidValue(
-                f"{number:f} has more than {t.NUMERIC_PLAIN_SCALE} digits after the point",
-                hint="Use numeric(p,s), which rounds to its scale.",
-            )
+            raise _too_fine(f"{number:f}")
     else:
         number = number.quantize(decimal.Decimal(1).scaleb(-sql_type.scale), context=_WIDE)
     if number and number.adjusted() >= sql_type.stored_precision - sql_type.stored_scale:
@@ -139,11 +141,18 @@ def fit_numeric(number: decimal.Decimal, sql_type: t.Numeric) -> decimal.Decimal
     return number if number else abs(number)  # there is no negative zero
 
 
+def _too_fine(number: str) -> InvalidValue:
+    return InvalidValue(
+        f"{number} has more than {t.NUMERIC_PLAIN_SCALE} digits after the point",
+        hint="Use numeric(p,s), which rounds to its scale.",
+    )
+
+
 def _cut(text: str, length: int, sql_type: t.SqlType) -> str:
     """SQL lets blanks, and only blanks, fall off the end."""
     if text[length:].strip(" "):
         raise InvalidValue(f"value too long for type {sql_type}: {len(text)} characters")
-    return text[:length]
+    return _parse_text(text[:length])
 
 
 def _invalid(text: str, sql_type: t.SqlType) -> InvalidValue:
@@ -181,10 +190,10 @@ def _parse_bytea(text: str) -> bytes:
 
 
 def _parse_uuid(text: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(text.strip())
-    except ValueError:
-        raise _invalid(text, t.Uuid()) from None
+    match = _UUID.fullmatch(text.strip())
+    if match is None:
+        raise _invalid(text, t.Uuid())
+    return uuid.UUID((match[1] or match[2]).replace("-", ""))
 
 
 def _parse_text(text: str) -> str:
