@@ -11,8 +11,9 @@ rewritten a logarithmic number of times, and a read opens a logarithmic number o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ from noonmark.persist import run
 from noonmark.persist.config import Config
 from noonmark.persist.part import Part
 from noonmark.persist.parts import PartStore
+from noonmark.persist.ranges import KeyRange
 from noonmark.persist.read import inline_table, upgrade
 from noonmark.persist.runtime import Runtime
 from noonmark.persist.state import Batch, Collection
@@ -60,16 +62,41 @@ def _has_dead_history(batch: Batch, collection: Collection) -> bool:
     return settled and any(part.diff_min < 0 for part in batch.parts)
 
 
+class Compactor(Protocol):
+    """An engine for compactions that are too big for this process (Spark)."""
+
+    #: It is given compactions of at least this many stored bytes; smaller ones stay in process.
+    bytes_min: int
+
+    async def rewrite(self, collection: Collection, batches: tuple[Batch, ...]) -> c.Swap:
+        """Like the function `rewrite`. Runs on the persist loop and does not hold it up."""
+
+
 async def rewrite(
-    collection: Collection, batches: tuple[Batch, ...], parts: PartStore, config: Config
+    collection: Collection,
+    batches: tuple[Batch, ...],
+    parts: PartStore,
+    config: Config,
+    within: KeyRange | None = None,
 ) -> c.Swap:
-    """Write the merged run and return the swap that puts it in place."""
+    """Write the merged run and return the swap that puts it in place.
+
+    With `within`, only the rows of a key range: the swaps of all ranges are to be joined.
+    """
     runtime = parts.runtime
     schema_id = len(collection.schemas) - 1
     fetch = await _fetcher(runtime, parts, batches)
     since = collection.since.only()
-    runs = [_run(collection, batch.parts, fetch, config) for batch in batches if batch.parts]
-    inline = [inline_table(collection, batch) for batch in batches if batch.inline is not None]
+    runs = [
+        _run(collection, parts_of(batch, within), fetch, config, within)
+        for batch in batches
+        if batch.parts
+    ]
+    inline = [
+        confine(inline_table(collection, batch), within)
+        for batch in batches
+        if batch.inline is not None
+    ]
     if inline:
         runs.append(iter([run.sort(pa.concat_tables(inline), collection.key)]))
     merged = run.merge(runs, collection.key, since, config.merge_rows_max)
@@ -81,6 +108,11 @@ async def rewrite(
                 collection.id, collection.key, schema_id, piece, consolidated=True
             )
         )
+    return swap(collection, batches, written)
+
+
+def swap(collection: Collection, batches: tuple[Batch, ...], written: Sequence[Part]) -> c.Swap:
+    """The command that puts the written run in the place of the batches."""
     return c.Swap(
         collection=collection.id,
         removed=tuple(batch.id for batch in batches),
@@ -92,6 +124,17 @@ async def rewrite(
         diff_sum=sum(part.diff_sum for part in written),
         parts=tuple(written),
     )
+
+
+def parts_of(batch: Batch, within: KeyRange | None) -> tuple[Part, ...]:
+    """The parts of a batch that can hold rows of the range."""
+    return tuple(part for part in batch.parts if within is None or within.may_hold(part))
+
+
+def confine(table: pa.Table, within: KeyRange | None) -> pa.Table:
+    """The rows of the range, in the order they had."""
+    mask = None if within is None else within.mask(table)
+    return table if mask is None else table.filter(mask)
 
 
 async def _fetcher(
@@ -109,9 +152,11 @@ def _run(
     parts: tuple[Part, ...],
     fetch: Callable[[Part], bytes],
     config: Config,
+    within: KeyRange | None,
 ) -> Iterator[pa.Table]:
     for part in parts:
         table = upgrade(PartStore.decode(part, fetch(part), None), collection)
+        table = confine(table, within)
         for start in range(0, table.num_rows, config.merge_rows_max):
             yield table.slice(start, config.merge_rows_max)
 

@@ -8,7 +8,7 @@ that epoch is over nothing can commit it any more (`gc`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -80,9 +80,15 @@ class PartStore:
         await self.retries.run("write part", lambda: self.blob.put(name, encoded.data))
         return encoded.part
 
-    async def fetch(self, part: Part) -> bytes:
-        """The bytes of a part, not verified yet."""
-        data = await self.retries.run("read part", lambda: self.blob.get(part.key))
+    async def fetch(self, part: Part, start: int = 0, length: int | None = None) -> bytes:
+        """The bytes of a part, or a range of them, not verified yet."""
+
+        def read() -> Awaitable[bytes | None]:
+            if length is None:
+                return self.blob.get(part.key)
+            return self.blob.get_range(part.key, start, length)
+
+        data = await self.retries.run("read part", read)
         if data is None:
             raise MissingObject(
                 f'stored object "{part.key}" is gone',

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from noonmark.errors import SchemaMismatch, UsageError
 from noonmark.persist.part import Part
+from noonmark.persist.ranges import KeyRange
 from noonmark.persist.refusals import before_since
 from noonmark.persist.state import Batch, Collection
 from noonmark.persist.statistics import physical
@@ -33,6 +34,7 @@ class Query:
         columns: the columns to return; None for all.
         where: inclusive ranges by column, None for an open end.
         keys: values of the key; for a key of several columns, tuples (a prefix will do).
+        within: the key range that this read is confined to; None for all rows.
     """
 
     as_of: int
@@ -40,6 +42,7 @@ class Query:
     columns: tuple[str, ...] | None = None
     where: Mapping[str, Range] = field(default_factory=dict)
     keys: Sequence[Any] | None = None
+    within: KeyRange | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ class Plan:
 
 def plan_read(seqno: int, collection: Collection, query: Query) -> Plan:
     """Choose what to open. Raises `BeforeSince` when the times asked for are not all readable."""
-    earliest = query.as_of if query.after is None else query.after
+    # No update is before time 0: all changes from there on are known while since is there.
+    earliest = query.as_of if query.after is None else max(query.after, 0)
     if not collection.since.less_equal(earliest):
         raise before_since(collection, earliest)
     schema = collection.schema
@@ -110,7 +114,7 @@ def _in_time(item: Batch | Part, query: Query) -> bool:
 
 
 def _wanted(collection: Collection, part: Part, query: Query, probes: Probes | None) -> bool:
-    if not _in_time(part, query):
+    if not _in_time(part, query) or (query.within and not query.within.may_hold(part)):
         return False
     names = [column.name for column in collection.schemas[part.schema_id]]
     ranges = {}

@@ -35,15 +35,13 @@ from noonmark.rows import arrow
 
 
 class Reader:
-    """Executes plans. Runs on the loop; hands CPU-bound work to `Runtime.offload`."""
+    """Executes plans made at the newest state. Runs on the loop."""
 
     def __init__(
         self, runtime: Runtime, journal: Journal, parts: PartStore, config: Config
     ) -> None:
-        self.runtime = runtime
         self.journal = journal
-        self.parts = parts
-        self.config = config
+        self.plans = PlanReader(runtime, parts, config)
         #: Plans being read in this process: garbage collection leaves their parts alone.
         self.active: weakref.WeakSet[Plan] = weakref.WeakSet()
 
@@ -58,7 +56,7 @@ class Reader:
         """The tables of a plan; never an empty one."""
         while True:
             try:
-                async for table in self._tables(plan):
+                async for table in self.plans.tables(plan):
                     yield table
                 return
             except MissingObject:
@@ -69,7 +67,17 @@ class Reader:
                     raise
                 plan = self.plan(plan.collection.id, plan.query)
 
-    async def _tables(self, plan: Plan) -> AsyncIterator[pa.Table]:
+
+class PlanReader:
+    """Executes one plan as it is. Runs on the loop; hands CPU-bound work to `Runtime.offload`."""
+
+    def __init__(self, runtime: Runtime, parts: PartStore, config: Config) -> None:
+        self.runtime = runtime
+        self.parts = parts
+        self.config = config
+
+    async def tables(self, plan: Plan) -> AsyncIterator[pa.Table]:
+        """The tables of a plan; `MissingObject` when a part of it is gone."""
         whole = [inline_table(plan.collection, batch) for batch in plan.inline]
         inline = [table for table in (narrow(table, plan) for table in whole) if table.num_rows]
         if plan.probes is not None:
@@ -186,6 +194,8 @@ def narrow(table: pa.Table, plan: Plan, *, project: bool = True) -> pa.Table:
             masks.append(pc.less_equal(times, query.as_of))
         if query.after is not None and first <= query.after:
             masks.append(pc.greater(times, query.after))
+    if query.within is not None and (mask := query.within.mask(table)) is not None:
+        masks.append(mask)
     for name, bounds in query.where.items():
         kind = plan.collection.schema[name].type
         for bound, compare in zip(bounds, (pc.greater_equal, pc.less_equal), strict=True):
@@ -245,6 +255,8 @@ def _stored_columns(plan: Plan, part: Part) -> list[str] | None:
     if plan.query.columns is None:
         return None
     wanted = {*plan.query.columns, *plan.query.where}
+    if plan.query.within is not None:
+        wanted.add(plan.query.within.column)
     if plan.probes is not None:
         wanted |= set(plan.probes.names)
     names = [column.name for column in plan.collection.schemas[part.schema_id]]

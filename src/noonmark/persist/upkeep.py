@@ -30,6 +30,8 @@ class Upkeep:
         self.compactions = 0
         self.errors = 0
         self.last_error: NoonmarkError | None = None
+        #: For compactions beyond its `bytes_min`; None for none: everything is done in process.
+        self.compactor: compact.Compactor | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -98,7 +100,11 @@ class Upkeep:
         chosen = tuple(b for b in collection.batches if ids is None or b.id in ids)
         if not chosen:
             return
-        swap = await compact.rewrite(collection, chosen, client.parts, client.config)
+        engine = self.compactor
+        if engine is not None and sum(batch.bytes for batch in chosen) >= engine.bytes_min:
+            swap = await engine.rewrite(collection, chosen)
+        else:
+            swap = await compact.rewrite(collection, chosen, client.parts, client.config)
         try:
             await asyncio.wrap_future(client.submit((swap,)))
         except UsageError:
