@@ -23,7 +23,7 @@ from typing import Any
 from noonmark.errors import NoonmarkError, Stopped, WriterError
 from noonmark.persist.command import Transaction
 from noonmark.persist.journal import Journal
-from noonmark.persist.runtime import Runtime
+from noonmark.persist.runtime import Runtime, stopped
 from noonmark.persist.state import State
 
 #: Operations in one entry; bounds the size of an entry together with `Config.inline_bytes_max`.
@@ -64,7 +64,8 @@ class WriteQueue:
                 operation.future.set_exception(self._closed)
                 return operation.future
             self._pending.append(operation)
-        self.runtime.loop.call_soon_threadsafe(self._accept, operation)
+            # Inside: after `refuse` the loop may end, and then takes no more calls.
+            self.runtime.loop.call_soon_threadsafe(self._accept, operation)
         return operation.future
 
     def _accept(self, operation: Operation) -> None:
@@ -74,7 +75,7 @@ class WriteQueue:
 
     async def drain(self) -> None:
         """Refuse new operations, finish those that are queued."""
-        self.refuse(Stopped("this persist runtime was stopped", hint="Open the location again."))
+        self.refuse(stopped())
         self._wake.set()
         await self._task
 
@@ -141,10 +142,10 @@ class WriteQueue:
 
 def _defect(error: Exception) -> NoonmarkError:
     """Stop writing when our own code failed: nobody may be left waiting, and nothing is guessed."""
-    stopped = Stopped(
+    defect = Stopped(
         "this persist runtime stopped because of an internal error",
         detail=repr(error),
         hint="Open the location again; everything acknowledged is durable.",
     )
-    stopped.__cause__ = error
-    return stopped
+    defect.__cause__ = error
+    return defect

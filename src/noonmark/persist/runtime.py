@@ -6,6 +6,9 @@ Long work on the CPU (sorting, Parquet) is handed to worker threads with `offloa
 
 A simulation gives its own loop and runs offloaded work in place: then everything happens on one
 thread, in an order that the loop decides.
+
+Stopping ends every call that is under way with `Stopped`, also one that waits for a time to become
+complete, and every later one: nobody is left waiting for a loop that has ended.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from noonmark.clock import SYSTEM, Clock
+from noonmark.errors import Stopped
 
 T = TypeVar("T")
 
@@ -34,6 +38,8 @@ class Runtime:
         self.clock = clock
         self.in_place = in_place
         self._thread: threading.Thread | None = None
+        self._stopping = False
+        self._mutex = threading.Lock()
         self._workers = None if in_place else ThreadPoolExecutor(WORKERS, "noonmark-worker")
 
     @classmethod
@@ -48,7 +54,27 @@ class Runtime:
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop; callable from any thread."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        with self._mutex:
+            if not self._stopping:
+                return asyncio.run_coroutine_threadsafe(self._answered(coroutine), self.loop)
+        coroutine.close()
+        refused: Future[T] = Future()
+        refused.set_exception(stopped())
+        return refused
+
+    async def _answered(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await coroutine
+        except asyncio.CancelledError:
+            if self._stopping:
+                raise stopped() from None
+            raise
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Call back on the loop, from any thread; not at all once the loop has ended."""
+        with self._mutex:
+            if not self._stopping:
+                self.loop.call_soon_threadsafe(callback)
 
     async def offload(self, work: Callable[..., T], *args: Any) -> T:
         """Run CPU-bound `work` without holding up the loop."""
@@ -61,12 +87,29 @@ class Runtime:
         return self._thread is not None and threading.current_thread() is self._thread
 
     def stop(self) -> None:
-        """End the loop and its threads, if they are ours."""
+        """End the loop and its threads, if they are ours; every call under way gets `Stopped`."""
         if self._thread is None:
             return
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
+        with self._mutex:
+            self._stopping = True
+        # Workers may wait for the loop, so it runs until the last of them has its answer.
+        asyncio.run_coroutine_threadsafe(_cancel_all(), self.loop).result()
         if self._workers is not None:
             self._workers.shutdown()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
         self.loop.close()
         self._thread = None
+
+
+async def _cancel_all() -> None:
+    """Cancel every other task of the loop and wait for its end."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def stopped() -> Stopped:
+    """What a call on a runtime that was stopped gets."""
+    return Stopped("this persist runtime was stopped", hint="Open the location again.")

@@ -153,7 +153,7 @@ class Listen:
 
     def cancel(self) -> None:
         """End the listen, from any thread; a waiting `next` returns None."""
-        self._client.runtime.loop.call_soon_threadsafe(self._cancelled.set)
+        self._client.runtime.call_soon(self._cancelled.set)
 
     async def close(self) -> None:
         """End the listen and release its hold."""
