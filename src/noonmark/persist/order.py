@@ -203,9 +203,8 @@ def _float_order(array: pa.Array) -> pa.Array:
     width = array.type.bit_width
     integer = pa.int64() if width == 64 else pa.int32()
     bits = array.view(integer)
-    sign = pc.shift_right(bits, pa.scalar(width - 1, integer))
-    flip = pc.bit_wise_and(sign, pa.scalar((1 << width - 1) - 1, integer))
-    return pc.bit_wise_xor(bits, flip)
+    flipped = pc.bit_wise_xor(bits, pa.scalar((1 << width - 1) - 1, integer))
+    return pc.if_else(pc.less(bits, pa.scalar(0, integer)), flipped, bits)
 
 
 def _values(array: pa.Array) -> list[Any]:
