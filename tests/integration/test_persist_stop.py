@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.doubles import HookedBlob
 
 from noonmark import persist
 from noonmark.errors import Stopped
@@ -17,6 +16,7 @@ from noonmark.persist.impl.files import FileBlob
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Schema
+from support.doubles import HookedBlob
 
 SCHEMA = Schema.of(id="bigint", name="text")
 # Nothing is compacted unless a test asks for it.
