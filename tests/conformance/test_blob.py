@@ -11,7 +11,7 @@ from noonmark.persist.impl.open import open_blob
 from noonmark.persist.impl.probe import probe
 from noonmark.persist.location import Blob, BlobEntry
 from support.places import Place
-from support.racers import entry_of, put_all, race
+from support.racers import Race, entry_of, put_all
 
 FIVE_MIB = bytes(range(256)) * (5 * 4096) + b"tail"
 
@@ -205,9 +205,9 @@ def test_of_racing_tasks_one_wins(blob_place: Place) -> None:
     blob_place.with_blob(body)
 
 
-def test_of_racing_processes_one_wins(shared_blob_place: Place) -> None:
-    rounds = 30
-    won = race(put_all, shared_blob_place.url, 3, rounds)
+def test_of_racing_processes_one_wins(shared_blob_place: Place, race: Race) -> None:
+    rounds = shared_blob_place.rounds
+    won = race(put_all, shared_blob_place.url, rounds)
     assert sorted(number for numbers in won.values() for number in numbers) == [
         *range(1, rounds + 1)
     ]

@@ -10,7 +10,7 @@ from noonmark.errors import MissingObject, UsageError
 from noonmark.persist.impl.open import open_consensus
 from noonmark.persist.location import Consensus
 from support.places import Place
-from support.racers import append_all, entry_of, race
+from support.racers import Race, append_all, entry_of
 
 
 async def append_many(consensus: Consensus, first: int, last: int) -> None:
@@ -187,9 +187,11 @@ def test_of_racing_tasks_one_wins_each_number(consensus_place: Place) -> None:
     consensus_place.with_consensus(body)
 
 
-def test_of_racing_processes_one_wins_each_number(shared_consensus_place: Place) -> None:
-    rounds = 40
-    won = race(append_all, shared_consensus_place.url, 3, rounds)
+def test_of_racing_processes_one_wins_each_number(
+    shared_consensus_place: Place, race: Race
+) -> None:
+    rounds = shared_consensus_place.rounds
+    won = race(append_all, shared_consensus_place.url, rounds)
     owner = {seqno: name for name, numbers in won.items() for seqno in numbers}
     assert sum(map(len, won.values())) == len(owner) == rounds
 

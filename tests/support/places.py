@@ -39,7 +39,7 @@ class Place:
 
     @property
     def rounds(self) -> int:
-        return 3 if self.kind == "s3" else 10
+        return 4 if self.kind == "s3" else 30
 
     def with_blob(self, body: Callable[[Blob], Awaitable[T]]) -> T:
         """Run `body` on a handle of its own, in an event loop of its own."""

@@ -1,27 +1,55 @@
 """Writers in processes of their own that all want the same numbers, or the same keys.
 
-Functions here run in spawned children: they take and return only what pickles, and open their own
-handles.
+`race(body, url, rounds)` runs ``body(url, name, rounds)`` in `RACERS` processes at once and gives
+what each returned, by name. The processes are started once for the whole run and meet at a barrier
+before each race, so that it is one.
+
+Bodies run in spawned children: they take and return only what pickles, and open their own handles.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from multiprocessing.synchronize import Barrier
 from typing import Any
+
+import pytest
 
 from noonmark.persist.impl.open import open_blob, open_consensus
 
+RACERS = 3
+START_SECONDS_MAX = 120
 
-def race(
-    body: Callable[[str, str, int], Any], url: str, racers: int, rounds: int
-) -> dict[str, Any]:
-    """Run `body(url, name, rounds)` in so many processes at once; what each returned, by name."""
-    names = [f"racer-{index}" for index in range(racers)]
-    with multiprocessing.get_context("spawn").Pool(racers) as pool:
-        results = pool.starmap(body, [(url, name, rounds) for name in names], chunksize=1)
-    return dict(zip(names, results, strict=True))
+Body = Callable[[str, str, int], Any]
+Race = Callable[[Body, str, int], dict[str, Any]]
+
+_start: Barrier | None = None
+
+
+@pytest.fixture(scope="session")
+def race() -> Iterator[Race]:
+    context = multiprocessing.get_context("spawn")
+    names = [f"racer-{index}" for index in range(RACERS)]
+    with context.Pool(RACERS, _keep_start, (context.Barrier(RACERS),)) as pool:
+
+        def run(body: Body, url: str, rounds: int) -> dict[str, Any]:
+            calls = [(body, url, name, rounds) for name in names]
+            return dict(zip(names, pool.starmap(_start_together, calls, 1), strict=True))
+
+        yield run
+
+
+def _keep_start(start: Barrier) -> None:
+    global _start  # noqa: PLW0603 - a barrier reaches a child only when the child starts
+    _start = start
+
+
+def _start_together(body: Body, url: str, name: str, rounds: int) -> Any:
+    assert _start is not None
+    _start.wait(START_SECONDS_MAX)
+    return body(url, name, rounds)
 
 
 def entry_of(name: str, seqno: int) -> bytes:

@@ -136,7 +136,7 @@ def _answers(server: S3Server) -> bool:
     retry = {"max_retries": 0}
     store = S3Store(server.bucket, config=config, client_options=options, retry_config=retry)
     try:
-        store.put("ready", b"")
+        store.put("ready", b"ready")
     except (obstore.exceptions.BaseError, OSError):
         return False
     return True
