@@ -33,6 +33,8 @@ class Create(Command, frozen=True, tag="create", omit_defaults=True):
     schema: tuple[WireColumn, ...]
     frontier: Frontier = ORIGIN
     annotation: bytes = b""
+    #: The id that the rest of the transaction counts on; 0 when none does.
+    expected_id: int = 0
 
 
 class Evolve(Command, frozen=True, tag="evolve"):
@@ -110,8 +112,8 @@ class Swap(Command, frozen=True, tag="swap"):
     parts: tuple[Part, ...]
 
 
-class Acquire(Command, frozen=True, tag="acquire"):
-    """Take a hold on a collection at a frontier that is still readable."""
+class Acquire(Command, frozen=True, tag="acquire", omit_defaults=True):
+    """Take a hold on a collection at a frontier that is still readable, or still writable."""
 
     id: str
     collection: int
@@ -119,15 +121,20 @@ class Acquire(Command, frozen=True, tag="acquire"):
     expires_ms: int
     seqno: int
     owner: str
+    writes: bool = False
 
 
-class Downgrade(Command, frozen=True, tag="downgrade"):
-    """Move a hold forward, renew its lease, and say from which state its owner reads now."""
+class Downgrade(Command, frozen=True, tag="downgrade", omit_defaults=True):
+    """Move a hold forward, renew its lease, and say from which state its owner reads now.
+
+    With `stated`, it is refused unless the hold is exactly there.
+    """
 
     id: str
     frontier: Frontier
     expires_ms: int
     seqno: int
+    stated: Frontier | None = None
 
 
 class Release(Command, frozen=True, tag="release"):

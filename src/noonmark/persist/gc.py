@@ -28,7 +28,7 @@ def collectable(state: State, now_ms: int, grace_ms: int, oldest_plan: int | Non
         oldest_plan: the entry at which the oldest read of this process planned; None for no read.
     """
     oldest: dict[int, int] = {}
-    for hold in state.holds.values():
+    for hold in (hold for hold in state.holds.values() if not hold.writes):
         oldest[hold.collection] = min(hold.seqno, oldest.get(hold.collection, hold.seqno))
 
     def needed(garbage: Garbage) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noonmark.errors import BeforeSince
+from noonmark.errors import BeforeSince, BelowUpper
 from noonmark.persist.state import Collection, Frontier
 from noonmark.tvc import Antichain
 
@@ -24,5 +24,17 @@ def before_since(collection: Collection, asked: Frontier | int) -> BeforeSince:
         collection=collection.name,
         as_of=frontier,
         since=collection.since,
+        upper=collection.upper,
+    )
+
+
+def below_upper(collection: Collection, time: int | None) -> BelowUpper:
+    """A write at a time that is already complete."""
+    return BelowUpper(
+        f'cannot write to "{collection.name}" at time {time}',
+        detail=f"Its upper is {format_frontier(collection.upper)}: times before that are complete.",
+        hint="Write at a time at or beyond upper.",
+        collection=collection.name,
+        time=time,
         upper=collection.upper,
     )

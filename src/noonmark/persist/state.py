@@ -92,7 +92,8 @@ class Hold(msgspec.Struct, frozen=True, array_like=True):
     """A durable right to read `collection` at `frontier` and later, until `expires_ms`.
 
     It keeps since at or before `frontier`, and keeps every part that left the state at or after
-    `seqno` from being deleted, so that a reader who planned at that state can finish.
+    `seqno` from being deleted, so that a reader who planned at that state can finish. With
+    `writes` it is the right to write at `frontier` and later instead: it keeps upper there.
     """
 
     id: str
@@ -101,6 +102,7 @@ class Hold(msgspec.Struct, frozen=True, array_like=True):
     expires_ms: int
     seqno: int
     owner: str
+    writes: bool = False
 
 
 class Lock(msgspec.Struct, frozen=True):
