@@ -17,7 +17,7 @@ typed outputs "the same" is the sum of diffs by row and offset: extra updates th
 Law (release): after `release(F)` nothing at a point that is not in F is read again, by anyone.
 
 Records are Arrow batches. A batch has records of one output, in `_output`; `_partition` is an int64
-or a string; `_offset` never descends within a split and partition. Then follow
+or a string; `_offset` never descends among the batches of one split and output. Then follow
 
 - raw outputs: `key` and `value`, bytes or NULL (a NULL value is a tombstone), and where the source
   has them `timestamp` and `headers`: a format decodes them, an envelope makes updates of them;
