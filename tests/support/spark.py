@@ -8,6 +8,7 @@ the test modules, so a function of a test may run there.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,5 +46,14 @@ def _session(master: str) -> Iterator[SparkSession]:
     tests = Path(__file__).parent.parent
     options = {"spark.executorEnv.PYTHONPATH": f"{tests.parent}:{tests}"}
     session = spark_session(master=master, app="noonmark-tests", options=options)
+    application = session.sparkContext.applicationId
     yield session
     stop_session()
+    _remove_work_of(application)
+
+
+def _remove_work_of(application: str) -> None:
+    """Executor processes leave a folder of logs below Spark's own, and Spark never removes it."""
+    import pyspark
+
+    shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)

@@ -13,8 +13,8 @@ its partitions to fit.
 Measured on 2 busy cores, warm, settings alternating in one session, median of 20 rounds over
 1,000 rows (ms): two stages (group and sum) 92 with Spark's defaults, 88 with 2 partitions, 62 with
 adaptive execution off too; a self-join and two aggregates 231, 181, 156; one stage 34 to 46 and
-`mapInArrow` 99 to 110 whatever the settings. The start of a session, process to first answer,
-takes 8 s with Spark's defaults and with ours (6 s of it the JVM; 2 s the first query).
+`mapInArrow` 99 to 110 whatever the settings. A start takes 5.4 to 6 s for the JVM and 2 s for the
+first query on quiet cores, with Spark's defaults and with ours: the difference is within the noise.
 
 Where it runs: driver.
 """
