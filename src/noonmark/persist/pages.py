@@ -38,6 +38,8 @@ from noonmark.persist.tail import Chunk, Ints, RowGroup, Tail, parse_tail
 WHOLE_BYTES_MAX = 64 * 1024
 #: Neighbours with no more than this between them are read at once.
 GAP_BYTES = 2048
+#: When the pages are more than this share of the part, the part is read whole.
+WHOLE_SHARE = 0.5
 READS_AT_ONCE = 16
 
 Ranges = list[tuple[int, int]]
@@ -129,7 +131,7 @@ async def _read_pages(
         for chunk, pick in zip(chunks, picks, strict=True):
             pages.setdefault(chunk.path, []).extend(_pages(chunk, pick))
     every = sorted(page for chunk_pages in pages.values() for page in chunk_pages)
-    if 2 * sum(page.size for page in every) > part.bytes:
+    if sum(page.size for page in every) > WHOLE_SHARE * part.bytes:
         return None
     bodies = await _fetch(blob, part, every)
     return read_parquet(excerpt(tail, pages, bodies, rows))
