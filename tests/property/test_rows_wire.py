@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +48,27 @@ def test_a_column_is_its_values(sql_type: t.SqlType, data: st.DataObject) -> Non
     assert encode_column(array, sql_type) == [encode_text(value, sql_type) for value in column]
     binary = [encode_binary(value, sql_type) for value in column]
     assert encode_column(array, sql_type, "binary") == binary
+
+
+_PLAIN_COLUMNS: list[tuple[t.SqlType, st.SearchStrategy[Any]]] = [
+    (t.Date(), st.dates()),
+    (t.Timestamp(), st.datetimes()),
+    (t.TimestampTz(), st.datetimes(timezones=st.just(dt.UTC))),
+    (t.Numeric(12, 6), st.integers(-(10**12) + 1, 10**12 - 1).map(lambda n: Decimal(n).scaleb(-6))),
+]
+
+
+@pytest.mark.parametrize(("sql_type", "plain"), _PLAIN_COLUMNS, ids=str)
+@given(data=st.data())
+def test_the_short_cuts_of_a_column_give_the_same_bytes(
+    sql_type: t.SqlType, plain: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    column = data.draw(st.lists(st.none() | plain, max_size=6))
+    chunked = pa.chunked_array(
+        [to_array(column, sql_type), to_array([None, *column], sql_type)[1:]]
+    )
+    expected = [encode_text(value, sql_type) for value in column]
+    assert encode_column(chunked, sql_type) == expected * 2
 
 
 @pytest.mark.parametrize("sql_type", ALL_TYPES, ids=str)

@@ -141,6 +141,11 @@ def _store_uuid(value: Any) -> bytes:
     return value.bytes if isinstance(value, uuid.UUID) else uuid.UUID(value).bytes
 
 
+def _store_jsonb(value: Any) -> str:
+    # Text is left for `refine` to make canonical, so that it is parsed once.
+    return value if isinstance(value, str) else canonical(value)
+
+
 def _store_numeric(value: Any) -> decimal.Decimal:
     if isinstance(value, bool | float):
         raise InvalidValue(f"{value!r} is not an exact decimal", hint="Pass a Decimal.")
@@ -160,7 +165,7 @@ _STORE: dict[type[t.SqlType], Callable[[Any], Any]] = {
     t.Timestamp: v.micros_of_timestamp,
     t.TimestampTz: v.micros_of_timestamptz,
     t.Uuid: _store_uuid,
-    t.Jsonb: canonical,
+    t.Jsonb: _store_jsonb,
 }
 
 

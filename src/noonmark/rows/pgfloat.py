@@ -25,6 +25,8 @@ def format_double(number: float) -> str:
     >>> format_double(1e15), format_double(-0.0), format_double(0.1)
     ('1e+15', '-0', '0.1')
     """
+    if 1e-4 <= abs(number) < 1e15:
+        return repr(number).removesuffix(".0")
     if abs(number) < 2.0**53:
         return _layout(number, repr(number), 15)
     return _layout(number, _inside(number, repr(number), 17, np.float64), 15)

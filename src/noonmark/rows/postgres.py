@@ -12,18 +12,17 @@ client_encoding UTF8. NULL is None on both sides: the protocol writes it as a le
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Literal
-
-import pyarrow as pa
+from typing import Any
 
 from noonmark.errors import InvalidValue
 from noonmark.rows import pgbinary
 from noonmark.rows import types as t
-from noonmark.rows.array import from_array
+from noonmark.rows.pgcolumn import Format, encode_column
 from noonmark.rows.pgoid import oid, type_of, type_size, typmod
 from noonmark.rows.pgtext import format_value, parse_value
 
 __all__ = [
+    "Format",
     "decode_binary",
     "decode_text",
     "encode_binary",
@@ -34,8 +33,6 @@ __all__ = [
     "type_size",
     "typmod",
 ]
-
-Format = Literal["text", "binary"]
 
 
 def encode_text(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> bytes | None:
@@ -62,26 +59,3 @@ def encode_binary(value: Any, sql_type: t.SqlType) -> bytes | None:
 def decode_binary(raw: bytes | None, sql_type: t.SqlType) -> Any:
     """The value of bytes in binary format."""
     return None if raw is None else pgbinary.decode(raw, sql_type)
-
-
-def encode_column(
-    array: pa.Array | pa.ChunkedArray,
-    sql_type: t.SqlType,
-    form: Format = "text",
-    zone: dt.tzinfo = dt.UTC,
-) -> list[bytes | None]:
-    """Every value of a stored column, in the format; equal to encoding them one by one.
-
-    Text, bytes and the integers' text are cast as a whole; the other types take a loop.
-    """
-    match sql_type:
-        case t.Text() | t.Varchar() | t.Char():
-            return list(array.cast(pa.binary()).to_pylist())
-        case t.SmallInt() | t.Integer() | t.BigInt() if form == "text":
-            return list(array.cast(pa.string()).cast(pa.binary()).to_pylist())
-        case t.Bytea() if form == "binary":
-            return list(array.to_pylist())
-    values = from_array(array, sql_type)
-    if form == "text":
-        return [encode_text(value, sql_type, zone) for value in values]
-    return [encode_binary(value, sql_type) for value in values]

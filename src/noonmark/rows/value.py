@@ -44,8 +44,9 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 DAYS_MIN, DAYS_MAX = -2_440_588, 2_145_042_905
 MICROS_MIN, MICROS_MAX = DAYS_MIN * DAY_MICROS, INT64_MAX - 1
 
-_NEAR_DAYS = (dt.date.min.toordinal() - _EPOCH_ORDINAL, dt.date.max.toordinal() - _EPOCH_ORDINAL)
-_NEAR_MICROS = (_NEAR_DAYS[0] * DAY_MICROS, (_NEAR_DAYS[1] + 1) * DAY_MICROS - 1)
+# What Python's date and datetime can hold.
+NEAR_DAYS = (dt.date.min.toordinal() - _EPOCH_ORDINAL, dt.date.max.toordinal() - _EPOCH_ORDINAL)
+NEAR_MICROS = (NEAR_DAYS[0] * DAY_MICROS, (NEAR_DAYS[1] + 1) * DAY_MICROS - 1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,7 +60,7 @@ class FarDate:
             return
         if not DAYS_MIN <= self.days <= DAYS_MAX:
             raise InvalidValue(f"date out of range: {self.days} days since 1970-01-01")
-        if _NEAR_DAYS[0] <= self.days <= _NEAR_DAYS[1]:
+        if NEAR_DAYS[0] <= self.days <= NEAR_DAYS[1]:
             raise InvalidValue(f"{self.days} days since 1970-01-01 is a datetime.date")
 
 
@@ -74,7 +75,7 @@ class FarTimestamp:
             return
         if not MICROS_MIN <= self.micros <= MICROS_MAX:
             raise InvalidValue(f"timestamp out of range: {self.micros} microseconds since 1970")
-        if _NEAR_MICROS[0] <= self.micros <= _NEAR_MICROS[1]:
+        if NEAR_MICROS[0] <= self.micros <= NEAR_MICROS[1]:
             raise InvalidValue(f"{self.micros} microseconds since 1970 is a datetime.datetime")
 
 
@@ -121,7 +122,7 @@ def days_of(value: dt.date | FarDate) -> int:
 
 def date_of(days: int) -> dt.date | FarDate:
     """The Python form of a stored date."""
-    if _NEAR_DAYS[0] <= days <= _NEAR_DAYS[1]:
+    if NEAR_DAYS[0] <= days <= NEAR_DAYS[1]:
         return dt.date.fromordinal(days + _EPOCH_ORDINAL)
     return FarDate(days)
 
@@ -159,7 +160,7 @@ def micros_of_timestamp(value: dt.datetime | FarTimestamp) -> int:
 
 def timestamp_of(micros: int) -> dt.datetime | FarTimestamp:
     """The Python form of a stored timestamp without time zone."""
-    if _NEAR_MICROS[0] <= micros <= _NEAR_MICROS[1]:
+    if NEAR_MICROS[0] <= micros <= NEAR_MICROS[1]:
         return _EPOCH + dt.timedelta(microseconds=micros)
     return FarTimestamp(micros)
 
@@ -177,7 +178,7 @@ def micros_of_timestamptz(value: dt.datetime | FarTimestamp) -> int:
 
 def timestamptz_of(micros: int) -> dt.datetime | FarTimestamp:
     """The Python form of a stored timestamp with time zone: in UTC."""
-    if _NEAR_MICROS[0] <= micros <= _NEAR_MICROS[1]:
+    if NEAR_MICROS[0] <= micros <= NEAR_MICROS[1]:
         return _EPOCH_UTC + dt.timedelta(microseconds=micros)
     return FarTimestamp(micros)
 
