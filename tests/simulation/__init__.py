@@ -1,0 +1,6 @@
+"""Seeded simulation of persist: the real code on a virtual clock, a seeded scheduler and bad storage.
+
+    python -m tests.simulation --seed 7 --trace
+
+Law: the same seed gives the same trace, in every process.
+"""

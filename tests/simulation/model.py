@@ -1,0 +1,338 @@
+"""What must be true: collections as plain lists of updates, and what became of every operation.
+
+Each operation that writes has a *marker*, a row of its own in every collection that it writes to, so
+that a read shows whether the operation happened. An operation is acknowledged, refused, or in doubt
+(its answer was lost, or its process died). Laws, for the whole run:
+
+- an acknowledged operation is seen by every read at or after its times, a refused one by none; one
+  in doubt happened or did not, and whatever one read shows, all others show, in all collections;
+- the contents of a collection at a time are the sum of the updates of the operations that happened:
+  so every read at that time gives the same answer, through whichever process;
+- frontiers never go back, and states with the same number are the same for everybody;
+- nothing is refused without a reason that the operations so far can give.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from noonmark.persist.state import Frontier, State
+
+Row = tuple[Any, ...]
+Fate = Literal["pending", "acknowledged", "refused", "in doubt"]
+
+#: A frontier that is empty, as a number: beyond every time.
+NEVER = 2**62
+MARKER = 1_000_000
+
+#: Two collections that are only ever changed together, by the same updates and seals.
+LEFT, RIGHT = "left", "right"
+
+
+class Violation(Exception):
+    """A law was broken: a defect of the product, or of the simulation."""
+
+
+def time_of(frontier: Frontier) -> int:
+    """The one time of a frontier, or `NEVER`."""
+    time = frontier.only()
+    return NEVER if time is None else time
+
+
+@dataclass
+class Operation:
+    """One call that changes collections, and what is known of its fate."""
+
+    number: int
+    process: str
+    what: str
+    updates: dict[str, list[tuple[Row, int, int]]] = field(default_factory=dict)
+    seals: dict[str, int] = field(default_factory=dict)
+    allows: dict[str, int] = field(default_factory=dict)
+    drops: str | None = None
+    creates: str | None = None
+    evolves: str | None = None
+    expects: str | None = None
+    fate: Fate = "pending"
+    #: Whether a read showed that it happened, or that it did not.
+    seen: bool | None = None
+    seqno: int = 0
+
+    @property
+    def marker(self) -> Row:
+        """The row that is this operation's alone."""
+        return (MARKER + self.number, "marker")
+
+    @property
+    def happened(self) -> bool:
+        """Whether it is known to have happened."""
+        return self.fate == "acknowledged" or self.seen is True
+
+    @property
+    def possible(self) -> bool:
+        """Whether it can have happened."""
+        return self.fate != "refused" and self.seen is not False
+
+    def time_min(self, name: str) -> int:
+        """The first time that it writes at; that of its marker."""
+        return min(time for _, time, _ in self.updates[name])
+
+    def __str__(self) -> str:
+        return f"operation {self.number} ({self.what} by {self.process}, {self.fate})"
+
+
+@dataclass
+class HeldFrontier:
+    """An acknowledged hold, as far as it is certain that it binds."""
+
+    id: str
+    name: str
+    frontier: int
+    expires_ms: int
+
+
+class Model:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.by_collection: dict[str, list[Operation]] = {}
+        self.answers: dict[tuple[str, int], Counter[Row]] = {}
+        self.holds: dict[str, HeldFrontier] = {}
+        self.latest_ms = 0
+        self.reads = 0
+        self.steps_heard = 0
+        self._states: dict[int, Any] = {}
+        self._observed: dict[str, State] = {}
+
+    # -- operations -------------------------------------------------------------------------
+
+    def begin(self, process: str, what: str, **details: Any) -> Operation:
+        """An operation is about to be called."""
+        operation = Operation(len(self.operations), process, what, **details)
+        self.operations.append(operation)
+        names = {*operation.updates, *operation.seals, *operation.allows}
+        names |= {n for n in (operation.drops, operation.creates, operation.evolves) if n}
+        for name in sorted(names):
+            self.by_collection.setdefault(name, []).append(operation)
+        return operation
+
+    def acknowledge(self, operation: Operation, state: State) -> None:
+        """The operation was answered with success."""
+        operation.fate, operation.seqno = "acknowledged", state.seqno
+        if operation.seen is False:
+            raise Violation(f"{operation} was acknowledged after a read had shown it did not happen")
+        for name in operation.updates:
+            self._check_accepted(operation, name)
+        for name in operation.seals:
+            for other in self.by_collection[name]:
+                if other.updates.get(name) and other.fate == "acknowledged":
+                    self._check_accepted(other, name)
+
+    def _check_accepted(self, write: Operation, name: str) -> None:
+        """A write is never accepted at a time that was complete before."""
+        first = write.time_min(name)
+        for other in self.by_collection[name]:
+            sealed = other.seals.get(name, 0)
+            if other.fate == "acknowledged" and other.seqno < write.seqno and sealed > first:
+                raise Violation(f'{write} wrote to "{name}" at {first}, which {other} had sealed')
+
+    def refuse(self, operation: Operation, error: Exception) -> None:
+        """The operation was answered with an error that says that nothing happened."""
+        operation.fate = "refused"
+        if operation.seen:
+            raise Violation(f"{operation} was refused after a read had shown it: {error}")
+
+    def doubt(self, operation: Operation) -> None:
+        """Nobody knows what became of the operation."""
+        operation.fate = "in doubt"
+
+    # -- reasons ----------------------------------------------------------------------------
+
+    def upper_may_exceed(self, name: str, time: int, operation: Operation) -> bool:
+        """Whether upper can have been beyond `time` when `operation` was judged.
+
+        What the same process asked for later cannot be the reason: calls are applied in order.
+        """
+        return any(
+            other.seals.get(name, 0) > time
+            and other.possible
+            and (other.number < operation.number or other.process != operation.process)
+            for other in self.by_collection.get(name, ())
+        )
+
+    def since_may_exceed(self, name: str, time: int) -> bool:
+        """Whether since can be beyond `time`, given what was allowed and what is held."""
+        allowed = any(
+            other.allows.get(name, 0) > time and other.possible
+            for other in self.by_collection.get(name, ())
+        )
+        held = any(
+            hold.name == name and hold.frontier <= time and hold.expires_ms > self.latest_ms
+            for hold in self.holds.values()
+        )
+        return allowed and not held
+
+    def may_be_dropped(self, name: str) -> bool:
+        """Whether the collection can be gone."""
+        return any(o.drops == name and o.possible for o in self.by_collection.get(name, ()))
+
+    # -- reads ------------------------------------------------------------------------------
+
+    def undecided(self, name: str, time: int) -> bool:
+        """Whether a read of `name` at `time` would tell the fate of an operation."""
+        return any(
+            o.fate != "refused" and not o.happened and o.seen is None and o.time_min(name) <= time
+            for o in self._writes(name)
+        )
+
+    def check_contents(self, reader: str, name: str, time: int, found: Counter[Row]) -> None:
+        """A whole read of a collection at one time."""
+        self.reads += 1
+        for operation in self._writes(name):
+            if operation.time_min(name) <= time:
+                self._settle(operation, operation.marker in found, reader, name, time)
+        expected = self.contents(name, time)
+        if found != expected:
+            raise Violation(f'{reader} read "{name}" at {time}: ' + _difference(found, expected))
+        known = self.answers.setdefault((name, time), found)
+        if known != found:
+            raise Violation(f'"{name}" at {time} was read twice: ' + _difference(found, known))
+
+    def check_part(
+        self, reader: str, name: str, time: int, found: Counter[Row], expected: Counter[Row]
+    ) -> None:
+        """A read of some rows or columns."""
+        self.reads += 1
+        if found != expected:
+            raise Violation(f'{reader} looked up "{name}" at {time}: ' + _difference(found, expected))
+
+    def check_changes(
+        self, reader: str, name: str, start: int, end: int, found: Counter[tuple[Row, int]]
+    ) -> None:
+        """The updates of a listen at times from `start` on and before `end`."""
+        self.steps_heard += 1
+        for operation in self._writes(name):
+            if start <= operation.time_min(name) < end:
+                there = (operation.marker, operation.time_min(name)) in found
+                self._settle(operation, there, reader, name, end - 1)
+        expected: Counter[tuple[Row, int]] = Counter()
+        for operation in self._writes(name):
+            if operation.happened:
+                for row, time, diff in operation.updates[name]:
+                    if start <= time < end:
+                        expected[row, time] += diff
+        expected = _nonzero(expected)
+        if found != expected:
+            raise Violation(
+                f'{reader} heard "{name}" in [{start}, {end}): ' + _difference(found, expected)
+            )
+
+    def contents(self, name: str, time: int) -> Counter[Row]:
+        """The rows of a collection at a time, by all that is known to have happened."""
+        counts: Counter[Row] = Counter()
+        for operation in self._writes(name):
+            if operation.happened:
+                for row, at, diff in operation.updates[name]:
+                    if at <= time:
+                        counts[row] += diff
+        return _nonzero(counts)
+
+    def _writes(self, name: str) -> Iterable[Operation]:
+        return [o for o in self.by_collection.get(name, ()) if name in o.updates]
+
+    def _settle(self, operation: Operation, there: bool, reader: str, name: str, time: int) -> None:
+        if operation.fate == "acknowledged" and not there:
+            raise Violation(f'{operation} is missing: {reader} read "{name}" at {time}')
+        if operation.fate == "refused" and there:
+            raise Violation(f'{operation} is there: {reader} read "{name}" at {time}')
+        if operation.seen is None:
+            operation.seen = there
+
+    # -- states -----------------------------------------------------------------------------
+
+    def observe(self, process: str, state: State) -> None:
+        """A process has come to this state."""
+        before = self._observed.get(process)
+        if before is state:
+            return
+        self._observed[process] = state
+        self.latest_ms = max(self.latest_ms, state.now_ms)
+        summary = {
+            c.name: (time_of(c.since), time_of(c.upper), len(c.batches), len(c.schemas))
+            for c in state.collections.values()
+        }
+        if self._states.setdefault(state.seqno, summary) != summary:
+            raise Violation(f"{process} has another state {state.seqno} than somebody else")
+        if before is not None:
+            self._check_forward(process, before, state)
+        self._check_pair(process, summary)
+        for hold in state.holds.values():
+            held = state.collections.get(hold.collection)
+            if held is not None and not hold.frontier.at_or_beyond(held.since):
+                raise Violation(f'since of "{held.name}" passed hold {hold.id}')
+        for name, (_, upper, _, _) in summary.items():
+            self._check_upper(process, state, name, upper)
+        self._check_holds(process, state)
+
+    def _check_forward(self, process: str, before: State, after: State) -> None:
+        if after.seqno < before.seqno:
+            raise Violation(f"{process} went back from state {before.seqno} to {after.seqno}")
+        for ref, old in before.collections.items():
+            new = after.collections.get(ref)
+            if new is not None and not (
+                new.since.at_or_beyond(old.since) and new.upper.at_or_beyond(old.upper)
+            ):
+                raise Violation(f'{process} saw a frontier of "{old.name}" go back')
+
+    def _check_pair(self, process: str, summary: dict[str, tuple[int, int, int, int]]) -> None:
+        left, right = summary.get(LEFT), summary.get(RIGHT)
+        if left is not None and right is not None and left[1] != right[1]:
+            raise Violation(f"{process} saw half of an atomic operation: {left} and {right}")
+
+    def _check_upper(self, process: str, state: State, name: str, upper: int) -> None:
+        asked = {0}
+        for operation in self.by_collection.get(name, ()):
+            sealed = operation.seals.get(name)
+            if sealed is None:
+                continue
+            if operation.fate == "acknowledged" and operation.seqno <= state.seqno:
+                if upper < sealed:
+                    raise Violation(f'{process} has "{name}" at {upper} after {operation}')
+            if operation.possible:
+                asked.add(sealed)
+        if upper not in asked:
+            raise Violation(f'{process} has "{name}" at {upper}, which nobody asked for')
+
+    # -- holds ------------------------------------------------------------------------------
+
+    def hold(self, hold: HeldFrontier) -> None:
+        """A hold was acknowledged."""
+        self.holds[hold.id] = hold
+
+    def let_go(self, id: str, frontier: int | None) -> None:
+        """A hold is about to be moved forward or released."""
+        if frontier is None:
+            self.holds.pop(id, None)
+        elif id in self.holds:
+            self.holds[id].frontier = max(self.holds[id].frontier, frontier)
+
+    def _check_holds(self, process: str, state: State) -> None:
+        """A hold that has not expired and was not released is in every state after it."""
+        for held in list(self.holds.values()):
+            found = state.holds.get(held.id)
+            if found is not None:
+                held.expires_ms = max(held.expires_ms, found.expires_ms)
+
+
+def _nonzero(counts: Counter[Any]) -> Counter[Any]:
+    return Counter({item: count for item, count in counts.items() if count})
+
+
+def _difference(found: Counter[Any], expected: Counter[Any]) -> str:
+    more = {k: v - expected.get(k, 0) for k, v in found.items() if v != expected.get(k, 0)}
+    less = {k: v for k, v in expected.items() if k not in found}
+    return f"too many {more}, missing {less}"

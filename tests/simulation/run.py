@@ -1,0 +1,173 @@
+"""One seed: a world, some hundred steps, a check after each, and a last judgement."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from dataclasses import dataclass, field
+
+from noonmark.errors import NoonmarkError
+
+from .loop import Stuck, pause
+from .model import Violation
+from .reads import check_read, choose_read
+from .workload import REENTRANCE_ID, choose
+from .world import World
+
+OPERATIONS = 200
+
+#: Virtual seconds within which everything must have been answered once storage is well again.
+PATIENCE_S = 120.0
+
+
+@dataclass
+class Report:
+    """What came of one seed."""
+
+    seed: int
+    operations: int
+    digest: str
+    violation: str | None = None
+    reads: int = 0
+    steps_heard: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def command(self) -> str:
+        """How to see it again."""
+        return f"python -m tests.simulation --seed {self.seed} --operations {self.operations} --trace"
+
+
+def run_seed(seed: int, operations: int = OPERATIONS, *, print_events: bool = False) -> Report:
+    """Run one seed. Never raises for what the product does: the report says it."""
+    was_enabled = gc.isenabled()
+    # A collection in the middle of a run would depend on the runs before it.
+    gc.disable()
+    world = World(seed, print_events=print_events)
+    violation: str | None = None
+    try:
+        world.loop.run_until_complete(_run(world, operations))
+    except (Violation, Stuck) as error:
+        violation = f"{type(error).__name__}: {error}"
+    except Exception as error:
+        violation = f"{type(error).__name__}: {error} (not an error that a caller may get)"
+        if print_events:
+            raise
+    finally:
+        _end(world)
+        if was_enabled:
+            gc.enable()
+    return Report(
+        seed,
+        operations,
+        world.trace.digest(),
+        violation,
+        world.model.reads,
+        world.model.steps_heard,
+        world.weather.injected,
+        world.counts,
+    )
+
+
+async def _run(world: World, operations: int) -> None:
+    await world.blob.wipe()
+    random = world.random
+    change: asyncio.Task[object] | None = None
+    await world.open_writer(REENTRANCE_ID, 100)
+    for _ in range(operations):
+        step = choose(random)
+        if step.__name__ in _CHANGES and change is not None:
+            if not change.done():
+                await pause(world.loop, 0.05)
+                continue
+            change.result()
+            change = None
+        outcome = step(world)
+        if outcome is not None and step.__name__ in _CHANGES:
+            change = world.loop.create_task(outcome)  # type: ignore[arg-type]
+        elif outcome is not None:
+            if not isinstance(outcome, asyncio.Task):
+                outcome = world.loop.create_task(outcome)  # type: ignore[arg-type]
+                world.under_way.append(outcome)
+            if random.random() < 0.3:
+                await _finish(outcome)
+        read = world.read_somewhere()
+        if read is not None and random.random() < 0.3:
+            await _finish(read)
+        if random.random() < 0.7:
+            await pause(world.loop, random.random() ** 2 * 0.3)
+        world.observe()
+        world.tidy()
+    await _judge(world, change)
+
+
+#: Steps that exchange the writer: one at a time.
+_CHANGES = {"crash_writer", "take_over", "restart_writer"}
+
+
+async def _finish(task: asyncio.Task[object]) -> None:
+    """Wait for something, but not for ever: its process may be paused or die."""
+    await asyncio.wait([task], timeout=2.0)
+    if task.done() and not task.cancelled():
+        task.result()
+
+
+async def _judge(world: World, change: asyncio.Task[object] | None) -> None:
+    """Heal the world; everything is answered, and everything that was acknowledged is there."""
+    world.trace.note("heal")
+    world.weather.heal()
+    for process in world.processes:
+        process.gate.resume()
+    if change is not None:
+        await asyncio.wait([change], timeout=PATIENCE_S)
+        if not change.done():
+            raise Violation("a writer could not be started")
+        change.result()
+    await _settle(world)
+    await world.open_writer(REENTRANCE_ID, 10)
+    await world.open_reader("independent")
+    await world.open_reader("polling")
+    await pause(world.loop, 3.0)
+    for process in [p for p in world.processes if p.works][-3:]:
+        client = process.client
+        assert client is not None
+        await process.run(client.journal.refresh())
+        world.observe()
+        for _ in range(6):
+            chosen = choose_read(world.random, client.state, world.model)
+            if chosen is not None:
+                collection, time = chosen
+                await process.run(
+                    check_read(process, collection, time, world.random, world.model, world.trace)
+                )
+    world.tidy()
+    for error in world.loop.unhandled:
+        if not isinstance(error, NoonmarkError):
+            raise Violation(f"nobody expected {type(error).__name__}: {error}")
+
+
+async def _settle(world: World) -> None:
+    for listener in world.listeners:
+        if listener.process.works:
+            await _finish(listener.process.run(listener.stop()))
+    waiting = [task for task in world.under_way if not task.done()]
+    if waiting:
+        await asyncio.wait(waiting, timeout=PATIENCE_S)
+    late = [task for task in waiting if not task.done()]
+    if late:
+        raise Violation(f"{len(late)} calls were never answered, such as {late[0].get_coro()}")
+    world.tidy()
+
+
+def _end(world: World) -> None:
+    """Let go of everything, so that no task of this seed outlives it."""
+    for process in world.processes:
+        process.crash()
+    for task in [*world.under_way, *world.weather.pending]:
+        task.cancel()
+    try:
+        world.loop.run_until_complete(pause(world.loop, 30.0))
+    except Exception as error:  # a run that broke may leave broken things behind
+        world.trace.note("end", type(error).__name__)
