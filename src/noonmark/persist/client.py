@@ -14,6 +14,7 @@ something durable return futures, linearized in call order.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -29,7 +30,9 @@ from noonmark.errors import (
     NotYetComplete,
     ReadOnly,
     SchemaMismatch,
+    StorageError,
     UsageError,
+    WriterError,
 )
 from noonmark.persist import command as c
 from noonmark.persist.cache import CachedBlob
@@ -121,7 +124,7 @@ class Client:
         self.upkeep = Upkeep(self)
         self.writable = options.mode == "write"
         self.lease_is_needed = True
-        self._owner = f"{socket.gethostname()}/{os.getpid()}"
+        self.owner = f"{socket.gethostname()}/{os.getpid()}"
         self._queue: WriteQueue | None = None
         self._notifier: Notifier | None = None
         self._host_lock: HostLock | None = None
@@ -136,7 +139,7 @@ class Client:
         client = cls(runtime, blob, consensus, options)
         try:
             if client.writable:
-                await probe(blob)
+                await probe(blob, client.clock)
             await client.journal.load()
             if client.writable:
                 await client._become_writer(blob)
@@ -144,18 +147,17 @@ class Client:
                 await client._become_reader()
             client.upkeep.start()
         except BaseException:
-            if client._host_lock is not None:
-                client._host_lock.release()
+            await client._let_go()
             raise
         return client
 
     async def _become_writer(self, blob: Blob) -> None:
-        orphaned = self._take_host_lock(blob)
+        self._take_host_lock(blob)
         address = ""
         if self.options.notify_host is not None:
             self._notifier = Notifier(self)
             address = await self._notifier.start(self.options.notify_host)
-        epoch = await self._take_lock(orphaned, address)
+        epoch = await self._take_lock(address)
         self.parts.epoch = epoch
         self._queue = WriteQueue(self.runtime, self.journal, epoch)
         if self._notifier is not None:
@@ -163,32 +165,43 @@ class Client:
         sweep = sweep_orphans(self.blob, self.retries, self.journal.state)
         self._background.append(self.runtime.loop.create_task(sweep))
 
-    def _take_host_lock(self, blob: Blob) -> bool:
-        """On local disk: whether the operating system says that no writer lives."""
+    def _take_host_lock(self, blob: Blob) -> None:
+        """On local disk: ask the operating system who lives.
+
+        A lock without an end belongs to the process that has the host lock. A lock with a lease was
+        taken over from a process that kept the host lock, and then the lease alone decides.
+        """
         folder = getattr(blob, "root", None)
         if folder is None:
-            return False
-        self._host_lock = HostLock(str(folder))
+            return
+        self._host_lock = HostLock(str(folder), self.owner)
         if self._host_lock.acquire():
             self.lease_is_needed = False
-            return True
+            return
         lock = self.journal.state.lock
-        if lock is not None and lock.reentrance_id == self.options.reentrance_id:
-            return False
+        if lock is not None and (
+            not _ends_with_its_process(lock) or lock.reentrance_id == self.options.reentrance_id
+        ):
+            return
+        holder = self._host_lock.holder()
         raise LockHeld(
-            f'the location is being written by "{lock.holder if lock else "another process"}"',
-            detail=f"It holds the write lock of epoch {lock.epoch}." if lock else None,
+            f'the location is being written by "{holder}"',
+            detail=f"It has the file lock of {folder}"
+            + (f"; the last epoch is {lock.epoch}." if lock else "."),
             hint="Stop that process, or open the location read-only.",
-            holder=lock.holder if lock else None,
+            holder=holder,
+            epoch=self.journal.state.epoch,
         )
 
-    async def _take_lock(self, orphaned: bool, address: str) -> int:
+    async def _take_lock(self, address: str) -> int:
         for _ in range(_TAKE_ATTEMPTS):
-            now_ms = self.clock.now_ms()
+            now_ms, old = self.clock.now_ms(), self.journal.state.lock
+            # Whoever held a lock that ends with its process had the host lock, which is ours now.
+            orphaned = not self.lease_is_needed and old is not None and _ends_with_its_process(old)
             lock = Lock(
                 epoch=self.journal.state.epoch + 1,
                 reentrance_id=self.options.reentrance_id or self.clock.fresh_id(),
-                holder=self._owner,
+                holder=self.owner,
                 taken_ms=now_ms,
                 expires_ms=now_ms + self.config.lock_lease_ms
                 if self.lease_is_needed
@@ -262,14 +275,15 @@ class Client:
 
     def compact(self, name: str) -> Future[None]:
         """Rewrite a collection as one run, now."""
-        self._require_writer()
+        self.require_writer()
         return self.runtime.submit(self.upkeep.compact(self.state.collection(name).id))
 
     def submit(self, transaction: c.Transaction | Prepare) -> Future[State]:
         """Queue a transaction: the one way in which this process changes collections."""
-        return self._require_writer().submit(transaction)
+        return self.require_writer().submit(transaction)
 
-    def _require_writer(self) -> WriteQueue:
+    def require_writer(self) -> WriteQueue:
+        """The queue of writes; `ReadOnly` when this client only reads."""
         if self._queue is None:
             raise ReadOnly(
                 "this client only reads",
@@ -292,7 +306,7 @@ class Client:
             fresh = self.clock.fresh_id()
             try:
                 await self.commit_hold(
-                    c.Acquire(fresh, collection, at, self.lease_end(), state.seqno, self._owner)
+                    c.Acquire(fresh, collection, at, self.lease_end(), state.seqno, self.owner)
                 )
             except BeforeSince:
                 if frontier is not None:
@@ -340,35 +354,44 @@ class Client:
         """Finish what is queued, refuse what is new, release the lock; from another thread."""
         if self._stopped:
             return
-        self.runtime.submit(self.close()).result()
-        self.runtime.stop()
+        try:
+            self.runtime.submit(self.close()).result()
+        finally:
+            self.runtime.stop()
 
     async def close(self) -> None:
         """Like `stop`, on the loop, and without ending the runtime."""
         if self._stopped:
             return
         self._stopped = True
-        await self.upkeep.stop()
-        for handle in list(self.holds.values()):
-            await handle.release()
-        if self._queue is not None:
-            await self._queue.drain()
-            await self._release_lock()
+        try:
+            await self.upkeep.stop()
+            for handle in list(self.holds.values()):
+                with contextlib.suppress(WriterError, StorageError):  # its lease ends it instead
+                    await handle.release()
+            if self._queue is not None:
+                await self._queue.drain()
+                await self._release_lock()
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """End the background work, close every connection, free the host lock."""
         if self._notifier is not None:
             await self._notifier.stop()
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        if self._host_lock is not None:
-            self._host_lock.release()
         await self.blob.close()
         await self.consensus.close()
+        if self._host_lock is not None:
+            self._host_lock.release()
 
     async def _release_lock(self) -> None:
         try:
             await self.journal.commit(self.parts.epoch, [(c.ReleaseLock(),)])
-        except Fenced:
-            return  # somebody else has it already
+        except (WriterError, StorageError):
+            return  # somebody else has it already, or finds out by the lease or the host lock
 
     def __enter__(self) -> Client:
         return self
@@ -444,6 +467,10 @@ class ReadHandle:
         else:
             client.reader.plan(self.collection, Query(as_of))
         return listen
+
+
+def _ends_with_its_process(lock: Lock) -> bool:
+    return lock.expires_ms == _FOREVER_MS
 
 
 def _check_same(found: Collection, schema: Schema, key: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ written as Parquet parts, and named by its entry.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -67,7 +67,7 @@ class MultiWriteHandle:
 
     def write(self, handle: WriteHandle, updates: Updates) -> MultiWriteHandle:
         """Add updates to a collection."""
-        self._write(handle, updates)
+        self.add_updates(handle, updates)
         return self
 
     def seal(self, handle: WriteHandle, upper: int | Frontier) -> MultiWriteHandle:
@@ -79,12 +79,31 @@ class MultiWriteHandle:
         return self.add(c.AllowCompaction(handle.collection, as_frontier(since)))
 
     def append(
-        self, handle: WriteHandle, updates: Updates, lower: int | Frontier, upper: int | Frontier
+        self,
+        handle: WriteHandle,
+        updates: Updates | None,
+        lower: int | Frontier,
+        upper: int | Frontier,
+        *,
+        stored: Sequence[c.Append] = (),
     ) -> MultiWriteHandle:
-        """Write and seal from exactly `lower` to `upper`."""
+        """Write and seal from exactly `lower` to `upper`.
+
+        Args:
+            handle: the collection.
+            updates: what to write; None for nothing.
+            lower: the upper that the collection must have.
+            upper: the upper that it will have.
+            stored: runs that were stored elsewhere (by Spark's executors), each as one batch.
+        """
         lower, upper = as_frontier(lower), as_frontier(upper)
         self.add(c.Expect(handle.collection, lower))
-        time_max = self._write(handle, updates)
+        bounds = None if updates is None else self.add_updates(handle, updates)
+        times = [bounds[1]] if bounds is not None else []
+        for command in stored:
+            self.add(command)
+            times.append(command.time_max)
+        time_max = max(times, default=None)
         if time_max is not None and upper.less_equal(time_max):
             raise NotBelowFrontier(
                 f"an update at time {time_max} is not before {format_frontier(upper)}",
@@ -95,14 +114,16 @@ class MultiWriteHandle:
         return self.add(c.Seal(handle.collection, upper))
 
     def append_parts(
-        self, handle: WriteHandle, parts: Iterable[Part], lower: Frontier, upper: Frontier
+        self,
+        handle: WriteHandle,
+        parts: Iterable[Part],
+        lower: int | Frontier,
+        upper: int | Frontier,
     ) -> MultiWriteHandle:
-        """Like `append`, for parts that were written elsewhere (by Spark's executors)."""
+        """Like `append`, for the parts of one run that were stored elsewhere."""
         parts = tuple(parts)
-        self.add(c.Expect(handle.collection, lower))
-        if parts:
-            self.add(append_command(handle.collection, parts))
-        return self.add(c.Seal(handle.collection, upper))
+        stored = [append_command(handle.collection, parts)] if parts else []
+        return self.append(handle, None, lower, upper, stored=stored)
 
     def add(self, command: c.AnyCommand) -> MultiWriteHandle:
         """Add any command."""
@@ -121,8 +142,8 @@ class MultiWriteHandle:
 
         return self._client.submit(prepare)
 
-    def _write(self, handle: WriteHandle, updates: Updates) -> int | None:
-        """Add the append of `updates`; returns their last time."""
+    def add_updates(self, handle: WriteHandle, updates: Updates) -> tuple[int, int] | None:
+        """Like `write`; returns the first and the last time of the updates."""
         client, collection = self._client, handle.collection
         schema, schema_id = client.schema_of(collection)
         table = update_table(updates, handle.codec, schema)
@@ -132,7 +153,7 @@ class MultiWriteHandle:
             command = inline_append(collection, table, schema_id)
             if command.bytes <= client.config.inline_bytes_max:
                 self._commands.append(command)
-                return command.time_max
+                return command.time_min, command.time_max
         key = client.state.collection(collection).key
 
         async def prepare() -> c.AnyCommand:
@@ -140,7 +161,8 @@ class MultiWriteHandle:
             return append_command(collection, parts)
 
         self._commands.append(prepare)
-        return int(table.column(run.TIME).to_numpy().max())
+        times = table.column(run.TIME).to_numpy()
+        return int(times.min()), int(times.max())
 
 
 def as_frontier(time: int | Frontier) -> Frontier:
