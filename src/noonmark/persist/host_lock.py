@@ -8,18 +8,22 @@ writer starts at once.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from pathlib import Path
 
 from noonmark.errors import StorageUnfit
 
+_SOMEBODY = "another process"
+
 
 class HostLock:
-    """An exclusive lock on ``writer.lock`` in a location's folder."""
+    """An exclusive lock on ``writer.lock`` in a location's folder, which says who has it."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, owner: str) -> None:
         self._path = Path(folder) / "writer.lock"
+        self._owner = owner
         self._file: int | None = None
 
     def acquire(self) -> bool:
@@ -39,7 +43,16 @@ class HostLock:
             os.close(file)
             return False
         self._file = file
+        with contextlib.suppress(OSError):  # a full disk: the name is for people, the lock is held
+            os.ftruncate(file, 0)
+            os.pwrite(file, self._owner.encode(), 0)
         return True
+
+    def holder(self) -> str:
+        """Who took the lock last, as far as it could say."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return self._path.read_text() or _SOMEBODY
+        return _SOMEBODY
 
     def release(self) -> None:
         """Let the lock go."""

@@ -87,6 +87,7 @@ def check_epoch(state: State, entry: c.Entry) -> None:
         hint="Nothing of this process was committed since; start it again to take the lock back.",
         epoch=entry.epoch,
         current=state.epoch,
+        holder=lock.holder if lock else None,
     )
 
 
