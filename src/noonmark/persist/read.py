@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.errors import MissingObject
+from noonmark.errors import CapabilityInvalid, MissingObject
 from noonmark.persist import run
 from noonmark.persist.config import Config
 from noonmark.persist.journal import Journal
@@ -54,18 +54,32 @@ class Reader:
 
     async def contents(self, plan: Plan) -> AsyncIterator[pa.Table]:
         """The tables of a plan; never an empty one."""
+        begun = False
         while True:
             try:
                 async for table in self.plans.tables(plan):
+                    begun = True
                     yield table
                 return
-            except MissingObject:
+            except MissingObject as error:
                 # A part can be gone only if the state went on without it (this reader held
                 # nothing): then the same contents are in other parts by now.
                 await self.journal.refresh()
                 if self.journal.state.seqno == plan.seqno:
                     raise
+                if begun:  # beginning again would give what was given already a second time
+                    raise _overtaken(plan) from error
                 plan = self.plan(plan.collection.id, plan.query)
+
+
+def _overtaken(plan: Plan) -> CapabilityInvalid:
+    return CapabilityInvalid(
+        f'"{plan.collection.name}" was rewritten while it was read as of {plan.query.as_of}',
+        detail="This read held nothing, took longer than garbage is kept, and had begun already.",
+        hint="Read it again; for long reads take a hold first.",
+        collection=plan.collection.name,
+        as_of=plan.query.as_of,
+    )
 
 
 class PlanReader:
@@ -85,7 +99,7 @@ class PlanReader:
             table = await self.runtime.offload(_reduce, [*found, *inline], plan)
             if table.num_rows:
                 yield table
-        elif _only_adds(plan, inline):
+        elif only_adds(plan, inline):
             async for table in self._stream(plan, inline):
                 yield table
         elif plan.bytes <= self.config.prefetch_bytes_max or self.runtime.in_place:
@@ -241,7 +255,7 @@ def _reduce(tables: list[pa.Table], plan: Plan) -> pa.Table:
     return shape(run.consolidate(table), plan)
 
 
-def _only_adds(plan: Plan, inline: list[pa.Table]) -> bool:
+def only_adds(plan: Plan, inline: list[pa.Table]) -> bool:
     """Whether nothing that the plan reads is a retraction, so nothing can cancel."""
     if plan.query.after is not None:
         return False
