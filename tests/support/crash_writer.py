@@ -1,7 +1,8 @@
 """``python -m support.crash_writer FOLDER SEED FIRST``: a writer that is meant to be killed.
 
 Says on its standard output, in one write a line: ``o MS`` when the location is open and how long
-that took, ``r`` when everything before FIRST is sealed, then the lines of `support.history.Load`.
+that took, ``r`` when everything before FIRST is sealed; waits for a line on its standard input; and
+then says the lines of `support.history.Load`.
 SIGTERM ends it in good order: what was submitted is acknowledged, then it says ``e``.
 """
 
@@ -29,6 +30,7 @@ def main(folder: str, seed: int, first: int) -> None:
     load = Load(client, seed, first, say)
     load.seal_all()
     say("r")
+    sys.stdin.readline()
     while not ending:
         load.step()
     load.finish()

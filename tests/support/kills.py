@@ -128,6 +128,9 @@ class Kills:
                 self._hear(lines, self.random.uniform(*_MOMENTS["starting"]), until="r")
             elif self._hear(lines, 60, until="r"):
                 self._check()
+                assert child.stdin is not None
+                child.stdin.write(b"go\n")
+                child.stdin.flush()
                 self._hear(lines, self.random.uniform(*_MOMENTS.get(moment, (0.3, 0.6))))
             else:
                 raise Violation(f"a writer did not start: status {child.poll()}")
