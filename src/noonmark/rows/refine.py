@@ -11,6 +11,7 @@ Law (idempotent): ``refine(refine(a, t), t)`` is equal to ``refine(a, t)``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.jsonb import canonical
 
-# The one NaN, as a float and as its bits.
-_NAN = {
-    pa.float32(): (pa.scalar(float("nan"), pa.float32()), pa.scalar(0x7FC0_0000, pa.int32())),
-    pa.float64(): (pa.scalar(float("nan")), pa.scalar(0x7FF8_0000_0000_0000, pa.int64())),
-}
+
+@cache
+def _one_nan(storage: pa.DataType) -> tuple[pa.Scalar, pa.Scalar]:
+    """The one NaN, as a float and as its bits. Made late: Arrow's first scalar imports pandas."""
+    if storage == pa.float32():
+        return pa.scalar(float("nan"), storage), pa.scalar(0x7FC0_0000, pa.int32())
+    return pa.scalar(float("nan"), storage), pa.scalar(0x7FF8_0000_0000_0000, pa.int64())
 
 
 def refine(array: pa.Array, sql_type: t.SqlType) -> pa.Array:
@@ -39,7 +42,7 @@ def _nan(array: pa.Array, _: t.SqlType) -> pa.Array:
     is_nan = pc.is_nan(array)
     if not pc.any(is_nan).as_py():
         return array
-    nan, bits = _NAN[array.type]
+    nan, bits = _one_nan(array.type)
     odd = pc.and_(is_nan, pc.not_equal(array.view(bits.type), bits))
     return pc.if_else(is_nan, nan, array) if pc.any(odd).as_py() else array
 
