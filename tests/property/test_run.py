@@ -180,17 +180,17 @@ def test_merge_is_sort_advance_consolidate_of_all(
 @given(st.data())
 def test_a_large_base_takes_in_a_small_delta(data: st.DataObject) -> None:
     """Enough rows for the path that inserts instead of sorting."""
-    keys = list(range(0, 600, 2))
+    keys = list(range(0, 4000, 2))
     base = update_table({"k": (pa.int64(), keys), "s": (pa.string(), [str(k) for k in keys])},
-                        [0] * 300, [1] * 300)  # fmt: skip
-    few = data.draw(st.lists(st.integers(-1, 601), max_size=4))
+                        [0] * 2000, [1] * 2000)  # fmt: skip
+    few = data.draw(st.lists(st.integers(-1, 4001), max_size=4))
     diffs = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=len(few), max_size=len(few)))
     delta = update_table({"k": (pa.int64(), few), "s": (pa.string(), [str(k) for k in few])},
                          [2] * len(few), diffs)  # fmt: skip
     key = data.draw(st.sampled_from([("k",), ("s", "k"), ()]))
     base, delta = sort(base, key), sort(delta, key)
-    step = data.draw(st.sampled_from([64, 300]))
-    run = (base.slice(at, step) for at in range(0, 300, step))
+    step = data.draw(st.sampled_from([1100, 2000]))
+    run = (base.slice(at, step) for at in range(0, 2000, step))
     out = pa.concat_tables(merge([run, iter([delta])], key, 2, 1000))
     together = advance(pa.concat_tables([base, delta]), 2)
     assert rows_of(out) == rows_of(consolidate(sort(together, key)))

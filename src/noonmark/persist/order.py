@@ -152,21 +152,34 @@ def row_at(columns: Sequence[pa.Array], at: int) -> Row:
     return tuple(_component(column, at) for column in columns)
 
 
-def lower_bound(columns: Sequence[pa.Array], row: Row) -> int:
-    """In sorted columns: the place of the first row that is not below `row`."""
-    low, high = 0, len(columns[0]) if columns else 0
+def lower_bound(
+    columns: Sequence[pa.Array], row: Row, low: int = 0, high: int | None = None
+) -> int:
+    """In columns sorted within [low, high): the place of the first row that is not below `row`."""
+    high = (len(columns[0]) if columns else 0) if high is None else high
     for column, value in zip(columns, row, strict=True):
-        within = range(low, high)
 
         def at(place: int, column: pa.Array = column) -> tuple[bool, Any]:
             return _component(column, place)
 
-        left = low + bisect_left(within, value, key=at)
-        right = low + bisect_right(within, value, key=at)
-        if left == right:
+        left = low + bisect_left(range(low, high), value, key=at)
+        if left == high or at(left) != value:
             return left
-        low, high = left, right
+        low, high = left, left + bisect_right(range(left, high), value, key=at)
     return low
+
+
+def lower_bounds(columns: Sequence[pa.Array], rows: Sequence[pa.Array]) -> list[int]:
+    """The lower bound of each row of `rows`. Numbers are found all at once."""
+    count = len(rows[0])
+    if not (_is_number(columns[0]) and _is_number(rows[0])):
+        return [lower_bound(columns, row_at(rows, at)) for at in range(count)]
+    places = np.searchsorted(_numpy(columns[0]), _numpy(rows[0]), side="left")
+    ends = np.searchsorted(_numpy(columns[0]), _numpy(rows[0]), side="right")
+    for at in np.flatnonzero(places < ends).tolist():
+        within = int(places[at]), int(ends[at])
+        places[at] = lower_bound(columns[1:], row_at(rows[1:], at), *within)
+    return list(places.tolist())
 
 
 def _component(column: pa.Array, at: int) -> tuple[bool, Any]:

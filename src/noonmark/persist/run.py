@@ -28,6 +28,7 @@ from noonmark.persist.order import (
     argsort,
     in_order,
     lower_bound,
+    lower_bounds,
     one_array,
     plain_columns,
     refine,
@@ -38,7 +39,7 @@ TIME = "_time"
 DIFF = "_diff"
 
 # A piece this many times smaller than the rest is inserted row by row instead of sorted in.
-_INSERT_RATIO = 64
+_INSERT_RATIO = 256
 
 
 def data_order(table: pa.Table, key: Sequence[str]) -> list[str]:
@@ -174,8 +175,7 @@ def _insert(large: pa.Table, small: pa.Table, names: list[str]) -> pa.Table:
     """Put the few rows of one run where they belong among the many of another."""
     columns, few = plain_columns(large, names), plain_columns(small, names)
     slices, start = [], 0
-    for at in range(small.num_rows):
-        place = lower_bound(columns, row_at(few, at))
+    for at, place in enumerate(lower_bounds(columns, few)):
         slices += [large.slice(start, place - start), small.slice(at, 1)]
         start = place
     return _one_chunk(pa.concat_tables([*slices, large.slice(start)]))
