@@ -1,0 +1,7 @@
+"""The timestamp oracle: strictly monotone times, across restarts and clocks that jump."""
+
+from noonmark.oracle.contract import TimestampOracle
+from noonmark.oracle.memory import MemoryOracle
+from noonmark.oracle.reserved import ReservedOracle
+
+__all__ = ["MemoryOracle", "ReservedOracle", "TimestampOracle"]

@@ -1,0 +1,168 @@
+"""A durable oracle that writes to storage once in a while: it hands out what it has reserved.
+
+The log of the oracle is a `Consensus` of its own, one entry per reservation: "this owner may give
+times up to `high`". A time is given only when it is at or below a durable `high`; so after a
+crash everything that was ever given is at or below the last one, and the next owner begins above
+it. A read costs no storage, and a write costs one append per `RANGE_MS` of the timeline.
+
+Two processes. A new owner appends its own reservation, above the old one's, and from then on the
+old owner can reserve nothing: its next append finds the number taken. What remains is the rest of
+its last range. So a range also has a life, `LIFE_S` from *before* its append began by the owner's
+monotonic clock, after which the owner gives out nothing more from it; and a new owner that cannot
+know that the old one is gone waits that long, from *after* its own append ended, before its first
+answer. In between nobody answers. Both laws of `contract` then hold across processes, provided
+that two monotonic clocks run at nearly the same rate over that second: `_MARGIN_S` is what they
+may differ by.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import msgspec
+
+from noonmark.clock import Clock
+from noonmark.errors import Fenced
+from noonmark.persist.config import DEFAULT, Config
+from noonmark.persist.frame import ENTRY, open_frame, seal_frame
+from noonmark.persist.location import Consensus
+from noonmark.persist.retry import Retries
+from noonmark.persist.runtime import Runtime
+
+RANGE_MS = 1000
+LIFE_S = 1.0
+_MARGIN_S = 0.1
+_READ_AHEAD = 256
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """One entry of the oracle's log."""
+
+    owner: str
+    high: int
+    released: bool = False
+
+
+class ReservedOracle:
+    """See the module and `contract.TimestampOracle`."""
+
+    def __init__(self, runtime: Runtime, log: Consensus, config: Config = DEFAULT) -> None:
+        self._runtime = runtime
+        self._clock: Clock = runtime.clock
+        self._log = log
+        self._retries = Retries(runtime.clock, config)
+        self._owner = runtime.clock.fresh_id()
+        self._mutex = threading.Lock()
+        self._seqno = 0
+        self._high = 0
+        self._dies_at = 0.0
+        self._read = 0
+        self._write = 0
+
+    @classmethod
+    def open(
+        cls, runtime: Runtime, log: Consensus, *, alone: bool, config: Config = DEFAULT
+    ) -> ReservedOracle:
+        """Become the owner.
+
+        Args:
+            runtime: where storage is talked to.
+            log: the oracle's own log.
+            alone: whether the caller knows that no other owner lives (it holds the write lock of a
+                local disk, say); otherwise the life of the last range is waited out.
+            config: for its retries.
+        """
+        oracle = cls(runtime, log, config)
+        runtime.submit(oracle._take(alone)).result()
+        return oracle
+
+    async def _take(self, alone: bool) -> None:
+        last = await self._last()
+        clean = last is None or last.released
+        # A read may have been given at the old high, and a write above that must differ.
+        floor = last.high if last is not None else 0
+        while not await self._reserve(floor):
+            last = await self._last()
+            floor = last.high if last is not None else 0
+            clean = False
+        if not clean and not alone:
+            await self._clock.sleep(LIFE_S + _MARGIN_S)
+            # The range just reserved may be over; the next call reserves another.
+        self._read = self._write = floor
+
+    def write_ts(self) -> int:
+        """See the contract."""
+        with self._mutex:
+            time = max(self._write + 1, self._read + 1, self._clock.now_ms())
+            self._cover(time)
+            self._write = time
+            return time
+
+    def read_ts(self) -> int:
+        """See the contract."""
+        with self._mutex:
+            self._cover(self._read)
+            return self._read
+
+    def apply_write(self, time: int) -> None:
+        """See the contract."""
+        with self._mutex:
+            if time > self._read:
+                self._cover(time)
+                self._read = time
+                self._write = max(self._write, time)
+
+    def close(self) -> None:
+        """Release the rest of the range, so that the next owner need not wait."""
+        with self._mutex:
+            high = max(self._read, self._write)
+            self._dies_at = 0.0
+            self._runtime.submit(self._append(Reservation(self._owner, high, True))).result()
+
+    def _cover(self, time: int) -> None:
+        """Have `time` inside a living range of ours. The caller holds the mutex."""
+        if time <= self._high and self._clock.monotonic() < self._dies_at:
+            return
+        if not self._runtime.submit(self._reserve(max(time, self._high))).result():
+            raise Fenced(
+                "another process hands out times now",
+                detail="The timestamp oracle of this location was taken over.",
+                hint="Start this process again to take it back.",
+            )
+
+    async def _reserve(self, at_least: int) -> bool:
+        """Make a range durable that reaches beyond `at_least`; False when somebody else did."""
+        began = self._clock.monotonic()
+        high = max(at_least, self._clock.now_ms()) + RANGE_MS
+        if not await self._append(Reservation(self._owner, high)):
+            return False
+        self._high, self._dies_at = high, began + LIFE_S
+        return True
+
+    async def _append(self, reservation: Reservation) -> bool:
+        seqno = self._seqno + 1
+        name = f"oracle/{seqno}"
+        data = seal_frame(name, ENTRY, msgspec.msgpack.encode(reservation))
+
+        async def attempt() -> bool:
+            if await self._log.append(seqno, data):
+                return True
+            found = await self._log.read(seqno, 1)
+            return bool(found) and found[0] == data  # an earlier try whose answer was lost
+
+        # An answer that was lost is settled by trying again: the entry is the same.
+        if not await self._retries.run("reserve times", attempt):
+            return False
+        self._seqno = seqno
+        if seqno % _READ_AHEAD == 0:
+            await self._retries.run("truncate oracle", lambda: self._log.truncate(seqno))
+        return True
+
+    async def _last(self) -> Reservation | None:
+        """The newest reservation in the log."""
+        head = await self._retries.run("oracle head", self._log.head)
+        if head == 0:
+            return None
+        (data,) = await self._retries.run("read oracle", lambda: self._log.read(head, 1))
+        self._seqno = head
+        return msgspec.msgpack.decode(open_frame(f"oracle/{head}", ENTRY, data), type=Reservation)
