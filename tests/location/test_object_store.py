@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
@@ -14,6 +15,7 @@ from noonmark.persist.impl.object_store import ObjectStoreBlob
 from noonmark.persist.impl.open import open_blob
 from noonmark.persist.impl.probe import probe
 from support.doubles import UnconditionalBlob
+from support.servers import S3Server
 from support.stand_in_s3 import StandInS3, stand_in_s3
 
 
@@ -119,6 +121,26 @@ def test_no_connection_means_that_nothing_happened() -> None:
     async def body() -> None:
         with pytest.raises(Determinate):
             await open_blob(url).put_if_absent("log/1", b"")
+
+    run(body)
+
+
+def test_credentials_come_from_the_environment(
+    s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL without secrets opens wherever the environment has them: so executors open it."""
+    full = s3_server.url(SYSTEM.fresh_id())
+    bare = re.sub("&(access_key_id|secret_access_key)=[^&]*", "", full)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_server.access_key_id)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_server.secret_access_key)
+
+    async def body() -> None:
+        assert "key" not in bare
+        await open_blob(bare).put("part/a", b"a")
+        assert await open_blob(full).get("part/a") == b"a"
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+        with pytest.raises(StorageUnfit):
+            await open_blob(bare).get("part/a")
 
     run(body)
 

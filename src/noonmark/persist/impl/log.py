@@ -49,6 +49,7 @@ import asyncio
 from contextlib import suppress
 
 from noonmark.errors import Indeterminate, StorageError
+from noonmark.persist.impl.redact import redact
 from noonmark.persist.impl.seqno import check_append, check_read, check_truncate, truncated
 from noonmark.persist.location import Blob
 
@@ -123,7 +124,7 @@ class BlobConsensus:
             wave *= 2
         floor = await self._floor()
         if start < floor:
-            raise truncated(start, floor, self.url)
+            raise truncated(start, floor, redact(self.url))
         if entries:
             self._used = max(self._used, start + len(entries) - 1)
         return entries
