@@ -69,6 +69,7 @@ _OUTPUTS = (
     ),
 )
 _ORGANIZATIONS, _USERS, _ACCOUNTS, _AUCTIONS, _BIDS = range(5)
+_COUNTS = {_ORGANIZATIONS: ORGANIZATIONS, _USERS: USERS, _ACCOUNTS: ACCOUNTS}
 _ITEMS = pa.array(
     ["Best Pizza in Town", "City Bar Crawl", "Custom Art", "Gift Basket", "Signed Memorabilia"]
 )
@@ -112,12 +113,13 @@ class Auction(Generator):
                 yield from self._steps(split, steps)
 
     def _opening(self, split: Split) -> Iterator[pa.RecordBatch]:
-        for number, count, columns in (
-            (_ORGANIZATIONS, ORGANIZATIONS, self._organizations),
-            (_USERS, USERS, self._users),
-            (_ACCOUNTS, ACCOUNTS, self._accounts),
+        for number, columns in (
+            (_ORGANIZATIONS, self._organizations),
+            (_USERS, self._users),
+            (_ACCOUNTS, self._accounts),
         ):
-            ids, versions = np.arange(count), np.zeros(count, np.int64)
+            ids = np.arange(_COUNTS[number])
+            versions = np.zeros_like(ids)
             data = {"_diff": versions + 1, **columns(ids, versions)}
             yield self.batch(number, split.partition, versions, data)
 
@@ -126,8 +128,8 @@ class Auction(Generator):
         closed = opening - self.keep
         closing = closed >= 0
         at = opening * BIDS + 1
-        yield self._changes(split, _USERS, self._users, at, opening, USERS)
-        yield self._changes(split, _ACCOUNTS, self._accounts, steps + 1, steps, ACCOUNTS)
+        yield self._changes(split, _USERS, self._users, at, opening)
+        yield self._changes(split, _ACCOUNTS, self._accounts, steps + 1, steps)
         yield self._turnover(
             split, _AUCTIONS, self._auctions, (at, opening), (at[closing], closed[closing])
         )
@@ -143,9 +145,9 @@ class Auction(Generator):
         columns: Callable[[Longs, Longs], Columns],
         offsets: Longs,
         nth: Longs,
-        count: int,
     ) -> pa.RecordBatch:
         """The nth change of a table is to row ``nth % count``: its next version replaces one."""
+        count = _COUNTS[number]
         versions = np.stack([nth // count, nth // count + 1], axis=1).ravel()
         diffs = np.tile([-1, 1], len(nth))
         data = {"_diff": diffs, **columns(np.repeat(nth % count, 2), versions)}

@@ -24,12 +24,14 @@ def cents(amounts: Longs, precision: int = 15) -> pa.Array:
 def numbered(template: str, *numbers: Longs) -> pa.Array:
     """Text of one length: each run of # in the template holds the digits of the next number.
 
-    >>> numbered("a##-#", np.array([7, 12]), np.array([3, 4])).to_pylist()
-    ['a07-3', 'a12-4']
+    A * stands for the character # itself.
+
+    >>> numbered("a*##-#", np.array([7, 12]), np.array([3, 4])).to_pylist()
+    ['a#07-3', 'a#12-4']
     """
     count = len(numbers[0])
     text = np.empty((count, len(template)), np.uint8)
-    text[:] = np.frombuffer(template.encode(), np.uint8)
+    text[:] = np.frombuffer(template.replace("*", "#").encode(), np.uint8)
     place, rest = len(template), list(numbers)
     while rest:
         left = rest.pop().copy()
@@ -70,10 +72,11 @@ def pick(pool: pa.Array, places: Longs) -> pa.Array:
 
 def sentences(stream: int, count: int, words: Sequence[str], least: int, most: int) -> pa.Array:
     """A pool of texts of `least` to `most` words, the same in every process."""
-    lines = []
-    for at in range(count):
-        bits = draw(0, stream, at, np.arange(most + 1))
-        length = least + int(bits[most] % np.uint64(most - least + 1))
-        chosen = (bits[:length] % np.uint64(len(words))).tolist()
-        lines.append(" ".join(words[word] for word in chosen))
+    bits = draw(0, stream, np.arange(count)[:, None], np.arange(most + 1))
+    chosen = (bits % np.uint64(len(words))).tolist()
+    lengths = (least + bits[:, most] % np.uint64(most - least + 1)).tolist()
+    lines = [
+        " ".join([words[word] for word in row[:length]])
+        for row, length in zip(chosen, lengths, strict=True)
+    ]
     return pa.array(lines, pa.string())
