@@ -93,14 +93,19 @@ class Upkeep:
             if batches:
                 await self.compact(ref, tuple(batch.id for batch in batches))
 
-    async def compact(self, ref: int, ids: tuple[int, ...] | None = None) -> None:
+    async def compact(
+        self,
+        ref: int,
+        ids: tuple[int, ...] | None = None,
+        engine: compact.Compactor | None = None,
+    ) -> None:
         """Rewrite these batches of a collection (all of them, by default) as one."""
         client = self.client
         collection = client.journal.state.collection(ref)
         chosen = tuple(b for b in collection.batches if ids is None or b.id in ids)
         if not chosen:
             return
-        engine = self.compactor
+        engine = engine or self.compactor
         if engine is not None and sum(batch.bytes for batch in chosen) >= engine.bytes_min:
             swap = await engine.rewrite(collection, chosen)
         else:
