@@ -55,7 +55,6 @@ def test_after_the_first_row_it_is_told_and_gives_no_row_twice(
         seen = next(tables).column("id").to_pylist()
         overtake(writer)
         with pytest.raises(CapabilityInvalid) as caught:
-            for table in tables:
-                seen += table.column("id").to_pylist()
+            seen.extend(number for table in tables for number in table.column("id").to_pylist())
         assert caught.value.fields["as_of"] == 1
         assert len(seen) == len(set(seen))

@@ -1,263 +1,282 @@
-"""A disk in memory that can lose power: a double of `noonmark.persist.impl.file_system.FileSystem`.
+"""What a disk may show after power loss.
 
-It keeps what the door promises and no more. Of a file it knows the bytes written and the bytes that
-were fsynced; of a folder the names, and the changes of names since its last fsync. `Disk(calls)`
-loses power at the call of that number: the call raises `PowerLoss`, as does every later one.
-`after` gives a disk as the next start may find it: each change of a name that was not fsynced is
-there or not, each file that was not fsynced is empty, torn, zeroed or whole.
+`Recorder` is the real file system that writes down every change it makes, in order. `Disk` replays
+what was written down, as far as one likes, and draws states that power loss there could leave:
 
-`on_link` is called between a link and whatever follows, for a reader that looks at that moment.
-`ignores` names calls that do nothing, as planted bugs.
+- bytes of a file that were not fsynced may be missing, torn, or zeros;
+- names that were changed since the last fsync of their folder may or may not have changed. Two
+  adversaries: ``strict`` loses each change by itself, in any combination, as the contract of
+  `noonmark.persist.impl.file_system` allows; ``ordered`` keeps a prefix of all changes since the
+  last fsync of anything, as a journaling file system does.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from threading import RLock
+from typing import Any, NamedTuple, TypeVar
 
-from noonmark.persist.impl.file_system import FileSystem, Name, Shape
+from noonmark.persist.impl.file_system import FileSystem
 
-
-class PowerLoss(BaseException):
-    """Nothing more happens on this disk. Not an `Exception`: nobody may handle it."""
-
-
-@dataclass
-class _File:
-    value: bytes = b""
-    durable: bytes = b""
-    links: int = 1
+T = TypeVar("T")
 
 
-@dataclass
-class _Folder:
-    names: dict[str, _File | _Folder] = field(default_factory=dict)
-    durable: dict[str, _File | _Folder] = field(default_factory=dict)
-    pending: list[tuple[str, _File | _Folder | None]] = field(default_factory=list)
-    locked_by: int | None = None
+class Change(NamedTuple):
+    """One recorded call, with folders as paths and files as numbers; or a mark of the test."""
 
-    def change(self, name: str, what: _File | _Folder | None) -> None:
-        if what is None:
-            del self.names[name]
-        else:
-            self.names[name] = what
-        self.pending.append((name, what))
+    what: str
+    arguments: tuple[Any, ...]
 
 
-def _error(number: int) -> OSError:
-    return OSError(number, os.strerror(number))
+class Recorder(FileSystem):
+    """The file system below `base`, recorded. Thread-safe: the record's order is the disk's.
 
+    Calls that it `forgets` are done and not recorded: as if the product had left them out.
+    """
 
-class Disk(FileSystem):
-    """See the module. Paths are absolute; the root is there."""
+    def __init__(self, base: str, forgets: frozenset[str] = frozenset()) -> None:
+        self._base = base
+        self._forgets = forgets
+        self._lock = RLock()
+        self._names: dict[int, Any] = {}
+        self._files = 0
+        self.changes: list[Change] = []
 
-    def __init__(self, calls: int | None = None, ignores: frozenset[str] = frozenset()) -> None:
-        self.calls = 0
-        self.on_link: Callable[[], None] | None = None
-        self._calls_max = calls
-        self._ignores = ignores
-        self._root = _Folder()
-        self._open: dict[int, _File | _Folder] = {}
-        self._next = 3
+    def mark(self, line: str) -> None:
+        """Write down that the test saw something, at this point."""
+        with self._lock:
+            self.changes.append(Change("mark", (line,)))
 
-    def after(self, random: Random, whole: bool = False) -> Disk:
-        """What the next start may find; with `whole`, everything that was ever done."""
-        disk = Disk()
-        disk._root = _recover(self._root, random, whole)
-        return disk
+    def _inside(self, path: str) -> str | None:
+        below = os.path.relpath(path, self._base)
+        return None if below.startswith("..") else below.removeprefix(".").removeprefix("/")
 
-    # Changes: each is one call.
+    def _do(self, what: str, arguments: tuple[Any, ...], call: Callable[[], T]) -> T:
+        with self._lock:
+            result = call()
+            if None not in arguments and what not in self._forgets:
+                self.changes.append(Change(what, arguments))
+            return result
 
     def make_folder(self, path: str) -> None:
-        folder, name = self._split(path)
-        if self._counts("make_folder"):
-            if name in folder.names:
-                raise _error(errno.EEXIST)
-            folder.change(name, _Folder())
-
-    def create(self, folder: int, name: str) -> int:
-        self._counts("create")
-        file = _File()
-        self._folder(folder).change(name, file)
-        return self._opened(file)
-
-    def write(self, file: int, value: bytes) -> None:
-        self._counts("write")
-        self._file(file).value += value
-
-    def fsync(self, file: int) -> None:
-        if self._counts("fsync"):
-            self._file(file).durable = self._file(file).value
-
-    def fsync_folder(self, folder: int) -> None:
-        if self._counts("fsync_folder"):
-            found = self._folder(folder)
-            found.durable = dict(found.names)
-            found.pending.clear()
-
-    def link(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
-        self._counts("link")
-        target = self._folder(to_folder)
-        if to_name in target.names:
-            raise _error(errno.EEXIST)
-        file = self._folder(folder).names[name]
-        assert isinstance(file, _File)
-        file.links += 1
-        target.change(to_name, file)
-        if self.on_link is not None:
-            self.on_link()
-
-    def rename(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
-        self._counts("rename")
-        file = self._folder(folder).names[name]
-        self._folder(folder).change(name, None)
-        self._folder(to_folder).change(to_name, file)
-
-    def unlink(self, folder: int, name: str) -> None:
-        self._counts("unlink")
-        file = self._folder(folder).names.get(name)
-        if file is None:
-            raise _error(errno.ENOENT)
-        if isinstance(file, _Folder):
-            raise _error(errno.EISDIR)
-        file.links -= 1
-        self._folder(folder).change(name, None)
-
-    def remove_folder(self, path: str) -> None:
-        self._counts("remove_folder")
-        folder, name = self._split(path)
-        found = folder.names[name]
-        assert isinstance(found, _Folder)
-        if found.names:
-            raise _error(errno.ENOTEMPTY)
-        folder.change(name, None)
-
-    # The rest changes nothing that lasts.
+        self._do(
+            "make_folder", (self._inside(path),), lambda: super(Recorder, self).make_folder(path)
+        )
 
     def open_folder(self, path: str) -> int:
-        found = self._find(path)
-        if isinstance(found, _File):
-            raise _error(errno.ENOTDIR)
-        return self._opened(found)
+        with self._lock:
+            folder = super().open_folder(path)
+            self._names[folder] = self._inside(path)
+            return folder
 
-    def open_read(self, path: str) -> int:
-        return self._opened(self._find(path))
+    def create(self, folder: int, name: str) -> int:
+        with self._lock:
+            file = super().create(folder, name)
+            self._files += 1
+            self._names[file] = self._files
+            self.changes.append(Change("create", (self._names[folder], name, self._files)))
+            return file
+
+    def write(self, file: int, value: bytes) -> None:
+        self._do(
+            "write",
+            (self._names[file], bytes(value)),
+            lambda: super(Recorder, self).write(file, value),
+        )
+
+    def fsync(self, file: int) -> None:
+        self._do("fsync", (self._names[file],), lambda: super(Recorder, self).fsync(file))
+
+    def fsync_folder(self, folder: int) -> None:
+        self._do(
+            "fsync_folder",
+            (self._names[folder],),
+            lambda: super(Recorder, self).fsync_folder(folder),
+        )
 
     def close(self, descriptor: int) -> None:
-        found = self._open.pop(descriptor)
-        if isinstance(found, _Folder) and found.locked_by == descriptor:
-            found.locked_by = None
+        with self._lock:
+            self._names.pop(descriptor, None)
+            super().close(descriptor)
 
-    def lock(self, folder: int) -> bool:
-        found = self._folder(folder)
-        if found.locked_by is None:
-            found.locked_by = folder
-        return found.locked_by == folder
+    def link(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
+        places = (self._names[folder], name, self._names[to_folder], to_name)
+        self._do(
+            "link", places, lambda: super(Recorder, self).link(folder, name, to_folder, to_name)
+        )
 
-    def same_folder(self, folder: int, path: str) -> bool:
-        try:
-            return self._find(path) is self._folder(folder)
-        except FileNotFoundError:
-            return False
+    def rename(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
+        places = (self._names[folder], name, self._names[to_folder], to_name)
+        self._do(
+            "rename", places, lambda: super(Recorder, self).rename(folder, name, to_folder, to_name)
+        )
 
-    def shape(self, file: int) -> Shape:
-        found = self._open[file]
-        if isinstance(found, _Folder):
-            raise _error(errno.EISDIR)
-        return self._shape(found)
+    def unlink(self, folder: int, name: str) -> None:
+        self._do(
+            "unlink",
+            (self._names[folder], name),
+            lambda: super(Recorder, self).unlink(folder, name),
+        )
 
-    def shape_of(self, folder: int, name: str) -> Shape:
-        found = self._folder(folder).names.get(name)
-        if found is None:
-            raise _error(errno.ENOENT)
-        assert isinstance(found, _File)
-        return self._shape(found)
+    def remove_folder(self, path: str) -> None:
+        self._do(
+            "remove_folder",
+            (self._inside(path),),
+            lambda: super(Recorder, self).remove_folder(path),
+        )
 
-    def _shape(self, file: _File) -> Shape:
-        return Shape(len(file.value), 1 if "links" in self._ignores else file.links)
 
-    def read(self, file: int, start: int, length: int) -> bytes:
-        return self._file(file).value[start : start + length]
+class Entry(NamedTuple):
+    """What a name stands for: a file by number, or a folder by path."""
 
-    def names(self, folder: int) -> list[Name]:
-        found = self._folder(folder).names
-        return [Name(name, isinstance(what, _Folder)) for name, what in found.items()]
+    file: int | None
+    folder: str | None
 
-    def is_folder(self, path: str) -> bool:
-        try:
-            return isinstance(self._find(path), _Folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
 
-    def _counts(self, method: str) -> bool:
-        """One more call; False when this disk only pretends to do it."""
-        if self._calls_max is not None and self.calls >= self._calls_max:
-            raise PowerLoss
-        self.calls += 1
-        return method not in self._ignores
+Tree = dict[str, dict[str, Entry]]
 
-    def _find(self, path: str) -> _File | _Folder:
-        found: _File | _Folder = self._root
-        for name in filter(None, path.split("/")):
-            if isinstance(found, _File):
-                raise _error(errno.ENOTDIR)
-            if name not in found.names:
-                raise _error(errno.ENOENT)
-            found = found.names[name]
-        return found
 
-    def _split(self, path: str) -> tuple[_Folder, str]:
+class NameChange(NamedTuple):
+    """A name that came to stand for something, or (None) for nothing."""
+
+    folder: str
+    name: str
+    entry: Entry | None
+
+
+@dataclass
+class Disk:
+    """Replays changes under one adversary."""
+
+    ordered: bool
+    durable: Tree = field(default_factory=lambda: {"": {}})
+    now: Tree = field(default_factory=lambda: {"": {}})
+    #: Changes of names that may be lost; those of one inner tuple go together.
+    pending: list[tuple[NameChange, ...]] = field(default_factory=list)
+    synced: dict[int, bytes] = field(default_factory=dict)
+    unsynced: dict[int, bytes] = field(default_factory=dict)
+
+    def load(self, base: Path) -> None:
+        """Begin with what is in a folder, all of it durable. Files get negative numbers."""
+        numbers: dict[int, int] = {}
+        for path, folders, files in os.walk(base):
+            here = os.path.relpath(path, base).removeprefix(".")
+            entries = {name: Entry(None, _join(here, name)) for name in folders}
+            for name in files:
+                inode = os.stat(f"{path}/{name}").st_ino
+                number = numbers.setdefault(inode, -1 - len(numbers))
+                self.synced[number] = Path(path, name).read_bytes()
+                entries[name] = Entry(number, None)
+            self.durable[here] = dict(entries)
+            self.now[here] = dict(entries)
+
+    def replay(self, change: Change) -> None:
+        handler = getattr(self, f"_{change.what}", None)
+        if handler is not None:
+            handler(*change.arguments)
+
+    def _change(self, *changes: NameChange) -> None:
+        _apply(self.now, changes)
+        self.pending += [changes] if self.ordered else [(change,) for change in changes]
+
+    def _make_folder(self, path: str) -> None:
+        self.durable.setdefault(path, {})
+        self.now.setdefault(path, {})
         above, _, name = path.rpartition("/")
-        folder = self._find(above)
-        assert isinstance(folder, _Folder)
-        return folder, name
+        self._change(NameChange(above, name, Entry(None, path)))
 
-    def _opened(self, what: _File | _Folder) -> int:
-        self._next += 1
-        self._open[self._next] = what
-        return self._next
+    def _remove_folder(self, path: str) -> None:
+        above, _, name = path.rpartition("/")
+        self._change(NameChange(above, name, None))
 
-    def _folder(self, descriptor: int) -> _Folder:
-        found = self._open[descriptor]
-        assert isinstance(found, _Folder)
-        return found
+    def _create(self, folder: str, name: str, file: int) -> None:
+        self.synced[file] = b""
+        self.unsynced[file] = b""
+        self._change(NameChange(folder, name, Entry(file, None)))
 
-    def _file(self, descriptor: int) -> _File:
-        found = self._open[descriptor]
-        assert isinstance(found, _File)
-        return found
+    def _write(self, file: int, value: bytes) -> None:
+        self.unsynced[file] += value
+
+    def _fsync(self, file: int) -> None:
+        self.synced[file] += self.unsynced.pop(file, b"")
+        if self.ordered:
+            self._flush(lambda _: True)
+
+    def _fsync_folder(self, folder: str) -> None:
+        self._flush(lambda change: self.ordered or change[0].folder == folder)
+
+    def _flush(self, reached: Callable[[tuple[NameChange, ...]], bool]) -> None:
+        for change in self.pending:
+            if reached(change):
+                _apply(self.durable, change)
+        self.pending = [change for change in self.pending if not reached(change)]
+
+    def _link(self, folder: str, name: str, to_folder: str, to_name: str) -> None:
+        self._change(NameChange(to_folder, to_name, self.now[folder][name]))
+
+    def _rename(self, folder: str, name: str, to_folder: str, to_name: str) -> None:
+        entry = self.now[folder][name]
+        self._change(NameChange(to_folder, to_name, entry), NameChange(folder, name, None))
+
+    def _unlink(self, folder: str, name: str) -> None:
+        self._change(NameChange(folder, name, None))
+
+    def lose_power(self, random: Random, target: Path) -> dict[str, int]:
+        """Write one state that may be found afterwards into `target`; what was lost, by kind."""
+        faults: dict[str, int] = {}
+        tree = {path: dict(entries) for path, entries in self.durable.items()}
+        chance = random.choice((0.0, 0.2, 0.5, 0.8, 1.0))
+        cut = random.randrange(len(self.pending) + 1)
+        for place, change in enumerate(self.pending):
+            if place < cut if self.ordered else random.random() < chance:
+                _apply(tree, change)
+            else:
+                faults["name lost"] = faults.get("name lost", 0) + 1
+        written: dict[int, Path] = {}
+
+        def write_out(folder: str, target: Path) -> None:
+            target.mkdir(exist_ok=True)
+            for name, entry in tree[folder].items():
+                place = target / name
+                if entry.folder is not None:
+                    write_out(entry.folder, place)
+                elif entry.file in written:
+                    os.link(written[entry.file], place)
+                else:
+                    assert entry.file is not None
+                    written[entry.file] = place
+                    torn = self._torn(entry.file, random, faults)
+                    place.write_bytes(self.synced[entry.file] + torn)
+
+        write_out("", target)
+        return faults
+
+    def _torn(self, file: int, random: Random, faults: dict[str, int]) -> bytes:
+        value = self.unsynced.get(file, b"")
+        if not value:
+            return b""
+        kind = random.choice(("data dropped", "data torn", "data zeros", "data kept"))
+        faults[kind] = faults.get(kind, 0) + 1
+        cut = random.randrange(len(value))
+        return {
+            "data dropped": b"",
+            "data torn": value[:cut],
+            "data zeros": value[:cut] + bytes(len(value) - cut),
+            "data kept": value,
+        }[kind]
 
 
-def _recover(folder: _Folder, random: Random, whole: bool) -> _Folder:
-    files: dict[int, _File] = {}
-
-    def recovered(what: _File | _Folder) -> _File | _Folder:
-        if isinstance(what, _Folder):
-            return recovered_folder(what)
-        if id(what) not in files:
-            value = what.value if whole else _torn(what, random)
-            files[id(what)] = _File(value, value, 0)
-        files[id(what)].links += 1
-        return files[id(what)]
-
-    def recovered_folder(old: _Folder) -> _Folder:
-        names = dict(old.durable)
-        for name, what in old.pending:
-            if whole or random.random() < 0.5:
-                names.pop(name, None)
-                if what is not None:
-                    names[name] = what
-        new = {name: recovered(what) for name, what in names.items()}
-        return _Folder(dict(new), new)
-
-    return recovered_folder(folder)
+def _apply(tree: Tree, changes: tuple[NameChange, ...]) -> None:
+    for folder, name, entry in changes:
+        if entry is None:
+            tree[folder].pop(name, None)
+        else:
+            tree[folder][name] = entry
 
 
-def _torn(file: _File, random: Random) -> bytes:
-    if file.durable == file.value:
-        return file.value
-    cut = random.randrange(len(file.value) + 1)
-    return random.choice([b"", file.value[:cut], bytes(len(file.value)), file.value])
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

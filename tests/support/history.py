@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -100,6 +101,7 @@ class Step:
             Update(row, self.number, -1) for row in gone
         ]
 
+    @lru_cache(maxsize=1 << 16)  # noqa: B019 - steps are values
     def digest(self, name: str) -> int:
         return digest((update.data, update.diff) for update in self.updates(name))
 
