@@ -89,6 +89,20 @@ def test_flat_columns_sort_as_tuples_do(table: pa.Table) -> None:
     assert list(got) == expected
 
 
+@given(
+    st.text(max_size=3),
+    st.lists(st.text("ab\0é", max_size=12), min_size=2, max_size=30, unique=True),
+    st.booleans(),
+)
+def test_text_sorts_by_its_bytes(prefix: str, texts: list[str], as_bytes: bool) -> None:
+    """Texts that share a prefix, end early, hold zeros, or differ only beyond eight bytes."""
+    values: list[Any] = [prefix + text for text in texts]
+    values = [value.encode() for value in values] if as_bytes else values
+    rows = len(values)
+    table = pa.table({"s": values, "_time": [0] * rows, "_diff": [1] * rows}).slice(1)
+    assert sort(table, ("s",)).column("s").to_pylist() == sorted(values[1:])
+
+
 def test_a_sorted_table_is_not_copied() -> None:
     table = pa.table({"k": [1, 2, 3], "_time": [0, 0, 0], "_diff": [1, 1, 1]})
     assert sort(table, ("k",)) is table

@@ -107,15 +107,12 @@ def adjacent_equal(columns: Sequence[pa.Array], rows: int) -> Bools:
 def argsort(columns: Sequence[pa.Array]) -> Indices:
     """The permutation that puts the rows in order."""
     first = columns[0]
-    if first.null_count == 0 and pa.types.is_signed_integer(first.type):
-        keys = _numpy(first).astype(np.int64, copy=False)
-        order = _argsort_int64(keys)
-        return (
-            order
-            if len(columns) == 1
-            else refine(order, [first], lambda rows: [c.take(rows) for c in columns[1:]])
-        )
-    return _argsort_all(columns)
+    if len(columns) == 1 and first.null_count == 0 and pa.types.is_signed_integer(first.type):
+        return _argsort_int64(_numpy(first).astype(np.int64, copy=False))
+    names = [str(i) for i in range(len(columns))]
+    table = pa.Table.from_arrays(list(columns), names=names)
+    order = pc.sort_indices(table, [(name, "ascending") for name in names])
+    return np.asarray(order.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def refine(
@@ -129,7 +126,7 @@ def refine(
     if in_order(columns):
         return order
     order = order.copy()
-    order[places] = order[places][_argsort_all(columns)]
+    order[places] = order[places][argsort(columns)]
     return order
 
 
@@ -185,14 +182,6 @@ def lower_bounds(columns: Sequence[pa.Array], rows: Sequence[pa.Array]) -> list[
 def _component(column: pa.Array, at: int) -> tuple[bool, Any]:
     value = column[at].as_py()
     return (value is None, value)
-
-
-def _argsort_all(columns: Sequence[pa.Array]) -> Indices:
-    """By all columns at once."""
-    names = [str(i) for i in range(len(columns))]
-    table = pa.Table.from_arrays(list(columns), names=names)
-    order = pc.sort_indices(table, [(name, "ascending") for name in names])
-    return np.asarray(order.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def _argsort_int64(keys: npt.NDArray[np.int64]) -> Indices:

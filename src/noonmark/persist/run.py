@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from noonmark.persist.coarse import coarse_key
 from noonmark.persist.order import (
     Indices,
     Row,
@@ -60,9 +61,13 @@ def sort(table: pa.Table, key: tuple[str, ...]) -> pa.Table:
     key_names = names[: len(key)] if key else names[:1]
     keys = plain_columns(table, key_names)
     given = np.arange(table.num_rows)
-    order = argsort(keys) if keys and not in_order(keys) else given
-    rest = names[len(key_names) :]
-    order = refine(order, keys, lambda rows: plain_columns(table.take(rows), rest))
+    if not keys or in_order(keys):
+        order, decided, rest = given, keys, names[len(key_names) :]
+    elif (coarse := coarse_key(keys[0])) is not None:
+        order, decided, rest = argsort([coarse]), [coarse], names
+    else:
+        order, decided, rest = argsort(keys), keys, names[len(key_names) :]
+    order = refine(order, decided, lambda rows: plain_columns(table.take(rows), rest))
     return table if order is given else table.take(pa.array(order))
 
 
