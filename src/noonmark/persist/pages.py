@@ -269,7 +269,7 @@ async def _get(blob: Blob, part: Part, start: int, length: int) -> bytes:
             f'the part "{part.key}" is gone',
             detail="The state of the location refers to it.",
             hint="Restore the object from a copy.",
-            key=part.key,
+            object=part.key,
         )
     if len(data) != length:
         raise corrupt(part, f"It ends at byte {start + len(data)}; {part.bytes} were written.")

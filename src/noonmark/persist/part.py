@@ -176,7 +176,7 @@ def corrupt(part: Part, detail: str) -> Corrupt:
         f'the part "{part.key}" does not match its checksum',
         detail=detail,
         hint="Restore the object from a copy.",
-        key=part.key,
+        object=part.key,
     )
 
 

@@ -1,0 +1,93 @@
+"""C4 in small: changed objects are noticed; ``tests/prove/c4_bit_flips.py`` has the full number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pytest
+
+from noonmark.persist import frame, pages, part, parts
+from support.history import Violation
+from support.mutations import KINDS, Mutations
+from support.power_loss import memory_folder
+
+MUTATIONS = 120
+
+
+@pytest.fixture
+def mutations() -> Iterator[Mutations]:
+    with memory_folder() as folder:
+        yield Mutations(folder, seed=5)
+
+
+def test_every_read_notices_or_gives_the_answer_it_gave_before(mutations: Mutations) -> None:
+    for _ in range(MUTATIONS):
+        mutations.mutate()
+    assert mutations.outcomes["noticed"] > MUTATIONS / 3
+    assert {how.split()[0] for how in mutations.faults} == set(KINDS)
+    assert {how.split()[1] for how in mutations.faults} == {
+        "flip",
+        "cut",
+        "empty",
+        "extend",
+        "swap",
+    }
+
+
+@pytest.mark.parametrize("kind", ["log", "rollup"])
+def test_the_newest_object_of_its_kind_cannot_be_emptied_in_silence(
+    mutations: Mutations, kind: str
+) -> None:
+    mutations.try_with("empty", {mutations.newest(kind): b""})
+    assert mutations.outcomes == {"noticed": 1}
+
+
+def mutate_often(mutations: Mutations) -> None:
+    for _ in range(MUTATIONS):
+        mutations.mutate()
+
+
+def test_a_product_that_believes_its_frames_would_be_caught(
+    mutations: Mutations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame, "_checksum", lambda *_: AnySum())
+    with pytest.raises(Violation):
+        mutate_often(mutations)
+
+
+def test_a_product_that_believes_its_parts_would_be_caught(
+    mutations: Mutations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def believe(data: bytes, _: part.Part, columns: Sequence[str] | None = None) -> pa.Table:
+        return part.read_parquet(data, columns)
+
+    monkeypatch.setattr(parts, "decode_part", believe)
+    with pytest.raises(Violation):
+        mutate_often(mutations)
+
+
+def test_a_product_that_believes_its_pages_would_be_caught(
+    mutations: Mutations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, data = mutations.largest("part")
+    damaged = bytearray(data)
+    for place in range(100, len(data) * 9 // 10, 50):
+        damaged[place] ^= 16
+    mutations.try_with("damaged pages", {name: bytes(damaged)})
+    assert mutations.outcomes == {"noticed": 1}
+    monkeypatch.setattr(pages.zlib, "crc32", lambda _: AnySum())
+    with pytest.raises(Violation):
+        mutations.try_with("damaged pages", {name: bytes(damaged)})
+
+
+class AnySum(int):
+    """A checksum that is equal to every other."""
+
+    def __eq__(self, _: object) -> bool:
+        return True
+
+    def __ne__(self, _: object) -> bool:
+        return False
+
+    __hash__ = int.__hash__
