@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from noonmark.demo.command import demo
 from noonmark.errors import NoonmarkError
 from noonmark.shard.command import app as shard_app
 from noonmark.version import __version__
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command()(demo)
 app.add_typer(shard_app, name="shard")
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -61,6 +61,9 @@ from noonmark.tvc import Antichain, Partitioned, Update
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: What a task says it has stored: the number of an output, parts, a small rest.
+Row = dict[str, Any]
+
 #: How much history every collection of a source keeps, unless it is told otherwise.
 RETAIN_MS = 600_000
 
@@ -85,6 +88,42 @@ class Target:
     read: ReadHandle
 
 
+class Engine(Protocol):
+    """What runs the reading of splits."""
+
+    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
+        """The rows that `work` yields over the records of all splits, each read once."""
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """One Spark job per tick, one task per group of splits."""
+
+    session: Callable[[], SparkSession]
+
+    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
+        """See `Engine.run`."""
+        try:
+            frame = source_spark.run(self.session(), source, splits, work, RESULT)
+            rows: list[Row] = frame.toArrow().to_pylist()
+        except Exception as error:
+            waiting = source_spark.stalled(error)
+            if waiting is None:
+                raise
+            raise SourceStalled(waiting.message) from error
+        return rows
+
+
+@dataclass(frozen=True)
+class InPlaceEngine:
+    """No Spark: every split is read in the calling process, one after another. The reference."""
+
+    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
+        """See `Engine.run`."""
+        batches = work(source_spark.read_splits(source, splits))
+        return [row for batch in batches for row in batch.to_pylist()]
+
+
 @dataclass
 class Ingestion:
     """The ingestion of one source. Not thread-safe: one caller ticks it.
@@ -94,14 +133,14 @@ class Ingestion:
         oracle: gives the times of bindings.
         source: what is read.
         name: its remap is ``<name>_remap``, its errors are ``<name>_errors``.
-        session: gives the Spark session; asked only when there is something to read.
+        engine: runs the reading; asked only when there is something to read.
     """
 
     client: Client
     oracle: TimestampOracle
     source: Source
     name: str
-    session: Callable[[], SparkSession]
+    engine: Engine
     retain_ms: int = RETAIN_MS
     outputs: tuple[Target, ...] = field(init=False)
     errors: Target = field(init=False)
@@ -191,7 +230,7 @@ class Ingestion:
             frontier = frontier.meet(target.read.upper)
         return frontier
 
-    def _read(self, splits: Sequence[Split]) -> list[dict[str, Any]]:
+    def _read(self, splits: Sequence[Split]) -> list[Row]:
         lower = offset_resumption(self.remap, self.resumption_frontier())
         place = task.Place(self.client.blob.url, self.client.config, self.client.parts.epoch)
         state = self.client.state
@@ -202,15 +241,7 @@ class Ingestion:
             bare_collection(state.collection(self.errors.write.collection)),
             tuple(output.name for output in self.source.outputs),
         )
-        try:
-            frame = source_spark.run(self.session(), self.source, splits, work, RESULT)
-            rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-            return rows
-        except Exception as error:
-            waiting = source_spark.stalled(error)
-            if waiting is None:
-                raise
-            raise SourceStalled(waiting.message) from error
+        return self.engine.run(self.source, splits, work)
 
     def _release(self, time: int) -> Antichain[Partitioned]:
         """Let go of what is durable everywhere: upstream, in the remap, and in history."""
@@ -240,7 +271,7 @@ _PARTS = msgspec.msgpack.Decoder(Part)
 
 
 def _of_output(
-    written: list[dict[str, Any]], number: int, collection: int
+    written: list[Row], number: int, collection: int
 ) -> tuple[list[Any], pa.Table | None]:
     """What all tasks wrote for one output: runs that are stored, and a small rest."""
     mine = [row for row in written if row["output"] == number]
@@ -300,8 +331,8 @@ def _data_rows(timed: pa.Table) -> pa.Table:
     return timed.drop_columns([PARTITION, OFFSET, OUTPUT])
 
 
-def _results(number: int, written: task.Written) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [
+def _results(number: int, written: task.Written) -> list[Row]:
+    rows: list[Row] = [
         {"output": number, "parts": [msgspec.msgpack.encode(part) for part in parts]}
         for parts in written.runs
     ]

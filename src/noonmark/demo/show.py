@@ -1,0 +1,78 @@
+"""What the demo shows: small tables that people would rather look at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from rich.table import Table
+
+from noonmark.demo.scenario import Reading, Scenario
+from noonmark.tvc import known_partitions
+
+
+def sources_table(scenario: Scenario) -> Table:
+    """The sources: how far each one is, in its own order and on the timeline."""
+    table = Table(title="sources", title_justify="left")
+    for column in (
+        "source",
+        "state",
+        "ticks",
+        "updates",
+        "upstream offset",
+        "bound to",
+        "released",
+    ):
+        table.add_column(column)
+    for name, status in scenario.loop.status.items():
+        tick = status.last
+        known = known_partitions(tick.released) if tick is not None else {}
+        offsets = ", ".join(f"{partition}: {offset}" for partition, offset in known.items())
+        table.add_row(
+            name,
+            status.error or status.state,
+            str(status.ticks),
+            f"{status.rows:,}",
+            offsets,
+            clock_time(tick.time) if tick else "",
+        )
+    return table
+
+
+def frontiers_table(scenario: Scenario) -> Table:
+    """The collections: since, upper and size."""
+    table = Table(title="collections", title_justify="left")
+    for column in ("collection", "since", "upper", "stored updates", "batches"):
+        table.add_column(column)
+    state = scenario.client.state
+    for name in scenario.collections():
+        found = state.collection(name)
+        table.add_row(
+            name,
+            clock_time(found.since.only()),
+            clock_time(found.upper.only()),
+            f"{sum(batch.rows for batch in found.batches):,}",
+            str(len(found.batches)),
+        )
+    return table
+
+
+def readings_table(readings: list[Reading]) -> Table:
+    """The same question asked twice: the same answer."""
+    table = Table(title="SELECT count(*) ... AS OF, asked twice", title_justify="left")
+    for column in ("collection", "as of", "rows", "same answer"):
+        table.add_column(column)
+    for reading in readings:
+        table.add_row(
+            reading.name,
+            clock_time(reading.as_of),
+            f"{reading.rows:,}",
+            "yes" if reading.same else "NO",
+        )
+    return table
+
+
+def clock_time(time_ms: int | None) -> str:
+    """A time of the timeline as people read clocks, in UTC."""
+    if time_ms is None:
+        return "complete"
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%H:%M:%S.%f}"[:-3]
