@@ -36,7 +36,7 @@ from noonmark.persist.part import Part
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark_read import bare_collection
 from noonmark.persist.state import Collection, Frontier, schema_to_wire
-from noonmark.persist.write import WriteHandle, append_command
+from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
 from noonmark.remap import begin, mint, offset_resumption
 from noonmark.remap.binding import Remap
 from noonmark.remap.lookup import TimeTable
@@ -202,26 +202,53 @@ class Ingestion:
         ).result()
         time = self.oracle.write_ts()
         minted = mint(self.remap, probe, time)
-        self._append_remap(minted.updates, self.remap.upper, minted.remap.upper)
-        self.remap = minted.remap
-        tick = self.catch_up(time)
-        self.oracle.apply_write(time)
-        return tick
-
-    def catch_up(self, time: int) -> Tick:
-        """Read what is bound and not durable yet, and seal everything at the remap's upper."""
-        lower = self.resumption_frontier()
-        splits = self.source.plan(offset_resumption(self.remap, lower), self.remap.latest)
-        written = self._read(splits) if splits else []
         txn = self.client.atomic()
+        lower, upper = self.remap.upper, minted.remap.upper
+        txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
+        if not minted.updates and self.resumption_frontier() == lower:
+            # Nothing new and nothing owed: the binding and all uppers move in one commit.
+            self._append_outputs(txn, [], upper, time)
+            splits, rows = 0, 0
+            txn.commit().result()
+            self.remap = minted.remap
+        else:
+            txn.commit().result()
+            self.remap = minted.remap
+            splits, rows = self.catch_up(time)
+        self.oracle.apply_write(time)
+        released = offset_resumption(self.remap, self.remap.upper)
+        self.client.runtime.submit(self.source.release(released)).result()
+        return Tick(time, rows, splits, 1 if splits else 0, released)
+
+    def catch_up(self, time: int) -> tuple[int, int]:
+        """Read what is bound and not durable yet, and seal everything at the remap's upper.
+
+        Returns:
+            How many splits were read, and how many updates they had.
+        """
+        lower = offset_resumption(self.remap, self.resumption_frontier())
+        splits = self.source.plan(lower, self.remap.latest)
+        written = self.engine.run(self.source, splits, self._task(lower)) if splits else []
+        txn = self.client.atomic()
+        rows = self._append_outputs(txn, written, self.remap.upper, time)
+        txn.commit().result()
+        return len(splits), rows
+
+    def _append_outputs(
+        self, txn: MultiWriteHandle, written: list[Row], upper: Frontier, time: int
+    ) -> int:
+        """Add to a transaction what was read, the seals, and how much history is kept."""
         rows = 0
         for number, target in [*enumerate(self.outputs), (NO_OUTPUT, self.errors)]:
             stored, rest = _of_output(written, number, target.write.collection)
             rows += sum(each.rows for each in stored) + (rest.num_rows if rest else 0)
-            txn.append(target.write, rest, target.read.upper, self.remap.upper, stored=stored)
-        txn.commit().result()
-        released = self._release(time)
-        return Tick(time, rows, len(splits), 1 if splits else 0, released)
+            txn.append(target.write, rest, target.read.upper, upper, stored=stored)
+        horizon = Antichain.of(max(0, time - self.retain_ms))
+        for target in (*self.outputs, self.errors, self.remap_target):
+            allowed = self.client.state.collection(target.write.collection).allowed
+            if horizon.at_or_beyond(allowed) and horizon != allowed:
+                txn.allow_compaction(target.write, horizon)
+        return rows
 
     def resumption_frontier(self) -> Frontier:
         """The meet of the uppers of every collection of the source, the remap among them."""
@@ -230,31 +257,16 @@ class Ingestion:
             frontier = frontier.meet(target.read.upper)
         return frontier
 
-    def _read(self, splits: Sequence[Split]) -> list[Row]:
-        lower = offset_resumption(self.remap, self.resumption_frontier())
+    def _task(self, lower: Antichain[Partitioned]) -> IngestTask:
         place = task.Place(self.client.blob.url, self.client.config, self.client.parts.epoch)
         state = self.client.state
-        work = IngestTask(
+        return IngestTask(
             place,
             TimeTable.of(self.remap, lower),
             tuple(bare_collection(state.collection(t.write.collection)) for t in self.outputs),
             bare_collection(state.collection(self.errors.write.collection)),
             tuple(output.name for output in self.source.outputs),
         )
-        return self.engine.run(self.source, splits, work)
-
-    def _release(self, time: int) -> Antichain[Partitioned]:
-        """Let go of what is durable everywhere: upstream, in the remap, and in history."""
-        frontier = offset_resumption(self.remap, self.remap.upper)
-        self.client.runtime.submit(self.source.release(frontier)).result()
-        txn = self.client.atomic()
-        horizon = Antichain.of(max(0, time - self.retain_ms))
-        for target in (*self.outputs, self.errors, self.remap_target):
-            allowed = self.client.state.collection(target.write.collection).allowed
-            if horizon.at_or_beyond(allowed) and horizon != allowed:
-                txn.allow_compaction(target.write, horizon)
-        txn.commit().result()
-        return frontier
 
 
 async def _changes(read: ReadHandle, after: int) -> list[Any]:
