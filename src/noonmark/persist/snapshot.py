@@ -23,7 +23,7 @@ from noonmark.persist.plan import Plan, Query
 from noonmark.persist.read import shape, stored_schema
 from noonmark.persist.run import DIFF
 from noonmark.persist.state import Frontier, State
-from noonmark.tvc import EMPTY, Antichain, Update
+from noonmark.tvc import Antichain, Update
 
 if TYPE_CHECKING:
     from noonmark.persist.client import Client
@@ -114,6 +114,10 @@ class Listen:
         seen = self.progress.only()
         if seen is None or self._cancelled.is_set():
             return None
+        if self.hold is not None:
+            # Only now, when the caller has what came before: were it to fail after a read, the
+            # updates just read would be lost.
+            await self.hold.downgrade_soon(Antichain.of(seen - 1))
         upper = await self._advance(seen)
         if upper is None:
             return None
@@ -124,9 +128,6 @@ class Listen:
         newest = len(plan.collection.schemas) - 1
         empty = stored_schema(plan.collection, newest).empty_table()
         self.progress = upper
-        if self.hold is not None:
-            frontier = EMPTY if last is None else Antichain.of(last - 1)
-            await self.hold.downgrade_soon(frontier)
         return Step(pa.concat_tables([empty, *tables]), upper, self._codec)
 
     async def _advance(self, seen: int) -> Frontier | None:
