@@ -43,9 +43,7 @@ def _acquire(draft: Draft, command: c.Acquire) -> None:
     if command.writes and not command.frontier.at_or_beyond(collection.upper):
         raise below_upper(collection, command.frontier.only())
     holds = draft.own("holds")
-    if command.id in holds:
-        raise CapabilityInvalid(f'hold "{command.id}" exists already', hold=command.id)
-    holds[command.id] = Hold(
+    hold = Hold(
         command.id,
         command.collection,
         command.frontier,
@@ -54,6 +52,10 @@ def _acquire(draft: Draft, command: c.Acquire) -> None:
         command.owner,
         command.writes,
     )
+    # The very same hold is ours: its entry was truncated before we learned that it was appended.
+    if holds.get(command.id, hold) != hold:
+        raise CapabilityInvalid(f'hold "{command.id}" exists already', hold=command.id)
+    holds[command.id] = hold
 
 
 def _downgrade(draft: Draft, command: c.Downgrade) -> None:
@@ -79,7 +81,7 @@ def _downgrade(draft: Draft, command: c.Downgrade) -> None:
     draft.own("holds")[hold.id] = msgspec.structs.replace(
         hold,
         frontier=command.frontier,
-        expires_ms=command.expires_ms,
+        expires_ms=max(hold.expires_ms, command.expires_ms),
         seqno=max(hold.seqno, command.seqno),
     )
     _touch(draft, hold.collection)
