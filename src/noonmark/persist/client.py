@@ -139,7 +139,7 @@ class Client:
         client = cls(runtime, blob, consensus, options)
         try:
             if client.writable:
-                await probe(blob, client.clock)
+                await client.retries.run("probe", lambda: probe(blob, client.clock))
             await client.journal.load()
             if client.writable:
                 await client._become_writer(blob)
@@ -195,7 +195,7 @@ class Client:
 
     async def _take_lock(self, address: str) -> int:
         for _ in range(_TAKE_ATTEMPTS):
-            now_ms, old = self.clock.now_ms(), self.journal.state.lock
+            now_ms, old = self.now_ms(), self.journal.state.lock
             # Whoever held a lock that ends with its process had the host lock, which is ours now.
             orphaned = not self.lease_is_needed and old is not None and _ends_with_its_process(old)
             lock = Lock(
@@ -294,9 +294,16 @@ class Client:
 
     # -- holds ------------------------------------------------------------------------------
 
+    def now_ms(self) -> int:
+        """The time by which leases are judged: never before that of the newest entry.
+
+        A wall clock behind that of another process would otherwise give leases that have expired.
+        """
+        return max(self.clock.now_ms(), self.state.now_ms)
+
     def lease_end(self) -> int:
         """When a hold that is renewed now will expire."""
-        return self.clock.now_ms() + self.config.hold_lease_ms
+        return self.now_ms() + self.config.hold_lease_ms
 
     async def acquire(self, collection: int, frontier: Frontier | None = None) -> HoldHandle:
         """Take a hold at `frontier`, or at the current since; runs on the loop."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noonmark.errors import CapabilityInvalid
+from noonmark.errors import CapabilityInvalid, FrontierRegression
 from noonmark.persist import command as c
 from noonmark.persist.state import Frontier, Hold, State
 
@@ -29,11 +29,12 @@ class HoldHandle:
 
     async def downgrade(self, frontier: Frontier) -> None:
         """Move the hold forward; since may follow."""
-        state = self._client.journal.state
-        await self._client.commit_hold(
-            c.Downgrade(self.id, frontier, self._client.lease_end(), state.seqno)
-        )
-        self.frontier = frontier
+        client = self._client
+        oldest = client.reader.oldest_plan(self.collection)
+        seqno = client.state.seqno if oldest is None else oldest
+        await client.commit_hold(c.Downgrade(self.id, frontier, client.lease_end(), seqno))
+        # Two calls may be answered in either order: the handle must not fall behind the hold.
+        self.frontier = self.frontier.join(frontier)
         self._noted = self._client.clock.monotonic()
 
     async def downgrade_soon(self, frontier: Frontier) -> None:
@@ -43,8 +44,13 @@ class HoldHandle:
             await self.downgrade(frontier)
 
     async def renew(self) -> None:
-        """Extend the lease."""
-        await self.downgrade(self.frontier)
+        """Extend the lease, where the hold is: perhaps further than a lost answer let us know."""
+        held = self._client.state.holds.get(self.id)
+        frontier = self.frontier if held is None else self.frontier.join(held.frontier)
+        try:
+            await self.downgrade(frontier)
+        except FrontierRegression:
+            return  # a downgrade that was called before this was applied first: it renewed, too
 
     async def release(self) -> None:
         """Give the hold up; giving up what has expired is no error."""

@@ -52,6 +52,13 @@ class Reader:
         self.active.add(plan)
         return plan
 
+    def oldest_plan(self, collection: int | None = None) -> int | None:
+        """The entry at which the oldest read under way planned (of one collection, or of all)."""
+        return min(
+            (p.seqno for p in self.active if collection is None or p.collection.id == collection),
+            default=None,
+        )
+
     async def contents(self, plan: Plan) -> AsyncIterator[pa.Table]:
         """The tables of a plan; never an empty one."""
         begun = False

@@ -118,12 +118,12 @@ class Upkeep:
 
     async def _leases(self) -> None:
         client = self.client
-        now_ms = client.clock.now_ms()
         for handle in list(client.holds.values()):
             with contextlib.suppress(UsageError):
                 await handle.renew()
         if not client.writable:
             return
+        now_ms = client.now_ms()
         ids = tuple(h.id for h in hold.expired(client.journal.state, now_ms))
         if ids:
             await asyncio.wrap_future(client.submit((c.Expire(ids),)))
@@ -133,10 +133,9 @@ class Upkeep:
 
     async def _garbage(self) -> None:
         client = self.client
-        oldest = min((plan.seqno for plan in client.reader.active), default=None)
-        found = gc.collectable(
-            client.journal.state, client.clock.now_ms(), client.config.garbage_grace_ms, oldest
-        )
+        state = await client.journal.refresh()  # readers may have taken holds since
+        oldest = client.reader.oldest_plan()
+        found = gc.collectable(state, client.now_ms(), client.config.garbage_grace_ms, oldest)
         if found:
             await gc.delete(client.blob, client.retries, found)
             await asyncio.wrap_future(client.submit((c.Forget(tuple(g.key for g in found)),)))
