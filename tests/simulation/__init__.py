@@ -1,4 +1,4 @@
-"""Seeded simulation of persist: the real code on a virtual clock, a seeded scheduler and bad storage.
+"""Seeded simulation of persist: the real code on a virtual clock, with bad storage.
 
     python -m tests.simulation --seed 7 --trace
 

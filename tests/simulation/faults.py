@@ -5,7 +5,7 @@ A call of a store has an effect and an answer, and the network may lose, delay o
     lost          no effect; the caller is told that nothing happened (`Determinate`)
     in doubt      no effect; the caller is told that something may have happened (`Indeterminate`)
     answer lost   the effect happens; the caller is not told (`Indeterminate`)
-    late          the caller is told `Indeterminate`; the effect happens afterwards, perhaps much later
+    late          the caller is told `Indeterminate`; the effect happens afterwards
     delayed       the effect, or the answer, takes long
     repeated      the effect happens, and once more afterwards
     half done     a listing of two instants; a truncation of a part

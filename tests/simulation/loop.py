@@ -54,7 +54,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.set_exception_handler(_note_unhandled)
 
     def create_task(  # type: ignore[override]
-        self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
     ) -> asyncio.Task[T]:
         """See `asyncio.loop.create_task`. The task belongs to the process that made it."""
         task = asyncio.Task(coro, loop=self, name=name, context=context)

@@ -1,8 +1,8 @@
 """What must be true: collections as plain lists of updates, and what became of every operation.
 
-Each operation that writes has a *marker*, a row of its own in every collection that it writes to, so
-that a read shows whether the operation happened. An operation is acknowledged, refused, or in doubt
-(its answer was lost, or its process died). Laws, for the whole run:
+Each operation that writes has a *marker*, a row of its own in every collection that it writes to,
+so that a read shows whether the operation happened. An operation is acknowledged, refused, or in
+doubt (its answer was lost, or its process died). Laws, for the whole run:
 
 - an acknowledged operation is seen by every read at or after its times, a refused one by none; one
   in doubt happened or did not, and whatever one read shows, all others show, in all collections;
@@ -124,7 +124,7 @@ class Model:
         """The operation was answered with success."""
         operation.fate, operation.seqno = "acknowledged", state.seqno
         if operation.seen is False:
-            raise Violation(f"{operation} was acknowledged after a read had shown it did not happen")
+            raise Violation(f"{operation} was acknowledged after a read without it")
         for name in operation.updates:
             self._check_accepted(operation, name)
         for name in operation.seals:
@@ -208,7 +208,7 @@ class Model:
         """A read of some rows or columns."""
         self.reads += 1
         if found != expected:
-            raise Violation(f'{reader} looked up "{name}" at {time}: ' + _difference(found, expected))
+            raise Violation(f'{reader} read of "{name}" at {time}: ' + _difference(found, expected))
 
     def check_changes(
         self, reader: str, name: str, start: int, end: int, found: Counter[tuple[Row, int]]
@@ -276,7 +276,7 @@ class Model:
                 raise Violation(f'since of "{held.name}" passed hold {hold.id}')
         for name, (_, upper, _, _) in summary.items():
             self._check_upper(process, state, name, upper)
-        self._check_holds(process, state)
+        self._note_holds(state)
 
     def _check_forward(self, process: str, before: State, after: State) -> None:
         if after.seqno < before.seqno:
@@ -299,9 +299,9 @@ class Model:
             sealed = operation.seals.get(name)
             if sealed is None:
                 continue
-            if operation.fate == "acknowledged" and operation.seqno <= state.seqno:
-                if upper < sealed:
-                    raise Violation(f'{process} has "{name}" at {upper} after {operation}')
+            is_due = operation.fate == "acknowledged" and operation.seqno <= state.seqno
+            if is_due and upper < sealed:
+                raise Violation(f'{process} has "{name}" at {upper} after {operation}')
             if operation.possible:
                 asked.add(sealed)
         if upper not in asked:
@@ -320,9 +320,13 @@ class Model:
         elif id in self.holds:
             self.holds[id].frontier = max(self.holds[id].frontier, frontier)
 
-    def _check_holds(self, process: str, state: State) -> None:
-        """A hold that has not expired and was not released is in every state after it."""
-        for held in list(self.holds.values()):
+    def is_held(self, id: str) -> bool:
+        """Whether a hold certainly binds: acknowledged, not released, not expired by any clock."""
+        return id in self.holds and self.holds[id].expires_ms > self.latest_ms
+
+    def _note_holds(self, state: State) -> None:
+        """Leases are renewed."""
+        for held in self.holds.values():
             found = state.holds.get(held.id)
             if found is not None:
                 held.expires_ms = max(held.expires_ms, found.expires_ms)

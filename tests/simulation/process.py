@@ -32,7 +32,7 @@ class NamedClient(Client):
         self, runtime: Runtime, blob: Blob, consensus: Consensus, options: Options
     ) -> None:
         super().__init__(runtime, blob, consensus, options)
-        self._owner = blob.line.process  # type: ignore[attr-defined]
+        self.owner = blob.line.process  # type: ignore[attr-defined]
 
 
 class Process:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -15,19 +14,22 @@ from noonmark.errors import (
     CapabilityInvalid,
     Fenced,
     NoonmarkError,
-    StorageError,
     Stopped,
+    StorageError,
     UnknownCollection,
 )
 from noonmark.persist.client import Client, ReadHandle
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.snapshot import Listen
-from noonmark.persist.state import Collection
+from noonmark.persist.state import Collection, State
 
 from .model import NEVER, Model, Row, Violation, time_of
 from .process import Process
 from .trace import Trace
+
+if TYPE_CHECKING:
+    from .world import World
 
 #: Times are read up to this far beyond the last that was written, when upper is empty.
 BEYOND = 3
@@ -38,7 +40,7 @@ def read_handle(client: Client, collection: Collection) -> ReadHandle:
     return ReadHandle(client, collection.id, RowCodec(collection.schema))
 
 
-def choose_read(random: Random, state: Any, model: Model) -> tuple[Collection, int] | None:
+def choose_read(random: Random, state: State) -> tuple[Collection, int] | None:
     """A collection that has a readable time in this state, and such a time."""
     readable = [
         c for c in state.collections.values() if time_of(c.since) < min(time_of(c.upper), NEVER)
@@ -53,13 +55,16 @@ def choose_read(random: Random, state: Any, model: Model) -> tuple[Collection, i
     return collection, random.choice((since, upper - 1, random.randrange(since, upper)))
 
 
-async def check_read(
-    process: Process, collection: Collection, time: int, random: Random, model: Model, trace: Trace
-) -> None:
+async def check_read(world: World, process: Process, collection: Collection, time: int) -> None:
     """Read once, in one of the ways that there are, and compare."""
-    client = process.client
+    client, random, model, trace = process.client, world.random, world.model, world.trace
     assert client is not None
     name = collection.name
+    held = [
+        hold.id
+        for hold in process.holds
+        if hold.collection == collection.id and not hold.frontier.less_than(time)
+    ]
     part = _choose_part(random, collection) if not model.undecided(name, time) else {}
     try:
         handle = read_handle(client, collection)
@@ -76,6 +81,12 @@ async def check_read(
     except UnknownCollection as error:
         if not model.may_be_dropped(name):
             raise Violation(f"{process.name} lost a collection: {error}") from error
+        return
+    except CapabilityInvalid as error:
+        world.update_latest()
+        if any(model.is_held(hold) for hold in held):
+            raise Violation(f"{process.name} was overtaken where it holds: {error}") from error
+        trace.note("overtaken", process.name, name, time)
         return
     except StorageError as error:
         trace.note("unread", process.name, name, time, type(error).__name__)
@@ -105,12 +116,13 @@ def _choose_part(random: Random, collection: Collection) -> dict[str, Any]:
 def _expected_part(
     contents: Counter[Row], collection: Collection, part: dict[str, Any]
 ) -> Counter[Row]:
-    keep: Callable[[Row], bool] = lambda row: True  # noqa: E731
-    if "keys" in part:
-        keep = lambda row: row[0] in part["keys"]  # noqa: E731
-    elif "where" in part:
-        low, high = part["where"]["k"]
-        keep = lambda row: row[0] is not None and low <= row[0] <= high  # noqa: E731
+    low, high = part.get("where", {}).get("k", (None, None))
+
+    def keep(row: Row) -> bool:
+        if "keys" in part:
+            return row[0] in part["keys"]
+        return low is None or (row[0] is not None and low <= row[0] <= high)
+
     at = [collection.schema.names.index(name) for name in part.get("columns", ())]
     expected: Counter[Row] = Counter()
     for row, count in contents.items():

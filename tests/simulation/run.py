@@ -37,7 +37,8 @@ class Report:
     @property
     def command(self) -> str:
         """How to see it again."""
-        return f"python -m tests.simulation --seed {self.seed} --operations {self.operations} --trace"
+        seed, operations = self.seed, self.operations
+        return f"python -m tests.simulation --seed {seed} --operations {operations} --trace"
 
 
 def run_seed(seed: int, operations: int = OPERATIONS, *, print_events: bool = False) -> Report:
@@ -56,7 +57,7 @@ def run_seed(seed: int, operations: int = OPERATIONS, *, print_events: bool = Fa
         if print_events:
             raise
     finally:
-        _end(world)
+        world.end()
         if was_enabled:
             gc.enable()
     return Report(
@@ -136,12 +137,10 @@ async def _judge(world: World, change: asyncio.Task[object] | None) -> None:
         await process.run(client.journal.refresh())
         world.observe()
         for _ in range(6):
-            chosen = choose_read(world.random, client.state, world.model)
+            chosen = choose_read(world.random, client.state)
             if chosen is not None:
                 collection, time = chosen
-                await process.run(
-                    check_read(process, collection, time, world.random, world.model, world.trace)
-                )
+                await process.run(check_read(world, process, collection, time))
     world.tidy()
     for error in world.loop.unhandled:
         if not isinstance(error, NoonmarkError):
@@ -159,15 +158,3 @@ async def _settle(world: World) -> None:
     if late:
         raise Violation(f"{len(late)} calls were never answered, such as {late[0].get_coro()}")
     world.tidy()
-
-
-def _end(world: World) -> None:
-    """Let go of everything, so that no task of this seed outlives it."""
-    for process in world.processes:
-        process.crash()
-    for task in [*world.under_way, *world.weather.pending]:
-        task.cancel()
-    try:
-        world.loop.run_until_complete(pause(world.loop, 30.0))
-    except Exception as error:  # a run that broke may leave broken things behind
-        world.trace.note("end", type(error).__name__)

@@ -15,8 +15,8 @@ from noonmark.errors import (
     CapabilityInvalid,
     FrontierRegression,
     NoonmarkError,
-    StorageError,
     Stopped,
+    StorageError,
     UnknownCollection,
     WriterError,
 )
@@ -64,7 +64,7 @@ def _next_time(world: World, name: str) -> int:
     return max((to for to in asked if to != NEVER), default=0)
 
 
-def _updates(world: World, client: Client, collection: Collection, lower: int) -> Updates:
+def _updates(world: World, collection: Collection, lower: int) -> Updates:
     """A few updates, some of them retractions, at a few times from `lower` on."""
     random, names = world.random, collection.schema.names
     updates: Updates = []
@@ -101,7 +101,7 @@ def write(world: World) -> Awaitable[object] | None:
     process, client, collection, lower = chosen
     if world.random.random() < 0.05:
         lower = max(0, lower - 3)
-    updates = _with_marker(world, _updates(world, client, collection, lower))
+    updates = _with_marker(world, _updates(world, collection, lower))
     rows = _as_updates(updates, collection)
     return world.submit(
         process,
@@ -148,7 +148,7 @@ def append(world: World) -> Awaitable[object] | None:
     if chosen is None:
         return None
     process, client, collection, lower = chosen
-    updates = _updates(world, client, collection, lower)
+    updates = _updates(world, collection, lower)
     upper = max(time for _, time, _ in updates) + world.random.choice((1, 2))
     updates = _with_marker(world, updates)
     expected = lower + (world.random.random() < 0.1)
@@ -174,9 +174,7 @@ def atomic(world: World) -> Awaitable[object] | None:
         return None
     chosen = world.random.sample(able, world.random.randrange(2, len(able) + 1))
     lowers = {c.name: _next_time(world, c.name) for c in chosen}
-    updates = {
-        c.name: _with_marker(world, _updates(world, client, c, lowers[c.name])) for c in chosen
-    }
+    updates = {c.name: _with_marker(world, _updates(world, c, lowers[c.name])) for c in chosen}
     seals = {
         c.name: max(time for _, time, _ in updates[c.name]) + 1
         for c in chosen
@@ -192,9 +190,7 @@ def atomic(world: World) -> Awaitable[object] | None:
                 multi.seal(handle, seals[collection.name])
         return multi
 
-    return world.submit(
-        process, "atomic", lambda: call().commit(), updates=updates, seals=seals
-    )
+    return world.submit(process, "atomic", lambda: call().commit(), updates=updates, seals=seals)
 
 
 def transfer(world: World) -> Awaitable[object] | None:
@@ -207,7 +203,7 @@ def transfer(world: World) -> Awaitable[object] | None:
     if not pair:
         return _create_pair(world, process, client)
     lower = _next_time(world, LEFT)
-    updates = _with_marker(world, _updates(world, client, pair[0], lower))
+    updates = _with_marker(world, _updates(world, pair[0], lower))
     upper = max(time for _, time, _ in updates) + 1
 
     def call() -> MultiWriteHandle:

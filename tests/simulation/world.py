@@ -17,8 +17,9 @@ from noonmark.errors import (
     LockHeld,
     NameTaken,
     NoonmarkError,
-    StorageError,
+    SchemaMismatch,
     Stopped,
+    StorageError,
     UnknownCollection,
     UsageError,
     WriterError,
@@ -70,18 +71,18 @@ class WitnessedBlob(MemoryBlob):
 def make_config(random: Random) -> Config:
     """Thresholds so small that everything happens, in proportions that the seed chooses."""
     return Config(
-        inline_bytes_max=random.choice((0, 700, 700, 1 << 16)),
-        part_rows_max=random.choice((2, 3, 1000)),
+        inline_bytes_max=random.choice((0, 700, 1 << 16, 1 << 16)),
+        part_rows_max=random.choice((3, 1000, 1000)),
         rollup_entries=random.choice((3, 8, 20)),
-        inline_batches_max=random.choice((2, 4, 8)),
-        merge_fan_in=random.choice((2, 3)),
-        merge_fan_in_max=random.choice((2, 4)),
+        inline_batches_max=random.choice((3, 6, 12)),
+        merge_fan_in=random.choice((2, 3, 4)),
+        merge_fan_in_max=random.choice((4, 8)),
         merge_rows_max=random.choice((2, 100)),
         cache_bytes_max=random.choice((0, 4000, 1 << 20)),
-        garbage_grace_ms=random.choice((100, 400, 2000)),
+        garbage_grace_ms=random.choice((300, 700, 2000)),
         lock_lease_ms=3000,
         hold_lease_ms=random.choice((1500, 6000)),
-        poll_s=random.choice((0.1, 0.5)),
+        poll_s=random.choice((0.2, 0.8)),
         retry_largest_s=0.3,
         retry_deadline_s=random.choice((0.5, 3.0)),
     )
@@ -157,6 +158,15 @@ class World:
         self.under_way = [task for task in self.under_way if not task.done()]
         self.listeners = [x for x in self.listeners if not x.ended]
 
+    def end(self) -> None:
+        """Let go of everything, so that no task of this seed outlives it."""
+        for process in self.processes:
+            process.crash()
+        for task in [*self.under_way, *self.weather.pending]:
+            task.cancel()
+        self.loop.run_until_complete(pause(self.loop, 60.0))
+        self.loop.close()
+
     def spawn(self, process: Process, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Let something happen in a process, beside the rest."""
         task = process.run(coroutine)
@@ -177,11 +187,9 @@ class World:
         except UsageError as error:  # refused before it was queued
             self._refused(operation, error)
             return None
-        return self.spawn(process, self._answer(operation, process, future))
+        return self.spawn(process, self._answer(operation, future))
 
-    async def _answer(
-        self, operation: Operation, process: Process, future: Future[State]
-    ) -> None:
+    async def _answer(self, operation: Operation, future: Future[State]) -> None:
         try:
             state = await asyncio.wrap_future(future)
         except Indeterminate:
@@ -223,6 +231,11 @@ class World:
             case UnknownCollection():
                 gone = {operation.drops, operation.evolves, *names} - {None}
                 may = any(model.may_be_dropped(str(name)) for name in gone)
+            case SchemaMismatch():  # two that were called at once were both made for one schema
+                may = operation.evolves is not None and any(
+                    other.evolves and other is not operation and other.possible
+                    for other in model.by_collection[operation.evolves]
+                )
             case NameTaken() | WriterError() | Determinate() | Stopped():
                 may = not isinstance(error, Stopped) or "internal" not in error.message
             case _:
@@ -235,11 +248,15 @@ class World:
     def observe(self) -> None:
         """Look at the state of every living process."""
         model = self.model
-        for process in self.processes:
-            model.latest_ms = max(model.latest_ms, process.clock.seen_ms)
+        self.update_latest()
         for process in self.processes:
             if process.client is not None and not process.gate.dead:
                 model.observe(process.name, process.client.state)
+
+    def update_latest(self) -> None:
+        """Note the latest time that any process has seen: leases until then may have ended."""
+        model = self.model
+        model.latest_ms = max([model.latest_ms, *(p.clock.seen_ms for p in self.processes)])
 
     def read_somewhere(self) -> asyncio.Task[Any] | None:
         """Begin a read through some process."""
@@ -248,9 +265,8 @@ class World:
             return None
         process = self.random.choice(able)
         assert process.client is not None
-        chosen = choose_read(self.random, process.client.state, self.model)
+        chosen = choose_read(self.random, process.client.state)
         if chosen is None:
             return None
         collection, time = chosen
-        read = check_read(process, collection, time, self.random, self.model, self.trace)
-        return self.spawn(process, read)
+        return self.spawn(process, check_read(self, process, collection, time))
