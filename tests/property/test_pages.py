@@ -107,7 +107,7 @@ class TestPagesOfFewRows:
         out = read(blob, encoded.part, column, probes)
         assert rows_of(out) == expected(whole, column, probes)
         assert out.schema == whole.schema
-        some = read(blob, encoded.part, column, probes, ["_diff", "c0"])
+        some = read(blob, encoded.part, column, probes, ["_diff", "c0", "no such column"])
         assert rows_of(some) == rows_of(out, ["_diff", "c0"])
 
     @pytest.mark.parametrize("key", [("k",), ("s", "k"), ("d",)])
@@ -189,6 +189,24 @@ def test_a_small_part_is_one_read() -> None:
     blob = OneObject(encoded.data)
     out = asyncio.run(read_rows(blob, encoded.part, "k", pa.array([2])))  # type: ignore[arg-type]
     assert (out.column("k").to_pylist(), blob.reads) == ([2], 1)
+
+
+def test_tails_are_kept_up_to_a_size() -> None:
+    one = encode(pa.table({"k": [1, 2], "_time": [0, 0], "_diff": [1, 1]}), ("k",))
+    other = encode(pa.table({"k": [3, 4], "_time": [0, 0], "_diff": [1, 1]}), ("k",))
+
+    def tails_read(bytes_max: int) -> int:
+        """How many tails are read for an absent key, which reads no page: one, one, other, one."""
+        tails = Tails(bytes_max)
+        reads = 0
+        for encoded in (one, one, other, one):
+            blob = OneObject(encoded.data)
+            read(blob, encoded.part, "k", pa.array([9]), tails=tails)
+            reads += blob.reads
+        return reads
+
+    assert tails_read(one.part.tail_bytes + other.part.tail_bytes) == 2
+    assert tails_read(one.part.tail_bytes) == 3
 
 
 def test_signed_zeros_and_nans_are_found_as_themselves() -> None:

@@ -51,12 +51,12 @@ class Tails:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._bytes = 0
-        self._tails: OrderedDict[tuple[str, str], Tail] = OrderedDict()
+        self._tails: OrderedDict[tuple[str, str, int], Tail] = OrderedDict()
         self._lock = Lock()
 
     async def get(self, blob: Blob, part: Part) -> Tail:
         """The tail of a part, verified; read from the blob when it is not at hand."""
-        name = (blob.url, part.key)
+        name = (blob.url, part.key, part.tail_checksum)
         with self._lock:
             if tail := self._tails.get(name):
                 self._tails.move_to_end(name)
@@ -94,7 +94,7 @@ async def read_rows(
         part: as the state describes it.
         key_column: a top-level column of the part.
         probes: values of that column's type, in any order.
-        columns: the columns to return; all when None.
+        columns: the columns to return, those of them that the part has; all when None.
         tails: where parsed tails are kept.
         whole_bytes_max: a part no larger than this is read whole.
     """
@@ -107,7 +107,7 @@ async def read_rows(
         table = decode_part(await _get(blob, part, 0, part.bytes), part, names)
     found = pc.is_in(as_one_column(table.column(key_column)), as_one_column(probes))
     rows = table.filter(found)
-    return rows if columns is None else rows.select(list(columns))
+    return rows if columns is None else rows.select([c for c in columns if c in rows.column_names])
 
 
 async def _read_pages(

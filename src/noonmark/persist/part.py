@@ -181,8 +181,15 @@ def corrupt(part: Part, detail: str) -> Corrupt:
 
 
 def read_parquet(data: bytes, columns: Sequence[str] | None = None) -> pa.Table:
-    """Decode Parquet in memory. Every column of the result may hold NULLs, by its schema."""
+    """Decode Parquet in memory. Every column of the result may hold NULLs, by its schema.
+
+    Of `columns`, those that the object has are returned, in that order: a part of an older schema
+    lacks the newer columns.
+    """
     table = pq.ParquetFile(pa.BufferReader(data)).read(columns)
+    if columns is not None:
+        # Parquet takes the name "a" to mean every path below it too, also a column named "a.b".
+        table = table.select([name for name in columns if name in table.column_names])
     return table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
 
 
