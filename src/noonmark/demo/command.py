@@ -17,6 +17,7 @@ from noonmark.compute.session import for_ticks, spark_session, stop_session
 from noonmark.demo.scenario import Scenario
 from noonmark.demo.show import frontiers_table, readings_table, sources_table
 from noonmark.errors import IntegrityError
+from noonmark.ingest import SparkEngine
 from noonmark.persist.client import open_location
 from noonmark.shard.verify import verify
 
@@ -39,7 +40,7 @@ def demo(
         with console.status("starting Spark ..."):
             spark = for_ticks(spark_session())
             stack.callback(stop_session)
-        scenario = Scenario(client, lambda: spark)
+        scenario = Scenario(client, SparkEngine(lambda: spark))
         scenario.start()
         stack.callback(scenario.stop)
         _watch(console, scenario, seconds)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from noonmark.clock import SYSTEM
-from noonmark.ingest import Ingestion, SparkEngine
+from noonmark.ingest import Engine, Ingestion
 from noonmark.ingest_loop import IngestLoop
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client
 from noonmark.source.contract import Source
 from noonmark.source.impl.auction import Auction
 from noonmark.source.impl.counter import Counter
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _WARM_UP_S = 60.0
 
@@ -35,7 +31,7 @@ class Reading:
 class Scenario:
     """Two sources, ticking side by side until stopped."""
 
-    def __init__(self, client: Client, session: Callable[[], SparkSession]) -> None:
+    def __init__(self, client: Client, engine: Engine) -> None:
         self.client = client
         now_ms = SYSTEM.now_ms()
         oracle = MemoryOracle(SYSTEM, floor=_latest(client))
@@ -44,7 +40,7 @@ class Scenario:
             "auction": Auction(start_ms=now_ms, tick_ms=200),
         }
         makers = {
-            name: _maker(Ingestion, client, oracle, source, name, SparkEngine(session))
+            name: _maker(Ingestion, client, oracle, source, name, engine)
             for name, source in self.sources.items()
         }
         self.loop = IngestLoop(makers, interval_s=1.0)
@@ -80,12 +76,13 @@ class Scenario:
         return [name for name in names if name in self.client.state.names]
 
     def read_twice(self) -> list[Reading]:
-        """The first, the middle and the last readable time of each collection, each read twice."""
+        """Every collection as of three times, the same three for all, each read twice."""
         readings = []
-        for name in self.collections():
-            _, read = self.client.create_or_load(name)
-            first, end = read.since.only() or 0, read.upper.only() or 1
-            for as_of in sorted({first, (first + end - 1) // 2, end - 1}):
+        reads = [(name, self.client.create_or_load(name)[1]) for name in self.collections()]
+        first = max(read.since.only() or 0 for _, read in reads)
+        last = min(read.upper.only() or 1 for _, read in reads) - 1
+        for as_of in (first, (first + last) // 2, last):
+            for name, read in reads:
                 once = read.snapshot(as_of).result().counts()
                 again = read.snapshot(as_of).result().counts()
                 readings.append(Reading(name, as_of, sum(once.values()), once == again))

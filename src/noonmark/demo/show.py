@@ -57,17 +57,15 @@ def frontiers_table(scenario: Scenario) -> Table:
 
 
 def readings_table(readings: list[Reading]) -> Table:
-    """The same question asked twice: the same answer."""
-    table = Table(title="SELECT count(*) ... AS OF, asked twice", title_justify="left")
-    for column in ("collection", "as of", "rows", "same answer"):
+    """The same question asked twice, at times that all collections share."""
+    times = sorted({reading.as_of for reading in readings})
+    table = Table(title="rows AS OF one time, each asked twice", title_justify="left")
+    for column in ("collection", *map(clock_time, times), "same answers"):
         table.add_column(column)
-    for reading in readings:
-        table.add_row(
-            reading.name,
-            clock_time(reading.as_of),
-            f"{reading.rows:,}",
-            "yes" if reading.same else "NO",
-        )
+    for name in dict.fromkeys(reading.name for reading in readings):
+        mine = [reading for reading in readings if reading.name == name]
+        same = "yes" if all(reading.same for reading in mine) else "NO"
+        table.add_row(name, *(f"{reading.rows:,}" for reading in mine), same)
     return table
 
 
