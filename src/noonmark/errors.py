@@ -15,7 +15,25 @@
     │   ├── ReadOnly              a write through a read-only handle
     │   ├── Stopped               a call on a runtime that was stopped
     │   ├── ConfigError           an option, URL or environment that cannot work
-    │   └── Unsupported           refused by name, because it is not built or never will be
+    │   ├── Unsupported           refused by name, because it is not built or never will be
+    │   └── SqlError              a statement that means nothing; its position says where
+    │       ├── InvalidSyntax     text that is not SQL
+    │       ├── UndefinedTable    a name in FROM that nothing has
+    │       ├── UndefinedColumn   a column that no table in FROM has
+    │       ├── AmbiguousColumn   a column that several tables in FROM have
+    │       ├── DuplicateAlias    a table name given twice in one FROM
+    │       ├── UndefinedFunction  no function or operator of that name takes these arguments
+    │       ├── DatatypeMismatch  an expression of the wrong type
+    │       ├── GroupingError     a column outside GROUP BY, or an aggregate where none may be
+    │       ├── WindowingError    a window function where none may be
+    │       └── InvalidReference  a position in ORDER BY or GROUP BY that is not in the list
+    ├── EvaluationError           a query that has no answer on the rows of that time: it is data
+    │   ├── DivisionByZero        a division by zero
+    │   ├── OutOfRange            a number outside the range of its type
+    │   ├── DatetimeOutOfRange    a date or time outside the range of its type
+    │   ├── InvalidText           text that the type it is cast to cannot read
+    │   ├── TooManyRows           a subquery used as an expression gave more than one row
+    │   └── InvalidArgument       an argument that the function refuses
     ├── WriterError               another writer has the location
     │   ├── LockHeld              somebody else holds the write lock
     │   └── Fenced                the lock was taken over; this writer can commit nothing more
@@ -185,6 +203,132 @@ class Unsupported(UsageError):
 
     id = "unsupported"
     sqlstate = "0A000"
+
+
+class SqlError(UsageError):
+    """A statement that means nothing; ``position`` is the character, from 1, where it goes wrong."""
+
+    id = "sql"
+    sqlstate = "42000"
+
+
+class InvalidSyntax(SqlError):
+    """The text is not SQL."""
+
+    id = "invalid_syntax"
+    sqlstate = "42601"
+
+
+class UndefinedTable(SqlError):
+    """Nothing has the name that FROM asks for."""
+
+    id = "undefined_table"
+    sqlstate = "42P01"
+
+
+class UndefinedColumn(SqlError):
+    """No table in FROM has the column."""
+
+    id = "undefined_column"
+    sqlstate = "42703"
+
+
+class AmbiguousColumn(SqlError):
+    """Several tables in FROM have the column."""
+
+    id = "ambiguous_column"
+    sqlstate = "42702"
+
+
+class DuplicateAlias(SqlError):
+    """Two tables of one FROM have the same name."""
+
+    id = "duplicate_alias"
+    sqlstate = "42712"
+
+
+class UndefinedFunction(SqlError):
+    """No function or operator of that name takes these arguments."""
+
+    id = "undefined_function"
+    sqlstate = "42883"
+
+
+class DatatypeMismatch(SqlError):
+    """An expression is not of the type that its place asks for."""
+
+    id = "datatype_mismatch"
+    sqlstate = "42804"
+
+
+class GroupingError(SqlError):
+    """A column is neither grouped nor aggregated, or an aggregate stands where none may."""
+
+    id = "grouping"
+    sqlstate = "42803"
+
+
+class WindowingError(SqlError):
+    """A window function stands where none may."""
+
+    id = "windowing"
+    sqlstate = "42P20"
+
+
+class InvalidReference(SqlError):
+    """ORDER BY or GROUP BY names a position that the select list does not have."""
+
+    id = "invalid_reference"
+    sqlstate = "42P10"
+
+
+class EvaluationError(NoonmarkError):
+    """A query has no answer on the rows of that time; when the bad row is gone it has one again."""
+
+    id = "evaluation"
+    sqlstate = "22000"
+
+
+class DivisionByZero(EvaluationError):
+    """A division by zero."""
+
+    id = "division_by_zero"
+    sqlstate = "22012"
+
+
+class OutOfRange(EvaluationError):
+    """A number outside the range of its type."""
+
+    id = "out_of_range"
+    sqlstate = "22003"
+
+
+class DatetimeOutOfRange(EvaluationError):
+    """A date, time or interval outside the range of its type."""
+
+    id = "datetime_out_of_range"
+    sqlstate = "22008"
+
+
+class InvalidText(EvaluationError):
+    """Text that the type it is cast to cannot read."""
+
+    id = "invalid_text"
+    sqlstate = "22P02"
+
+
+class TooManyRows(EvaluationError):
+    """A subquery used as an expression gave more than one row."""
+
+    id = "too_many_rows"
+    sqlstate = "21000"
+
+
+class InvalidArgument(EvaluationError):
+    """An argument that the function refuses."""
+
+    id = "invalid_argument"
+    sqlstate = "22023"
 
 
 class WriterError(NoonmarkError):
