@@ -60,7 +60,9 @@ def update_table(
     if isinstance(updates, pa.Table):
         return _checked(updates, schema)
     updates = list(updates)
-    data = arrow.conform(codec.encode([update.data for update in updates]), schema)
+    data = codec.encode([update.data for update in updates])
+    if type(codec) is not RowCodec or codec.schema != schema:
+        data = arrow.conform(data, schema)  # what `RowCodec` encodes conforms already
     times = pa.array([update.time for update in updates], pa.int64())
     diffs = pa.array([update.diff for update in updates], pa.int64())
     table = data.append_column(TIME, times).append_column(DIFF, diffs)
