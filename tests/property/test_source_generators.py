@@ -93,7 +93,7 @@ def every_offset(source: Generator) -> list[dict[Partition, int]]:
 def test_any_cut_reads_the_same_records(source: Generator) -> None:
     end = source.reached(TICKS)
     whole = updates(source, START, partition_frontier(end))
-    for cut in every_offset(source)[:: 1 + max(end.values()) // 9]:
+    for cut in every_offset(source)[:: 1 + max(end.values()) // 4]:
         middle = partition_frontier(cut)
         first = updates(source, START, middle)
         second = updates(source, middle, partition_frontier(end))
