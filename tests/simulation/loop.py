@@ -113,6 +113,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
         finally:
             asyncio.events._set_running_loop(None)
 
+    def drain(self) -> None:
+        """Run until nothing is left to happen."""
+        asyncio.events._set_running_loop(self)
+        try:
+            while self._steps or self._callbacks or self._timers:
+                self._run_one()
+        finally:
+            asyncio.events._set_running_loop(None)
+
     def _run_one(self) -> None:
         steps = self._steps
         if not steps and not self._callbacks:

@@ -1,7 +1,7 @@
 """What must be true: collections as plain lists of updates, and what became of every operation.
 
-Each operation that writes has a *marker*, a row of its own in every collection that it writes to,
-so that a read shows whether the operation happened. An operation is acknowledged, refused, or in
+Each operation that writes has a *marker*, a row of its own at each time that it writes at, so
+that a read shows whether the operation happened. An operation is acknowledged, refused, or in
 doubt (its answer was lost, or its process died). Laws, for the whole run:
 
 - an acknowledged operation is seen by every read at or after its times, a refused one by none; one
@@ -30,6 +30,11 @@ MARKER = 1_000_000
 
 #: Two collections that are only ever changed together, by the same updates and seals.
 LEFT, RIGHT = "left", "right"
+
+
+def marker_of(number: int) -> Row:
+    """The row that is one operation's alone, at each time that it writes at."""
+    return (MARKER + number, "marker")
 
 
 class Violation(Exception):
@@ -64,7 +69,7 @@ class Operation:
     @property
     def marker(self) -> Row:
         """The row that is this operation's alone."""
-        return (MARKER + self.number, "marker")
+        return marker_of(self.number)
 
     @property
     def happened(self) -> bool:
@@ -216,9 +221,9 @@ class Model:
         """The updates of a listen at times from `start` on and before `end`."""
         self.steps_heard += 1
         for operation in self._writes(name):
-            if start <= operation.time_min(name) < end:
-                there = (operation.marker, operation.time_min(name)) in found
-                self._settle(operation, there, reader, name, end - 1)
+            for row, time, _ in operation.updates[name]:
+                if row == operation.marker and start <= time < end:
+                    self._settle(operation, (row, time) in found, reader, name, time)
         expected: Counter[tuple[Row, int]] = Counter()
         for operation in self._writes(name):
             if operation.happened:

@@ -157,6 +157,7 @@ class Listener:
         self.hold = hold
         self.listen: Listen | None = None
         self.ended = False
+        self._stopped = False
 
     async def run(self, model: Model, trace: Trace) -> None:
         """Follow until the end, or until a reason to stop that the model accepts."""
@@ -184,7 +185,7 @@ class Listener:
         mode_holds = self.hold and self.process.mode != "independent"
         self.listen = await handle._listen(self.as_of, mode_holds)
         heard = self.as_of + 1
-        while True:
+        while not self._stopped:
             try:
                 step = await self.listen.next()
             except StorageError:
@@ -206,6 +207,7 @@ class Listener:
 
     async def stop(self) -> None:
         """End the listen."""
+        self._stopped = True
         if self.listen is not None:
             try:
                 await self.listen.close()

@@ -77,7 +77,7 @@ async def _run(world: World, operations: int) -> None:
     random = world.random
     change: asyncio.Task[object] | None = None
     await world.open_writer(REENTRANCE_ID, 100)
-    for _ in range(operations):
+    while world.performed < operations:
         step = choose(random)
         if step.__name__ in _CHANGES and change is not None:
             if not change.done():
@@ -88,6 +88,7 @@ async def _run(world: World, operations: int) -> None:
         outcome = step(world)
         if outcome is not None and step.__name__ in _CHANGES:
             change = world.loop.create_task(outcome)  # type: ignore[arg-type]
+            world.performed += 1
         elif outcome is not None:
             if not isinstance(outcome, asyncio.Task):
                 outcome = world.loop.create_task(outcome)  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ from noonmark.rows.types import parse_type
 from noonmark.tvc import EMPTY, Antichain, Update
 
 from .loop import pause
-from .model import LEFT, NEVER, RIGHT, HeldFrontier, Row, Violation, time_of
+from .model import LEFT, NEVER, RIGHT, HeldFrontier, Row, Violation, marker_of, time_of
 from .process import Process
 from .reads import Listener
 from .world import World
@@ -79,9 +79,9 @@ def _updates(world: World, collection: Collection, lower: int) -> Updates:
 
 
 def _with_marker(world: World, updates: Updates) -> Updates:
-    number = len(world.model.operations)
-    first = min(time for _, time, _ in updates)
-    return [*updates, ((1_000_000 + number, "marker"), first, 1)]
+    """One more row for the operation that is about to begin, at each of its times."""
+    marker = marker_of(len(world.model.operations))
+    return [*updates, *((marker, time, 1) for time in sorted({time for _, time, _ in updates}))]
 
 
 def _handle(client: Client, collection: Collection) -> WriteHandle:

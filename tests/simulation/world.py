@@ -81,7 +81,7 @@ def make_config(random: Random) -> Config:
         cache_bytes_max=random.choice((0, 4000, 1 << 20)),
         garbage_grace_ms=random.choice((300, 700, 2000)),
         lock_lease_ms=3000,
-        hold_lease_ms=random.choice((1500, 6000)),
+        hold_lease_ms=random.choice((2000, 6000)),
         poll_s=random.choice((0.2, 0.8)),
         retry_largest_s=0.3,
         retry_deadline_s=random.choice((0.5, 3.0)),
@@ -106,6 +106,8 @@ class World:
         self.writer: Process | None = None
         self.counts: Counter[str] = Counter()
         self.under_way: list[asyncio.Task[Any]] = []
+        #: Calls of every kind so far, reads among them.
+        self.performed = 0
         self._named = 0
 
     def name(self, kind: str) -> str:
@@ -164,13 +166,14 @@ class World:
             process.crash()
         for task in [*self.under_way, *self.weather.pending]:
             task.cancel()
-        self.loop.run_until_complete(pause(self.loop, 60.0))
+        self.loop.drain()
         self.loop.close()
 
     def spawn(self, process: Process, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Let something happen in a process, beside the rest."""
         task = process.run(coroutine)
         self.under_way.append(task)
+        self.performed += 1
         return task
 
     # -- operations -------------------------------------------------------------------------

@@ -115,11 +115,10 @@ class Journal:
                     return outcomes
                 data = seal_frame(f"log/{entry.seqno}", ENTRY, encode_entry(entry))
                 if await self._put(entry, data):
-                    if self.state.seqno >= entry.seqno:  # settled late: we followed beyond it
-                        return [Outcome(self.state, outcome.error) for outcome in outcomes]
-                    self._note(len(data))
                     state = machine.advance(after, entry)
-                    self.publish(state)
+                    if self.state.seqno < entry.seqno:  # else settled late: we followed beyond it
+                        self._note(len(data))
+                        self.publish(state)
                     return [Outcome(state, outcome.error) for outcome in outcomes]
                 await self._follow()
 
