@@ -6,39 +6,35 @@ have several schemas, which one DataFrame cannot have; a pipeline can, because i
 task, and a record costs no trip through the JVM that way.
 
 Law (records): `records(...)` has every record of one output in the splits, once.
-Law (groups): `group_splits` keeps every split once, and no group is empty.
-Law (errors): a `SourceBroken` that `read` raises becomes an error batch, behind what was yielded
-before it. Any other error fails the task; Spark tries again, and `stalled` tells on the driver
-whether to wait.
+Law (errors): what is broken comes as error batches (`read_splits`). Any other error fails the task;
+Spark tries again, and `stalled` tells on the driver whether to wait.
 
-Where it runs: `records`, `run` and `group_splits` on the driver; pipelines on executors, so they
-must pickle.
+Where it runs: `records`, `run` and `stalled` on the driver; pipelines on executors, so they must
+pickle.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.errors import SourceStalled
 from noonmark.source.contract import (
     Source,
     Split,
     batch_output,
-    error_batch,
     is_error,
     record_schema,
 )
+from noonmark.source.splits import Batches, group_splits, read_splits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Batches = Iterator[pa.RecordBatch]
 Pipeline = Callable[[Batches], Batches]
 
 _STALLED = re.compile(r"noonmark\.errors\.SourceStalled: (.*)")
@@ -69,30 +65,6 @@ def run(
 
     frame = session.range(0, len(groups), 1, max(1, len(groups)))
     return frame.mapInArrow(read, from_arrow_schema(schema, prefer_timestamp_ntz=True))
-
-
-def read_splits(source: Source, splits: Iterable[Split]) -> Batches:
-    """The records of the splits, one after another; what is broken comes as an error batch."""
-    for split in splits:
-        try:
-            yield from source.read(split)
-        except SourceBroken as error:
-            offset = error.fields.get("offset", split.lower)
-            row = (offset, None, error.fields.get("value"), error.message)
-            yield error_batch(source.partition_kind, split.partition, [row])
-
-
-def group_splits(splits: Sequence[Split], groups_max: int) -> list[list[Split]]:
-    """At most so many groups of about equal weight, heaviest splits first."""
-    heap: list[tuple[int, int]] = []
-    groups: list[list[Split]] = [[] for _ in range(min(groups_max, len(splits)))]
-    for at in range(len(groups)):
-        heappush(heap, (0, at))
-    for split in sorted(splits, key=lambda split: -split.weight):
-        weight, at = heappop(heap)
-        groups[at].append(split)
-        heappush(heap, (weight + split.weight, at))
-    return groups
 
 
 def stalled(error: Exception) -> SourceStalled | None:
