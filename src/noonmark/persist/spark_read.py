@@ -44,6 +44,7 @@ from noonmark.persist.plan import Plan, Query, Range
 from noonmark.persist.ranges import KeyRange, cut
 from noonmark.persist.read import inline_table, narrow, only_adds, shape
 from noonmark.persist.refusals import format_frontier
+from noonmark.persist.spark_errors import typed_errors
 from noonmark.persist.state import Collection
 from noonmark.rows import types as t
 from noonmark.rows.spark import spark_schema
@@ -291,7 +292,8 @@ def _scan_parts(
     everything = Query(plan.query.as_of)
     stored = frame_schema(plan.collection, everything, updates=True)
     urls = [unquote(client.blob.native_url(part.key) or "") for part in parts]
-    frame = spark.read.schema(stored).options(**_SCAN_OPTIONS).parquet(*urls)
+    with typed_errors():
+        frame = spark.read.schema(stored).options(**_SCAN_OPTIONS).parquet(*urls)
     if any(part.time_max > plan.query.as_of for part in parts):
         frame = frame.where(f.col(run.TIME) <= plan.query.as_of)
     for name, bounds in plan.query.where.items():
