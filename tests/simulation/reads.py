@@ -55,7 +55,9 @@ def choose_read(random: Random, state: State) -> tuple[Collection, int] | None:
     return collection, random.choice((since, upper - 1, random.randrange(since, upper)))
 
 
-async def check_read(world: World, process: Process, collection: Collection, time: int) -> None:
+async def check_read(
+    world: World, process: Process, collection: Collection, time: int, *, slowly: bool = False
+) -> None:
     """Read once, in one of the ways that there are, and compare."""
     client, random, model, trace = process.client, world.random, world.model, world.trace
     assert client is not None
@@ -72,8 +74,8 @@ async def check_read(world: World, process: Process, collection: Collection, tim
         found: Counter[Row] = Counter()
         async for table in snapshot:
             _count(table, found)
-            if random.random() < 0.3:
-                await client.clock.sleep(random.random() ** 3)
+            if slowly or random.random() < 0.3:
+                await client.clock.sleep(random.random() ** (1 if slowly else 3))
     except BeforeSince as error:
         if not model.since_may_exceed(name, time):
             raise Violation(f"{process.name} cannot read what is held or new: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from noonmark.errors import NoonmarkError
@@ -68,8 +69,15 @@ def run_seed(seed: int, operations: int = OPERATIONS, *, print_events: bool = Fa
         world.model.reads,
         world.model.steps_heard,
         world.weather.injected,
-        world.counts,
+        world.counts + world.blob.counts,
     )
+
+
+def run_seeds(seeds: Sequence[int], operations: int = OPERATIONS) -> list[Report]:
+    """Run some seeds, and let go of what they left behind."""
+    reports = [run_seed(seed, operations) for seed in seeds]
+    gc.collect()
+    return reports
 
 
 async def _run(world: World, operations: int) -> None:

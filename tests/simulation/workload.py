@@ -33,7 +33,7 @@ from noonmark.tvc import EMPTY, Antichain, Update
 from .loop import pause
 from .model import LEFT, NEVER, RIGHT, HeldFrontier, Row, Violation, marker_of, time_of
 from .process import Process
-from .reads import Listener
+from .reads import Listener, check_read
 from .world import World
 
 SCHEMA = Schema.of(k="bigint", v="text")
@@ -74,7 +74,9 @@ def _updates(world: World, collection: Collection, lower: int) -> Updates:
         while values[-1] is None and len(values) > 1:
             values.pop()
         time = lower + random.choice((0, 0, 0, 1, 2, 5))
-        updates.append((tuple(values), time, random.choice((1, 1, 1, 2, -1))))
+        # Some collections only grow: those are read part after part.
+        diff = random.choice((1, 1, 1, 2, -1)) if collection.id % 2 else 1
+        updates.append((tuple(values), time, diff))
     return updates
 
 
@@ -369,7 +371,7 @@ def downgrade(world: World) -> Awaitable[object] | None:
     frontier = Antichain.of(time_of(hold.frontier) + world.random.randrange(4))
     world.model.let_go(hold.id, time_of(frontier))
     world.counts["downgrade"] += 1
-    return world.spawn(process, _tolerate(world, hold.downgrade(frontier)))
+    return world.spawn(process, _tolerate(world, lambda: hold.downgrade(frontier)))
 
 
 def release(world: World) -> Awaitable[object] | None:
@@ -381,7 +383,7 @@ def release(world: World) -> Awaitable[object] | None:
     world.model.let_go(hold.id, None)
     process.holds.remove(hold)
     world.counts["release"] += 1
-    return world.spawn(process, _tolerate(world, hold.release()))
+    return world.spawn(process, _tolerate(world, hold.release))
 
 
 def _choose_hold(world: World) -> tuple[Process, HoldHandle] | None:
@@ -389,10 +391,39 @@ def _choose_hold(world: World) -> tuple[Process, HoldHandle] | None:
     return world.random.choice(able) if able else None
 
 
-async def _tolerate(world: World, call: Awaitable[None]) -> None:
+def long_read(world: World) -> Awaitable[object] | None:
+    """Take a hold, and read slowly what it protects."""
+    holder = _holder(world)
+    if holder is None:
+        return None
+    process, client = holder
+    readable = [x for x in client.state.collections.values() if len(x.batches) > 1]
+    if not readable:
+        return None
+    collection = world.random.choice(readable)
+    world.counts["long read"] += 1
+
+    async def call() -> None:
+        try:
+            hold = await client.acquire(collection.id)
+        except (StorageError, WriterError, Stopped, UnknownCollection):
+            return
+        process.holds.append(hold)
+        found = client.state.holds.get(hold.id)
+        known = client.state.collections.get(collection.id)
+        if found is None or known is None or known.upper.less_equal(time_of(found.frontier)):
+            return
+        time = time_of(found.frontier)
+        world.model.hold(HeldFrontier(hold.id, collection.name, time, found.expires_ms))
+        await check_read(world, process, known, time, slowly=True)
+
+    return world.spawn(process, call())
+
+
+async def _tolerate(world: World, call: Callable[[], Awaitable[None]]) -> None:
     """Await; a hold may have expired or gone with its collection, and storage may fail."""
     try:
-        await call
+        await call()
     except (CapabilityInvalid, FrontierRegression, StorageError, WriterError, Stopped) as error:
         world.trace.note("not moved", type(error).__name__)
 
@@ -560,6 +591,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (4, acquire),
     (3, downgrade),
     (2, release),
+    (3, long_read),
     (3, listen),
     (1, unlisten),
     (1, crash_writer),

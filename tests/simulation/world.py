@@ -49,11 +49,23 @@ class WitnessedBlob(MemoryBlob):
         self.head = 0
         self.epoch = 0
         self.broken: str | None = None
+        self.counts: Counter[str] = Counter()
 
     async def wipe(self) -> None:
         """Begin with nothing."""
         for entry in await self.list(""):
-            await self.delete(entry.key)
+            await super().delete(entry.key)
+
+    async def put(self, key: str, value: bytes) -> None:
+        """Store; counts rollups and parts."""
+        self.counts["rollup" if key.startswith("rollup/") else "part"] += 1
+        await super().put(key, value)
+
+    async def delete(self, key: str) -> None:
+        """Remove; counts parts."""
+        if key.startswith("part/"):
+            self.counts["deletion of a part"] += 1
+        await super().delete(key)
 
     async def put_if_absent(self, key: str, value: bytes) -> bool:
         """Store; an entry after the newest is the log's next, and must be of its newest writer."""
@@ -151,6 +163,10 @@ class World:
 
     def tidy(self) -> None:
         """Forget processes that are gone and calls that have ended."""
+        for process in self.processes:
+            if process.client is not None:
+                self.counts["compaction"] += process.client.upkeep.compactions
+                process.client.upkeep.compactions = 0
         if self.blob.broken:
             raise Violation(self.blob.broken)
         self.processes = [p for p in self.processes if not p.gate.dead or p.unfinished]
