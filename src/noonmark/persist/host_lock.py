@@ -16,6 +16,7 @@ from pathlib import Path
 from noonmark.errors import StorageUnfit
 
 _SOMEBODY = "another process"
+_NAME_BYTES = 255
 
 
 class HostLock:
@@ -44,14 +45,14 @@ class HostLock:
             return False
         self._file = file
         with contextlib.suppress(OSError):  # a full disk: the name is for people, the lock is held
-            os.ftruncate(file, 0)
-            os.pwrite(file, self._owner.encode(), 0)
+            # One write of one length: nobody ever reads a part of a name.
+            os.pwrite(file, self._owner.encode()[:_NAME_BYTES].ljust(_NAME_BYTES) + b"\n", 0)
         return True
 
     def holder(self) -> str:
         """Who took the lock last, as far as it could say."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            return self._path.read_text() or _SOMEBODY
+            return self._path.read_text().strip() or _SOMEBODY
         return _SOMEBODY
 
     def release(self) -> None:
