@@ -3,7 +3,8 @@
 A *decoded* batch has the records of the raw one, in their order: the three columns of the point,
 
 - `_tombstone`: the record has no value;
-- `_reason` and `_raw`: why there is no row, and the bytes that could not be read; else NULL;
+- `_reason` and `_raw`: why there is no row, and the bytes that could not be read; else NULL (with
+  `keep_raw`, for an envelope that finds fault later, the bytes of every record);
 - the columns of `Decoding.schema`: of the key, of the value, and what INCLUDE asked for.
 
 Law (total): every record of the batch comes out, with a row, as a tombstone or with a reason; a
@@ -70,6 +71,7 @@ class Decoding:
     include: tuple[Include, ...] = ()
     partition_kind: PartitionKind = "number"
     offset_unit: int = 1
+    keep_raw: bool = False
 
     @cached_property
     def schema(self) -> Schema:
@@ -114,6 +116,8 @@ class Decoding:
         _first(reasons, value_reasons)
         columns += [self._included_array(batch, include) for include in self.include]
         reason, raw = _reasons(reasons, values)
+        if self.keep_raw:
+            raw = values
         arrays = [
             *(batch.column(name) for name in (PARTITION, OFFSET, OUTPUT)),
             pa.array(tombstone),

@@ -10,7 +10,7 @@ what lies before the position, at most UNIT - 2; a record that begins at a posit
 UNIT - 1. So offsets are ordered by position first, and
 
 Law (order): a record that begins at p is in the frontier {position q, any fingerprint} iff p >= q.
-Law (evidence): a frontier that was bound says, for ever, what the file before it looked like. A file
+Law (evidence): a bound frontier says, for ever, what the file before it looked like. A file
 that differs in what is fingerprinted (of lines: the first and the last 4 KiB before the position;
 of Parquet: the footer) has the same fingerprint by chance only, once in four million.
 
