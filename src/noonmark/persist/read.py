@@ -182,9 +182,13 @@ def inline_table(collection: Collection, batch: Batch) -> pa.Table:
 
 
 def stored_schema(collection: Collection, schema_id: int) -> pa.Schema:
-    """The Arrow schema of stored updates: the data columns, then `_time` and `_diff`."""
-    schema = arrow.arrow_schema(collection.schema_at(schema_id))
-    return schema.append(pa.field(run.TIME, pa.int64())).append(pa.field(run.DIFF, pa.int64()))
+    """The Arrow schema of stored updates: the data columns, then `_time` and `_diff`.
+
+    Every column may hold NULLs, by its schema, as in `part.read_parquet`: so tables from parts and
+    from the log go together. That a column is NOT NULL was checked when its rows were written.
+    """
+    fields = [f.with_nullable(True) for f in arrow.arrow_schema(collection.schema_at(schema_id))]
+    return pa.schema([*fields, pa.field(run.TIME, pa.int64()), pa.field(run.DIFF, pa.int64())])
 
 
 def upgrade(
