@@ -14,6 +14,7 @@ complete, and every later one: nobody is left waiting for a loop that has ended.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +27,12 @@ T = TypeVar("T")
 
 #: Threads for sorting and Parquet; pyarrow releases the interpreter lock.
 WORKERS = 4
+
+
+def _close_unstarted(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """A call that was cancelled before its first step is let go of without a warning."""
+    if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+        coroutine.close()
 
 
 class Runtime:
@@ -56,7 +63,9 @@ class Runtime:
         """Run a coroutine on the loop; callable from any thread."""
         with self._mutex:
             if not self._stopping:
-                return asyncio.run_coroutine_threadsafe(self._answered(coroutine), self.loop)
+                call = asyncio.run_coroutine_threadsafe(self._answered(coroutine), self.loop)
+                call.add_done_callback(lambda _: _close_unstarted(coroutine))
+                return call
         coroutine.close()
         refused: Future[T] = Future()
         refused.set_exception(stopped())
