@@ -1,0 +1,290 @@
+"""Aggregates: one value from the rows of a group.
+
+The meaning of an aggregate takes the list of ``(arguments, count)`` of the group, each list of
+arguments once, its count positive, in the order of the arguments (or of the ORDER BY). So the
+result is a function of the multiset. Sums and moments of floats are computed exactly and rounded
+once: they do not depend on an order, where PostgreSQL's do in the last digit.
+
+A strict aggregate does not see rows with a NULL argument. Over no rows, count is 0 and
+every other aggregate is NULL.
+
+Law (linear): a linear aggregate is a function of sums over its rows, so an insertion or a
+retraction is an addition to accumulators; the others need their group again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from noonmark.errors import OutOfRange, TooManyRows
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.sql.functions import numeric
+from noonmark.sql.functions.calendar import interval_add, interval_scale
+from noonmark.sql.functions.fit import WIDE, numeric_for
+from noonmark.sql.functions.function import Any_, Parameter, Result, Signature
+from noonmark.sql.functions.jsonb import jsonb_of, parse
+from noonmark.sql.functions.order import sort_key
+
+Rows = Sequence[tuple[tuple[Any, ...], int]]
+Meaning = Callable[[tuple[t.SqlType, ...], Rows], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregator(Signature):
+    """An aggregate; its meaning takes the argument types and the rows."""
+
+    linear: bool = False
+    ordered: bool = False  # the result depends on the order of the rows
+
+
+def _first(rows: Rows) -> list[tuple[Any, int]]:
+    return [(arguments[0], count) for arguments, count in rows]
+
+
+def _count(_: tuple[t.SqlType, ...], rows: Rows) -> int:
+    return sum(count for _, count in rows)
+
+
+def _sum(_: tuple[t.SqlType, ...], rows: Rows) -> Any:
+    return sum(value * count for value, count in _first(rows)) if rows else None
+
+
+def _sum_numeric(_: tuple[t.SqlType, ...], rows: Rows) -> Decimal | None:
+    total = Decimal(0)
+    for value, count in _first(rows):
+        total = WIDE.add(total, WIDE.multiply(value, Decimal(count)))
+    return total if rows else None
+
+
+def _special(values: list[tuple[float, int]]) -> float | None:
+    """The sum, if an infinity or NaN decides it."""
+    odd = {value for value, _ in values if math.isinf(value)}
+    if any(math.isnan(value) for value, _ in values) or len(odd) == 2:
+        return math.nan
+    return odd.pop() if odd else None
+
+
+def _exact(values: list[tuple[float, int]]) -> Fraction:
+    return sum((Fraction(value) * count for value, count in values), Fraction(0))
+
+
+def _rounded(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise OutOfRange("value out of range: overflow") from None
+
+
+def _sum_float(_: tuple[t.SqlType, ...], rows: Rows) -> float | None:
+    values = _first(rows)
+    if not rows:
+        return None
+    special = _special(values)
+    return special if special is not None else _rounded(_exact(values))
+
+
+def _avg_float(types: tuple[t.SqlType, ...], rows: Rows) -> float | None:
+    values = _first(rows)
+    if not rows:
+        return None
+    special = _special(values)
+    return special if special is not None else _rounded(_exact(values) / _count(types, rows))
+
+
+def _sum_interval(_: tuple[t.SqlType, ...], rows: Rows) -> v.Interval | None:
+    total = v.Interval()
+    for value, count in _first(rows):
+        scaled = v.Interval(value.months * count, value.days * count, value.micros * count)
+        total = interval_add(total, scaled)
+    return total if rows else None
+
+
+def _avg_interval(types: tuple[t.SqlType, ...], rows: Rows) -> v.Interval | None:
+    total, count = _sum_interval(types, rows), _count(types, rows)
+    return None if total is None else interval_scale(total, lambda field: field / count)
+
+
+def _avg(types: tuple[t.SqlType, ...], rows: Rows) -> Decimal | None:
+    as_numeric = [((Decimal(value),), count) for value, count in _first(rows)]
+    total = _sum_numeric(types, as_numeric)
+    return None if total is None else numeric.divide(total, Decimal(_count(types, rows)))
+
+
+class Moment:
+    """Variance or standard deviation, of the sample or of the population."""
+
+    def __init__(self, sample: bool, root: bool) -> None:
+        self.sample = sample
+        self.root = root
+
+    def _divisor(self, count: int) -> int:
+        return count * (count - 1) if self.sample else count * count
+
+    def exact(self, types: tuple[t.SqlType, ...], rows: Rows) -> Decimal | None:
+        """Of integers and numerics, with PostgreSQL's digits."""
+        count = _count(types, rows)
+        if count <= int(self.sample):
+            return None
+        total, squares = Decimal(0), Decimal(0)
+        for value, times in _first(rows):
+            number = Decimal(value)
+            total = WIDE.add(total, WIDE.multiply(number, Decimal(times)))
+            square = WIDE.multiply(number, number)
+            squares = WIDE.add(squares, WIDE.multiply(square, Decimal(times)))
+        spread = WIDE.subtract(WIDE.multiply(squares, Decimal(count)), WIDE.multiply(total, total))
+        if spread <= 0:
+            return Decimal(0)
+        variance = numeric.divide(spread, Decimal(self._divisor(count)))
+        if not self.root:
+            return variance
+        return numeric.square_root(variance, numeric.scale_of(variance))
+
+    def of_floats(self, types: tuple[t.SqlType, ...], rows: Rows) -> float | None:
+        """Of floats: exact, rounded once."""
+        values, count = _first(rows), _count(types, rows)
+        if count <= int(self.sample):
+            return None
+        if _special(values) is not None:
+            return math.nan
+        squares = sum((Fraction(x) ** 2 * times for x, times in values), Fraction(0))
+        spread = squares * count - _exact(values) ** 2
+        variance = _rounded(spread / self._divisor(count))
+        return math.sqrt(variance) if self.root else variance
+
+
+class Extreme:
+    """min and max."""
+
+    def __init__(self, pick: Callable[..., Any]) -> None:
+        self.pick = pick
+
+    def __call__(self, types: tuple[t.SqlType, ...], rows: Rows) -> Any:
+        """The extreme of the values."""
+        values = [value for value, _ in _first(rows)]
+        return self.pick(values, key=sort_key(types[0])) if values else None
+
+
+def _bool_and(_: tuple[t.SqlType, ...], rows: Rows) -> bool | None:
+    return all(value for value, _ in _first(rows)) if rows else None
+
+
+def _bool_or(_: tuple[t.SqlType, ...], rows: Rows) -> bool | None:
+    return any(value for value, _ in _first(rows)) if rows else None
+
+
+def _repeated(rows: Rows) -> list[tuple[Any, ...]]:
+    return [arguments for arguments, count in rows for _ in range(count)]
+
+
+def _string_agg(_: tuple[t.SqlType, ...], rows: Rows) -> str | None:
+    result: str | None = None
+    for text, separator in _repeated(rows):
+        if text is not None:
+            result = text if result is None else result + (separator or "") + text
+    return result
+
+
+def _array_agg(_: tuple[t.SqlType, ...], rows: Rows) -> tuple[Any, ...] | None:
+    return tuple(arguments[0] for arguments in _repeated(rows)) if rows else None
+
+
+def _jsonb_agg(types: tuple[t.SqlType, ...], rows: Rows) -> str | None:
+    items = [parse(jsonb_of(arguments[0], types[0])) for arguments in _repeated(rows)]
+    return jsonb_of(items) if rows else None
+
+
+def _single(_: tuple[t.SqlType, ...], rows: Rows) -> Any:
+    values = _repeated(rows)
+    if len(values) > 1:
+        raise TooManyRows("more than one row returned by a subquery used as an expression")
+    return values[0][0] if values else None
+
+
+def _numeric_sum_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
+    source = numeric_for(types[0])
+    return source if source.scale is None else t.Numeric(t.NUMERIC_PRECISION_MAX, source.scale)
+
+
+def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
+    return types[0]
+
+
+def _row(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    result: Result,
+    meaning: Meaning,
+    *,
+    strict: bool = True,
+    linear: bool = False,
+    ordered: bool = False,
+) -> Aggregator:
+    return Aggregator(
+        name,
+        parameters,
+        result,
+        meaning,
+        strict=strict,
+        gives_null=name != "count",
+        linear=linear,
+        ordered=ordered,
+    )
+
+
+def _table() -> list[Aggregator]:
+    plain, double, anything = t.Numeric(), t.Double(), (Any_.ELEMENT,)
+    rows = [
+        _row("count", (), t.BigInt(), _count, linear=True),
+        _row("count", (Any_.ANY,), t.BigInt(), _count, linear=True),
+        _row("sum", (t.SmallInt,), t.BigInt(), _sum, linear=True),
+        _row("sum", (t.Integer,), t.BigInt(), _sum, linear=True),
+        _row("sum", (t.BigInt,), _numeric_sum_type, _sum, linear=True),
+        _row("sum", (t.Numeric,), _numeric_sum_type, _sum_numeric, linear=True),
+        _row("sum", (t.Real,), t.Real(), _sum_float),
+        _row("sum", (t.Double,), double, _sum_float),
+        _row("sum", (t.Interval,), t.Interval(), _sum_interval, linear=True),
+        _row("avg", (t.Real,), double, _avg_float),
+        _row("avg", (t.Double,), double, _avg_float),
+        _row("avg", (t.Interval,), t.Interval(), _avg_interval, linear=True),
+        _row("min", anything, _same_type, Extreme(min)),
+        _row("max", anything, _same_type, Extreme(max)),
+        _row("bool_and", (t.Boolean,), t.Boolean(), _bool_and, linear=True),
+        _row("every", (t.Boolean,), t.Boolean(), _bool_and, linear=True),
+        _row("bool_or", (t.Boolean,), t.Boolean(), _bool_or, linear=True),
+        _row("string_agg", (t.Text, t.Text), t.Text(), _string_agg, strict=False, ordered=True),
+        _row(
+            "array_agg",
+            anything,
+            lambda types: t.Array(types[0]),
+            _array_agg,
+            strict=False,
+            ordered=True,
+        ),
+        _row("jsonb_agg", (Any_.ANY,), t.Jsonb(), _jsonb_agg, strict=False, ordered=True),
+        _row("single_value", anything, _same_type, _single, strict=False),
+    ]
+    for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
+        rows.append(_row("avg", (kind,), plain, _avg, linear=True))
+    moments = {
+        "var_samp": Moment(sample=True, root=False),
+        "variance": Moment(sample=True, root=False),
+        "var_pop": Moment(sample=False, root=False),
+        "stddev_samp": Moment(sample=True, root=True),
+        "stddev": Moment(sample=True, root=True),
+        "stddev_pop": Moment(sample=False, root=True),
+    }
+    for name, moment in moments.items():
+        for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
+            rows.append(_row(name, (kind,), plain, moment.exact, linear=True))
+        for kind in (t.Real, t.Double):
+            rows.append(_row(name, (kind,), double, moment.of_floats))
+    return rows
+
+
+TABLE = tuple(_table())

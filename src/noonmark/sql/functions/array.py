@@ -1,0 +1,163 @@
+"""Arrays, which are tuples here: operators and functions. Subscripts count from 1."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from noonmark.errors import InvalidArgument
+from noonmark.rows import types as t
+from noonmark.rows.pgtext import format_value
+from noonmark.sql.functions.function import Any_, Function
+from noonmark.sql.functions.order import sort_key
+
+Types = tuple[t.SqlType, ...]
+
+
+def _subscript(array: tuple[Any, ...], at: int) -> Any:
+    return array[at - 1] if 1 <= at <= len(array) else None
+
+
+def _slice(array: tuple[Any, ...], first: int, last: int) -> tuple[Any, ...]:
+    return array[max(first - 1, 0) : max(last, 0)]
+
+
+def _length(array: tuple[Any, ...], dimension: int) -> int | None:
+    return len(array) if array and dimension == 1 else None
+
+
+def _keys(types: Types) -> Callable[[Any], Any]:
+    """Equality of elements: NULL equals NULL where PostgreSQL's array functions say so."""
+    array = next(kind for kind in types if isinstance(kind, t.Array))
+    key = sort_key(array.element)
+    return lambda value: None if value is None else (key(value),)
+
+
+def _position(types: Types, array: tuple[Any, ...] | None, wanted: Any) -> int | None:
+    if array is None:
+        return None
+    key = _keys(types)
+    return next((at for at, x in enumerate(array, 1) if key(x) == key(wanted)), None)
+
+
+def _remove(types: Types, array: tuple[Any, ...] | None, unwanted: Any) -> Any:
+    key = _keys(types)
+    return None if array is None else tuple(x for x in array if key(x) != key(unwanted))
+
+
+def _contains(types: Types, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    key = _keys(types)
+    have = {key(x) for x in a if x is not None}
+    return all(x is not None and key(x) in have for x in b)
+
+
+def _overlaps(types: Types, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    key = _keys(types)
+    return bool({key(x) for x in a if x is not None} & {key(x) for x in b if x is not None})
+
+
+def _to_string(types: Types, array: tuple[Any, ...], separator: str, null: Any = None) -> str:
+    element = types[0].element if isinstance(types[0], t.Array) else types[0]
+    texts = [null if x is None else format_value(x, element) for x in array]
+    return separator.join(text for text in texts if text is not None)
+
+
+def _from_string(text: str | None, separator: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    if not text:
+        return ()
+    if separator is None:
+        return tuple(text)
+    return tuple(text.split(separator)) if separator else (text,)
+
+
+class Quantified:
+    """``x op ANY (array)`` and ``x op ALL (array)``: the comparisons OR-ed or AND-ed."""
+
+    def __init__(self, compare: Callable[[Any, Any], bool], stop: bool) -> None:
+        self.compare = compare
+        self.stop = stop
+
+    def __call__(self, types: Types, x: Any, array: tuple[Any, ...] | None) -> bool | None:
+        """Three-valued: an element that decides ends it; else a NULL makes it NULL."""
+        if array is None:
+            return None
+        key, unknown = sort_key(types[0]), False
+        for item in array:
+            if x is None or item is None:
+                unknown = True
+            elif self.compare(key(x), key(item)) is self.stop:
+                return self.stop
+        return None if unknown else not self.stop
+
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _quantified() -> list[Function]:
+    return [
+        Function(
+            f"{sign} {word}",
+            (Any_.ELEMENT, Any_.ARRAY),
+            t.Boolean(),
+            Quantified(compare, stop),
+            strict=False,
+            gives_null=True,
+            typed=True,
+        )
+        for sign, compare in OPERATORS.items()
+        for word, stop in (("any", True), ("all", False))
+    ]
+
+
+def _first(types: Types) -> t.SqlType:
+    return types[0]
+
+
+def _second(types: Types) -> t.SqlType:
+    return types[1]
+
+
+def _element(types: Types) -> t.SqlType:
+    if not isinstance(types[0], t.Array):
+        raise InvalidArgument(f"{types[0]} has no elements")
+    return types[0].element
+
+
+_A, _E, _INT = Any_.ARRAY, Any_.ELEMENT, t.Integer()
+_TEXTS = t.Array(t.Text())
+
+TABLE = (
+    Function("subscript", (_A, t.Integer), _element, _subscript, gives_null=True),
+    Function("slice", (_A, t.Integer, t.Integer), _first, _slice),
+    Function("array_length", (_A, t.Integer), _INT, _length, gives_null=True),
+    Function("cardinality", (_A,), _INT, len),
+    Function("||", (_A, _A), _first, lambda a, b: (a or ()) + (b or ()), strict=False),
+    Function("||", (_A, _E), _first, lambda a, x: (*(a or ()), x), strict=False),
+    Function("||", (_E, _A), _second, lambda x, a: (x, *(a or ())), strict=False),
+    Function("array_cat", (_A, _A), _first, lambda a, b: (a or ()) + (b or ()), strict=False),
+    Function("array_append", (_A, _E), _first, lambda a, x: (*(a or ()), x), strict=False),
+    Function("array_prepend", (_E, _A), _second, lambda x, a: (x, *(a or ())), strict=False),
+    Function(
+        "array_position", (_A, _E), _INT, _position, strict=False, gives_null=True, typed=True
+    ),
+    Function("array_remove", (_A, _E), _first, _remove, strict=False, gives_null=True, typed=True),
+    Function("@>", (_A, _A), t.Boolean(), _contains, typed=True),
+    Function("<@", (_A, _A), t.Boolean(), lambda k, a, b: _contains(k, b, a), typed=True),
+    Function("&&", (_A, _A), t.Boolean(), _overlaps, typed=True),
+    Function("array_to_string", (_A, t.Text), t.Text(), _to_string, typed=True),
+    Function("array_to_string", (_A, t.Text, t.Text), t.Text(), _to_string, typed=True),
+    Function(
+        "string_to_array", (t.Text, t.Text), _TEXTS, _from_string, strict=False, gives_null=True
+    ),
+    *_quantified(),
+)

@@ -1,0 +1,311 @@
+"""Dates, times and intervals: arithmetic and truncation. `extract` has a module of its own.
+
+An infinity absorbs what is added to it. A day is 24 hours: the time zone is UTC.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from noonmark.errors import DatetimeOutOfRange, DivisionByZero, InvalidArgument
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.rows.calendar import days_from_civil, days_in_month
+from noonmark.sql.functions import instant as i
+from noonmark.sql.functions.function import Function
+from noonmark.sql.functions.instant import DAY, Fields
+from noonmark.sql.functions.truncate import date_bin, truncate_interval, truncate_stamp
+
+
+def interval_add(a: v.Interval, b: v.Interval) -> v.Interval:
+    """Field by field."""
+    if i.is_infinite(a) or i.is_infinite(b):
+        if i.is_infinite(a) and i.is_infinite(b) and a != b:
+            raise DatetimeOutOfRange("interval out of range")
+        return a if i.is_infinite(a) else b
+    return i.interval(a.months + b.months, a.days + b.days, a.micros + b.micros)
+
+
+def interval_negate(a: v.Interval) -> v.Interval:
+    """Field by field; the infinities change places."""
+    if i.is_infinite(a):
+        return v.INTERVAL_INFINITY if a.months < 0 else v.INTERVAL_NEG_INFINITY
+    return i.interval(-a.months, -a.days, -a.micros)
+
+
+def _tidy(seconds: float) -> float:
+    """Rounded to microseconds, as PostgreSQL does between the steps."""
+    return round(seconds * 1e6) / 1e6
+
+
+def interval_scale(a: v.Interval, scale: Callable[[int], float]) -> v.Interval:
+    """Every field scaled; what is left of months goes to days, and of days to time."""
+    if i.is_infinite(a):
+        return a
+    months, days = int(scale(a.months)), int(scale(a.days))
+    spare_days = _tidy((scale(a.months) - months) * 30)
+    spare = _tidy((scale(a.days) - days + spare_days - int(spare_days)) * 86400)
+    if abs(spare) >= 86400:
+        days += int(spare / 86400)
+        spare -= int(spare / 86400) * 86400
+    days += int(spare_days)
+    return i.interval(months, days, round(scale(a.micros) + spare * 1e6))
+
+
+def _finite(factor: float) -> float:
+    if math.isnan(factor) or math.isinf(factor):
+        raise DatetimeOutOfRange("interval out of range")
+    return factor
+
+
+def _interval_mul(a: v.Interval, factor: float) -> v.Interval:
+    _finite(factor)
+    return interval_scale(a, lambda field: field * factor)
+
+
+def _interval_div(a: v.Interval, divisor: float) -> v.Interval:
+    if divisor == 0:
+        raise DivisionByZero("division by zero")
+    _finite(divisor)
+    return interval_scale(a, lambda field: field / divisor)
+
+
+def _shifted(micros: int, by: v.Interval, make: Callable[[int], i.Stamp]) -> i.Stamp:
+    if i.is_infinite(by):
+        return v.TIMESTAMP_INFINITY if by.months > 0 else v.TIMESTAMP_NEG_INFINITY
+    return make(i.add_interval(micros, by))
+
+
+def stamp_add(stamp: i.Stamp, by: v.Interval) -> i.Stamp:
+    """Timestamp + interval."""
+    if i.is_infinite(stamp):
+        return stamp
+    return _shifted(v.micros_of_timestamp(stamp), by, i.timestamp)
+
+
+def stamptz_add(stamp: i.Stamp, by: v.Interval) -> i.Stamp:
+    """Timestamptz + interval."""
+    if i.is_infinite(stamp):
+        return stamp
+    return _shifted(v.micros_of_timestamptz(stamp), by, i.timestamptz)
+
+
+def date_stamp(value: i.Date) -> i.Stamp:
+    """A date's midnight."""
+    if i.is_infinite(value):
+        up = value == v.DATE_INFINITY
+        return v.TIMESTAMP_INFINITY if up else v.TIMESTAMP_NEG_INFINITY
+    return i.timestamp(v.days_of(value) * DAY)
+
+
+def _date_add(value: i.Date, by: v.Interval) -> i.Stamp:
+    return stamp_add(date_stamp(value), by)
+
+
+def _minus(add: Callable[[Any, v.Interval], Any]) -> Callable[[Any, v.Interval], Any]:
+    return lambda value, by: add(value, interval_negate(by))
+
+
+def _days_add(value: i.Date, days: int) -> i.Date:
+    return value if i.is_infinite(value) else i.date(v.days_of(value) + days)
+
+
+def _days_between(a: i.Date, b: i.Date) -> int:
+    if i.is_infinite(a) or i.is_infinite(b):
+        raise DatetimeOutOfRange("cannot subtract infinite dates")
+    return v.days_of(a) - v.days_of(b)
+
+
+def _between(micros_of: Callable[[Any], int]) -> Callable[[Any, Any], v.Interval]:
+    def act(a: i.Stamp, b: i.Stamp) -> v.Interval:
+        if i.is_infinite(a) or i.is_infinite(b):
+            if a == b:
+                raise DatetimeOutOfRange("interval out of range")
+            up = a == v.TIMESTAMP_INFINITY or b == v.TIMESTAMP_NEG_INFINITY
+            return v.INTERVAL_INFINITY if up else v.INTERVAL_NEG_INFINITY
+        micros = micros_of(a) - micros_of(b)
+        days = abs(micros) // DAY * (1 if micros > 0 else -1)
+        return i.interval(0, days, micros - days * DAY)
+
+    return act
+
+
+def _age(micros_of: Callable[[Any], int]) -> Callable[[Any, Any], v.Interval]:
+    between = _between(micros_of)
+
+    def act(a: i.Stamp, b: i.Stamp) -> v.Interval:
+        if i.is_infinite(a) or i.is_infinite(b):
+            return between(a, b)
+        first, last = sorted((micros_of(a), micros_of(b)))
+        sign = 1 if micros_of(a) >= micros_of(b) else -1
+        return _calendar_age(Fields.of(last), Fields.of(first), sign)
+
+    return act
+
+
+def _calendar_age(last: Fields, first: Fields, sign: int) -> v.Interval:
+    """Years, months and days as a person counts them, borrowing from the month of `first`."""
+    clock, days = last.clock - first.clock, last.day - first.day
+    months = (last.year - first.year) * 12 + last.month - first.month
+    if clock < 0:
+        clock, days = clock + DAY, days - 1
+    if days < 0:
+        days, months = days + days_in_month(first.year, first.month), months - 1
+    return i.interval(sign * months, sign * days, sign * clock)
+
+
+def _time_add(value: dt.time | v.EndOfDay, by: v.Interval) -> dt.time | v.EndOfDay:
+    if i.is_infinite(by):
+        raise DatetimeOutOfRange("cannot add infinite interval to time")
+    return v.time_of((v.micros_of_time(value) + by.micros) % DAY)
+
+
+def _time_between(a: dt.time | v.EndOfDay, b: dt.time | v.EndOfDay) -> v.Interval:
+    return v.Interval(0, 0, v.micros_of_time(a) - v.micros_of_time(b))
+
+
+def _date_time(value: i.Date, clock: dt.time | v.EndOfDay) -> i.Stamp:
+    if i.is_infinite(value):
+        return date_stamp(value)
+    return i.timestamp(v.days_of(value) * DAY + v.micros_of_time(clock))
+
+
+def _make_date(year: int, month: int, day: int) -> i.Date:
+    if year == 0 or not 1 <= month <= 12:
+        raise DatetimeOutOfRange(f"date field value out of range: {year}-{month:02}-{day:02}")
+    year += year < 0
+    if not 1 <= day <= days_in_month(year, month):
+        raise DatetimeOutOfRange(f"date field value out of range: {year}-{month:02}-{day:02}")
+    return i.date(days_from_civil(year, month, day))
+
+
+def _clock_micros(hour: int, minute: int, second: float) -> int:
+    micros = round(second * 1_000_000)
+    valid = 0 <= hour <= 24 and 0 <= minute <= 59 and 0 <= micros <= 60_000_000
+    total = hour * i.HOUR + minute * i.MINUTE + micros if valid else -1
+    if not 0 <= total <= DAY:
+        raise DatetimeOutOfRange(f"time field value out of range: {hour}:{minute:02}:{second:g}")
+    return total
+
+
+def _make_timestamp(
+    year: int, month: int, day: int, hour: int, minute: int, second: float
+) -> i.Stamp:
+    days = v.days_of(_make_date(year, month, day))
+    return i.timestamp(days * DAY + _clock_micros(hour, minute, second))
+
+
+def _to_timestamp(seconds: float) -> i.Stamp:
+    if math.isinf(seconds):
+        return v.TIMESTAMP_INFINITY if seconds > 0 else v.TIMESTAMP_NEG_INFINITY
+    if math.isnan(seconds):
+        raise DatetimeOutOfRange("timestamp cannot be NaN")
+    return i.timestamptz(round(Fraction(seconds) * 1_000_000))
+
+
+def _justify_hours(a: v.Interval) -> v.Interval:
+    whole = abs(a.micros) // DAY * (1 if a.micros > 0 else -1)
+    days, micros = a.days + whole, a.micros - whole * DAY
+    if days > 0 > micros:
+        days, micros = days - 1, micros + DAY
+    elif days < 0 < micros:
+        days, micros = days + 1, micros - DAY
+    return i.interval(a.months, days, micros)
+
+
+def _justify_days(a: v.Interval) -> v.Interval:
+    whole = abs(a.days) // 30 * (1 if a.days > 0 else -1)
+    months, days = a.months + whole, a.days - whole * 30
+    if months > 0 > days:
+        months, days = months - 1, days + 30
+    elif months < 0 < days:
+        months, days = months + 1, days - 30
+    return i.interval(months, days, a.micros)
+
+
+def _to_zone(zone: str, stamp: i.Stamp) -> i.Stamp:
+    """Timestamp AT TIME ZONE: the instant at which clocks there show it."""
+    if isinstance(stamp, v.FarTimestamp):
+        return stamp
+    return stamp.replace(tzinfo=_zone(zone)).astimezone(dt.UTC)
+
+
+def _in_zone(zone: str, stamp: i.Stamp) -> i.Stamp:
+    """Timestamptz AT TIME ZONE: what clocks there show."""
+    if isinstance(stamp, v.FarTimestamp):
+        return stamp
+    return stamp.astimezone(_zone(zone)).replace(tzinfo=None)
+
+
+def _zone(name: str) -> dt.tzinfo:
+    from zoneinfo import ZoneInfo
+
+    if name.upper() in ("UTC", "GMT", "Z"):
+        return dt.UTC
+    try:
+        return ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        raise InvalidArgument(f'time zone "{name}" not recognized') from None
+
+
+def _is_finite(value: Any) -> bool:
+    return not i.is_infinite(value)
+
+
+def _calls(*rows: tuple[str, tuple[type[t.SqlType], ...], type[t.SqlType], Any]) -> list[Function]:
+    return [
+        Function(name, parameters, result(), meaning, fallible=True)
+        for name, parameters, result, meaning in rows
+    ]
+
+
+_D, _T, _S, _Z, _I = t.Date, t.Time, t.Timestamp, t.TimestampTz, t.Interval
+
+TABLE = (
+    *_calls(
+        ("+", (_D, t.Integer), _D, _days_add),
+        ("+", (t.Integer, _D), _D, lambda days, value: _days_add(value, days)),
+        ("-", (_D, t.Integer), _D, lambda value, days: _days_add(value, -days)),
+        ("-", (_D, _D), t.Integer, _days_between),
+        ("+", (_D, _I), _S, _date_add),
+        ("+", (_I, _D), _S, lambda by, value: _date_add(value, by)),
+        ("-", (_D, _I), _S, _minus(_date_add)),
+        ("+", (_D, _T), _S, _date_time),
+        ("+", (_S, _I), _S, stamp_add),
+        ("+", (_I, _S), _S, lambda by, value: stamp_add(value, by)),
+        ("-", (_S, _I), _S, _minus(stamp_add)),
+        ("-", (_S, _S), _I, _between(v.micros_of_timestamp)),
+        ("+", (_Z, _I), _Z, stamptz_add),
+        ("+", (_I, _Z), _Z, lambda by, value: stamptz_add(value, by)),
+        ("-", (_Z, _I), _Z, _minus(stamptz_add)),
+        ("-", (_Z, _Z), _I, _between(v.micros_of_timestamptz)),
+        ("+", (_T, _I), _T, _time_add),
+        ("-", (_T, _I), _T, _minus(_time_add)),
+        ("-", (_T, _T), _I, _time_between),
+        ("+", (_I, _I), _I, interval_add),
+        ("-", (_I, _I), _I, _minus(interval_add)),
+        ("-", (_I,), _I, interval_negate),
+        ("*", (_I, t.Double), _I, _interval_mul),
+        ("*", (t.Double, _I), _I, lambda factor, a: _interval_mul(a, factor)),
+        ("/", (_I, t.Double), _I, _interval_div),
+        ("age", (_S, _S), _I, _age(v.micros_of_timestamp)),
+        ("age", (_Z, _Z), _I, _age(v.micros_of_timestamptz)),
+        ("justify_hours", (_I,), _I, _justify_hours),
+        ("justify_days", (_I,), _I, _justify_days),
+        ("make_date", (t.Integer,) * 3, _D, _make_date),
+        ("make_timestamp", (*(t.Integer,) * 5, t.Double), _S, _make_timestamp),
+        ("to_timestamp", (t.Double,), _Z, _to_timestamp),
+        ("timezone", (t.Text, _S), _Z, _to_zone),
+        ("timezone", (t.Text, _Z), _S, _in_zone),
+        ("date_trunc", (t.Text, _S), _S, truncate_stamp),
+        ("date_trunc", (t.Text, _Z), _Z, truncate_stamp),
+        ("date_trunc", (t.Text, _I), _I, truncate_interval),
+        ("date_bin", (_I, _S, _S), _S, date_bin),
+        ("date_bin", (_I, _Z, _Z), _Z, date_bin),
+    ),
+    *(Function("isfinite", (kind,), t.Boolean(), _is_finite) for kind in (_D, _S, _Z, _I)),
+)

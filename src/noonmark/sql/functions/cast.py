@@ -1,0 +1,252 @@
+"""Casts: which exist, which can fail, and what they mean, as in PostgreSQL.
+
+Law: ``cast(x, s, t)`` is the value of type t that PostgreSQL gives for x of type s, or an
+`EvaluationError`. NULL is not asked. Numbers round: numerics half away from zero, floats to even.
+Text of any length is cut to fit character(n) and varchar(n): an explicit cast says so.
+Time zones are UTC.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from noonmark.errors import (
+    DatetimeOutOfRange,
+    InvalidArgument,
+    InvalidText,
+    InvalidValue,
+    OutOfRange,
+    Unsupported,
+)
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.rows.pgtext import format_value, parse_value
+from noonmark.sql.functions import instant as i
+from noonmark.sql.functions.calendar import date_stamp
+from noonmark.sql.functions.fit import fit, quantize
+from noonmark.sql.functions.jsonb import parse
+
+INTEGERS = (t.SmallInt, t.Integer, t.BigInt)
+TEXTS = (t.Text, t.Varchar, t.Char)
+FLOATS = (t.Real, t.Double)
+NUMBERS = (*INTEGERS, t.Numeric, *FLOATS)
+
+Meaning = Callable[[Any, t.SqlType, t.SqlType], Any]
+
+
+def _to_text(value: Any, source: t.SqlType, target: t.SqlType) -> str:
+    if isinstance(source, t.Boolean):
+        text = "true" if value else "false"
+    elif isinstance(source, t.Char):
+        text = value.rstrip(" ")
+    else:
+        text = value if isinstance(source, TEXTS) else format_value(value, source)
+    length = getattr(target, "length", None)
+    text = text if length is None else text[:length]
+    return text.ljust(target.length) if isinstance(target, t.Char) else text
+
+
+def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
+    text = value.rstrip(" ") if isinstance(source, t.Char) else value
+    try:
+        return freeze(parse_value(text, target))
+    except InvalidValue as error:
+        raise _input_error(error, target) from None
+    except Unsupported as error:
+        raise InvalidText(error.message) from None
+
+
+def _input_error(error: InvalidValue, target: t.SqlType) -> Exception:
+    """PostgreSQL tells a text that is no number from a number that is too large."""
+    message = error.message
+    if "out of range" in message or "overflow" in message:
+        is_time = isinstance(target, t.Date | t.Time | t.Timestamp | t.TimestampTz | t.Interval)
+        return DatetimeOutOfRange(message) if is_time else OutOfRange(message)
+    return InvalidText(message, detail=error.detail)
+
+
+def freeze(value: Any) -> Any:
+    """Arrays as tuples, so that a value can be hashed."""
+    if isinstance(value, list):
+        return tuple(freeze(item) for item in value)
+    return value
+
+
+def _number(value: Any, source: t.SqlType, target: t.SqlType) -> Any:
+    if isinstance(source, FLOATS):
+        return _from_float(value, source, target)
+    if isinstance(target, FLOATS):
+        return fit(float(value), target)
+    if isinstance(target, INTEGERS):
+        return fit(int(quantize(Decimal(value), 0)), target)
+    if isinstance(source, t.Numeric) and target == t.Numeric():
+        return fit(value, target)
+    return fit(Decimal(value), target)
+
+
+def _from_float(value: float, source: t.SqlType, target: t.SqlType) -> Any:
+    if isinstance(target, FLOATS):
+        return fit(value, target)
+    if math.isnan(value) or math.isinf(value):
+        raise OutOfRange(f"{target} out of range")
+    if isinstance(target, INTEGERS):
+        return fit(round(value), target)
+    digits = 6 if isinstance(source, t.Real) else 15
+    return fit(Decimal(f"{value:.{digits - 1}e}"), target)
+
+
+def _boolean_number(value: bool, _: t.SqlType, __: t.SqlType) -> int:
+    return int(value)
+
+
+def _number_boolean(value: int, _: t.SqlType, __: t.SqlType) -> bool:
+    return value != 0
+
+
+def _date_timestamp(value: i.Date, _: t.SqlType, target: t.SqlType) -> i.Stamp:
+    return _to_zone(date_stamp(value), target)
+
+
+def _to_zone(stamp: i.Stamp, target: t.SqlType) -> i.Stamp:
+    if isinstance(stamp, v.FarTimestamp):
+        return stamp
+    return stamp.replace(tzinfo=dt.UTC if isinstance(target, t.TimestampTz) else None)
+
+
+def _timestamps(value: i.Stamp, _: t.SqlType, target: t.SqlType) -> i.Stamp:
+    return _to_zone(value, target)
+
+
+def _micros(value: i.Stamp) -> int:
+    return v.micros_of_timestamp(_to_zone(value, t.Timestamp()))
+
+
+def _timestamp_date(value: i.Stamp, _: t.SqlType, __: t.SqlType) -> i.Date:
+    if i.is_infinite(value):
+        up = value == v.TIMESTAMP_INFINITY
+        return v.DATE_INFINITY if up else v.DATE_NEG_INFINITY
+    return i.date(_micros(value) // i.DAY)
+
+
+def _timestamp_time(value: i.Stamp, _: t.SqlType, __: t.SqlType) -> Any:
+    return None if i.is_infinite(value) else v.time_of(_micros(value) % i.DAY)
+
+
+def _time_interval(value: Any, _: t.SqlType, __: t.SqlType) -> v.Interval:
+    return v.Interval(0, 0, v.micros_of_time(value))
+
+
+def _interval_time(value: v.Interval, _: t.SqlType, __: t.SqlType) -> Any:
+    if i.is_infinite(value):
+        raise DatetimeOutOfRange("cannot convert infinite interval to time")
+    return v.time_of(value.micros % i.DAY)
+
+
+def _jsonb_scalar(value: str, _: t.SqlType, target: t.SqlType) -> Any:
+    data = parse(value)
+    if data is None:
+        return None
+    wanted = bool if isinstance(target, t.Boolean) else Decimal
+    if not isinstance(data, wanted):
+        raise InvalidArgument(f"cannot cast jsonb value to type {target}")
+    return data if wanted is bool else _number(data, t.Numeric(), target)
+
+
+def _find(source: t.SqlType, target: t.SqlType) -> Meaning | None:
+    """The cast between two types that are neither arrays nor records."""
+    a, b = type(source), type(target)
+    if b in TEXTS:
+        return _to_text
+    if a in TEXTS:
+        return _from_text
+    if a in NUMBERS and b in NUMBERS:
+        return _number
+    return _PAIRS.get((a, b))
+
+
+_PAIRS: dict[tuple[type[t.SqlType], type[t.SqlType]], Meaning] = {
+    (t.Boolean, t.Integer): _boolean_number,
+    (t.Integer, t.Boolean): _number_boolean,
+    (t.Date, t.Timestamp): _date_timestamp,
+    (t.Date, t.TimestampTz): _date_timestamp,
+    (t.Timestamp, t.TimestampTz): _timestamps,
+    (t.TimestampTz, t.Timestamp): _timestamps,
+    (t.Timestamp, t.Date): _timestamp_date,
+    (t.TimestampTz, t.Date): _timestamp_date,
+    (t.Timestamp, t.Time): _timestamp_time,
+    (t.TimestampTz, t.Time): _timestamp_time,
+    (t.Time, t.Interval): _time_interval,
+    (t.Interval, t.Time): _interval_time,
+    **{(t.Jsonb, target): _jsonb_scalar for target in (t.Boolean, *NUMBERS)},
+}
+
+
+def cast_exists(source: t.SqlType, target: t.SqlType) -> bool:
+    """Whether an explicit cast may be written."""
+    if source == target or (type(source) is type(target) and type(target) in (*TEXTS, t.Numeric)):
+        return True
+    if isinstance(source, t.Array) and isinstance(target, t.Array):
+        return cast_exists(source.element, target.element)
+    if isinstance(source, t.Record) or isinstance(target, t.Record):
+        return type(target) in TEXTS
+    return _find(source, target) is not None
+
+
+_SAFE = {
+    (t.SmallInt, t.Integer),
+    (t.SmallInt, t.BigInt),
+    (t.Integer, t.BigInt),
+    *((number, t.Double) for number in NUMBERS),
+    *((number, t.Real) for number in INTEGERS),
+    (t.Date, t.TimestampTz),
+    (t.Timestamp, t.TimestampTz),
+    (t.TimestampTz, t.Timestamp),
+    (t.TimestampTz, t.Date),
+    (t.TimestampTz, t.Time),
+    (t.Timestamp, t.Date),
+    (t.Timestamp, t.Time),
+    (t.Time, t.Interval),
+    (t.Boolean, t.Integer),
+    (t.Integer, t.Boolean),
+}
+
+
+def cast_fails(source: t.SqlType, target: t.SqlType) -> bool:
+    """Whether some value of the source has no form in the target."""
+    if source == target or isinstance(target, TEXTS) or (type(source), type(target)) in _SAFE:
+        return False
+    if isinstance(source, t.Array) and isinstance(target, t.Array):
+        return cast_fails(source.element, target.element)
+    if isinstance(target, t.Numeric):
+        return not _holds(target, source)
+    return True
+
+
+def _holds(target: t.Numeric, source: t.SqlType) -> bool:
+    """Whether every value of an integer or numeric type has its whole digits in the target."""
+    whole = target.stored_precision - target.stored_scale
+    if isinstance(source, t.Numeric):
+        return source.stored_precision - source.stored_scale < whole or (
+            source.stored_scale <= target.stored_scale
+            and source.stored_precision - source.stored_scale <= whole
+        )
+    return {t.SmallInt: 5, t.Integer: 10, t.BigInt: 19}.get(type(source), 99) <= whole
+
+
+def cast(value: Any, source: t.SqlType, target: t.SqlType) -> Any:
+    """The value, which is not NULL, as one of the target type."""
+    if source == target:
+        return value
+    if isinstance(source, t.Array) and isinstance(target, t.Array):
+        return tuple(
+            None if item is None else cast(item, source.element, target.element) for item in value
+        )
+    if isinstance(target, TEXTS) and not isinstance(source, TEXTS):
+        return _to_text(value, source, target)
+    found = _find(source, target)
+    assert found is not None, f"no cast from {source} to {target}"
+    return found(value, source, target)

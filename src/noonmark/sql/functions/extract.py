@@ -1,0 +1,196 @@
+"""EXTRACT: one field of a date, time, timestamp or interval, as a numeric.
+
+There is a function for every field, ``extract year(date)``: the field is part of the syntax, and so
+the scale of the result is known: 6 digits for seconds, 3 for milliseconds, 0 for the rest, as
+PostgreSQL shows them. ``date_part`` takes the field as text and gives a float.
+
+Of an infinity, a field that grows with time is refused (PostgreSQL: Infinity), another is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from noonmark.errors import InvalidArgument, OutOfRange
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.sql.functions import instant as i
+from noonmark.sql.functions.function import Function
+from noonmark.sql.functions.instant import DAY, Fields
+from noonmark.sql.functions.truncate import unit_name
+
+_MONOTONE = frozenset(
+    ("year", "isoyear", "decade", "century", "millennium", "epoch", "julian", "hour", "day")
+)
+
+
+def _century(year: int, size: int) -> int:
+    shown = i.shown_year(year)
+    return (shown + size - 1) // size if shown > 0 else -((-shown + size - 1) // size)
+
+
+def _seconds(clock: int, scale: int) -> Decimal:
+    """What is below the minute, in the unit that has `scale` digits to the microsecond."""
+    return Decimal(clock % i.MINUTE).scaleb(-scale)
+
+
+_DAY_FIELDS: dict[str, Callable[[Fields], Any]] = {
+    "year": lambda f: i.shown_year(f.year),
+    "month": lambda f: f.month,
+    "day": lambda f: f.day,
+    "quarter": lambda f: (f.month - 1) // 3 + 1,
+    "week": lambda f: f.iso_week[1],
+    "isoyear": lambda f: i.shown_year(f.iso_week[0]),
+    "dow": lambda f: f.isodow % 7,
+    "isodow": lambda f: f.isodow,
+    "doy": lambda f: f.doy,
+    "decade": lambda f: f.year // 10,
+    "century": lambda f: _century(f.year, 100),
+    "millennium": lambda f: _century(f.year, 1000),
+}
+_CLOCK_FIELDS: dict[str, Callable[[int], Any]] = {
+    "hour": lambda clock: clock // i.HOUR,
+    "minute": lambda clock: clock // i.MINUTE % 60,
+    "second": lambda clock: _seconds(clock, 6),
+    "milliseconds": lambda clock: _seconds(clock, 3),
+    "microseconds": lambda clock: clock % i.MINUTE,
+}
+_INTERVAL_FIELDS: dict[str, Callable[[v.Interval], Any]] = {
+    "year": lambda a: _quotient(a.months, 12),
+    "month": lambda a: a.months - _quotient(a.months, 12) * 12,
+    "day": lambda a: a.days,
+    "quarter": lambda a: _quarter(a.months),
+    "week": lambda a: _quotient(a.days, 7),
+    "decade": lambda a: _quotient(a.months, 120),
+    "century": lambda a: _quotient(a.months, 1200),
+    "millennium": lambda a: _quotient(a.months, 12000),
+    "hour": lambda a: _quotient(a.micros, i.HOUR),
+    "minute": lambda a: _signed(a.micros, lambda m: m // i.MINUTE % 60),
+    "second": lambda a: _signed(a.micros, lambda m: _seconds(m, 6)),
+    "milliseconds": lambda a: _signed(a.micros, lambda m: _seconds(m, 3)),
+    "microseconds": lambda a: _signed(a.micros, lambda m: m % i.MINUTE),
+    "epoch": lambda a: _interval_epoch(a),
+}
+
+
+def _signed(count: int, compute: Callable[[int], Any]) -> Any:
+    return compute(count) if count >= 0 else -compute(-count)
+
+
+def _quotient(count: int, size: int) -> int:
+    return abs(count) // size if count >= 0 else -(abs(count) // size)
+
+
+def _quarter(months: int) -> int:
+    rest = months - _quotient(months, 12) * 12
+    return rest // 3 + 1 if months >= 0 else -(-rest // 3) - 1
+
+
+def _interval_epoch(a: v.Interval) -> Decimal:
+    """A year is 365.25 days here, a month 30."""
+    years = _quotient(a.months, 12)
+    seconds = years * 31_557_600 + (a.months - years * 12) * 2_592_000 + a.days * 86_400
+    return Decimal(seconds) + Decimal(a.micros).scaleb(-6)
+
+
+def _of_infinity(field: str) -> None:
+    if field in _MONOTONE:
+        raise OutOfRange(f"{field} of an infinity is not a number")
+
+
+def _from_stamp(field: str, micros: int) -> Any:
+    fields = Fields.of(micros)
+    if field == "epoch":
+        return Decimal(micros).scaleb(-6)
+    if field in _CLOCK_FIELDS:
+        return _CLOCK_FIELDS[field](fields.clock)
+    return _DAY_FIELDS[field](fields)
+
+
+def _of_date(field: str, value: i.Date) -> Any:
+    if i.is_infinite(value):
+        return _of_infinity(field)
+    days = v.days_of(value)
+    return days * 86_400 if field == "epoch" else _from_stamp(field, days * DAY)
+
+
+def _of_timestamp(field: str, value: i.Stamp) -> Any:
+    if i.is_infinite(value):
+        return _of_infinity(field)
+    return _from_stamp(field, v.micros_of_timestamp(value))
+
+
+def _of_timestamptz(field: str, value: i.Stamp) -> Any:
+    if i.is_infinite(value):
+        return _of_infinity(field)
+    return _from_stamp(field, v.micros_of_timestamptz(value))
+
+
+def _of_time(field: str, value: Any) -> Any:
+    micros = v.micros_of_time(value)
+    return Decimal(micros).scaleb(-6) if field == "epoch" else _CLOCK_FIELDS[field](micros)
+
+
+def _of_interval(field: str, value: v.Interval) -> Any:
+    return _of_infinity(field) if i.is_infinite(value) else _INTERVAL_FIELDS[field](value)
+
+
+def _scale(field: str, kind: type[t.SqlType]) -> int:
+    if field == "epoch":
+        return 0 if kind is t.Date else 6
+    return {"second": 6, "milliseconds": 3}.get(field, 0)
+
+
+_SOURCES: tuple[tuple[type[t.SqlType], Callable[[str, Any], Any], tuple[str, ...]], ...] = (
+    (t.Date, _of_date, (*_DAY_FIELDS, "epoch")),
+    (t.Time, _of_time, (*_CLOCK_FIELDS, "epoch")),
+    (t.Timestamp, _of_timestamp, (*_DAY_FIELDS, *_CLOCK_FIELDS, "epoch")),
+    (t.TimestampTz, _of_timestamptz, (*_DAY_FIELDS, *_CLOCK_FIELDS, "epoch")),
+    (t.Interval, _of_interval, tuple(_INTERVAL_FIELDS)),
+)
+
+
+def _table() -> list[Function]:
+    rows = []
+    for kind, compute, fields in _SOURCES:
+        for field in fields:
+            result = t.Numeric(20, _scale(field, kind))
+            rows.append(
+                Function(
+                    f"extract {field}",
+                    (kind,),
+                    result,
+                    lambda value, c=compute, f=field: c(f, value),
+                    gives_null=True,
+                    fallible=True,
+                )
+            )
+        rows.append(
+            Function(
+                "date_part",
+                (t.Text, kind),
+                t.Double(),
+                _date_part(kind, compute, fields),
+                gives_null=True,
+                fallible=True,
+            )
+        )
+    return rows
+
+
+def _date_part(
+    kind: type[t.SqlType], compute: Callable[[str, Any], Any], fields: tuple[str, ...]
+) -> Callable[[str, Any], float | None]:
+    def act(field: str, value: Any) -> float | None:
+        name = unit_name(field)
+        if name not in fields:
+            raise InvalidArgument(f'unit "{field}" not recognized for type {kind.spelling}')
+        result = compute(name, value)
+        return None if result is None else float(result)
+
+    return act
+
+
+TABLE = tuple(_table())

@@ -1,0 +1,239 @@
+"""Arithmetic of integers and floats.
+
+Integers never wrap: a result outside the type is `OutOfRange`. Division and remainder truncate
+towards zero. Floats follow IEEE 754, except that a finite computation that overflows, or
+underflows to zero, is `OutOfRange`, and division by zero is an error, as in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from noonmark.errors import DivisionByZero, InvalidArgument, OutOfRange
+from noonmark.rows import types as t
+from noonmark.sql.functions.function import Any_, Function
+from noonmark.sql.functions.order import sort_key
+
+INTEGERS: tuple[type[t.SqlType], ...] = (t.SmallInt, t.Integer, t.BigInt)
+FLOATS: tuple[type[t.SqlType], ...] = (t.Real, t.Double)
+
+
+def int_div(a: int, b: int) -> int:
+    """The quotient, truncated towards zero."""
+    if b == 0:
+        raise DivisionByZero("division by zero")
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def int_mod(a: int, b: int) -> int:
+    """The remainder of `int_div`: with the sign of a."""
+    return a - b * int_div(a, b)
+
+
+def checked(compute: Callable[..., float], *operands: float, underflow: bool = False) -> float:
+    """The result of a float computation; overflow and underflow of finite operands are errors."""
+    try:
+        result = compute(*operands)
+    except OverflowError:
+        raise OutOfRange("value out of range: overflow") from None
+    if math.isinf(result) and not any(map(math.isinf, operands)):
+        raise OutOfRange("value out of range: overflow")
+    if underflow and result == 0 and all(operands) and not any(map(math.isinf, operands)):
+        raise OutOfRange("value out of range: underflow")
+    return result
+
+
+def _float_add(a: float, b: float) -> float:
+    return checked(operator.add, a, b)
+
+
+def _float_sub(a: float, b: float) -> float:
+    return checked(operator.sub, a, b)
+
+
+def _float_mul(a: float, b: float) -> float:
+    return checked(operator.mul, a, b, underflow=True)
+
+
+def _float_div(a: float, b: float) -> float:
+    if b == 0 and a == a:  # noqa: PLR0124 - NaN / 0 is NaN
+        raise DivisionByZero("division by zero")
+    return a if a != a else checked(operator.truediv, a, b, underflow=True)  # noqa: PLR0124
+
+
+def float_power(a: float, b: float) -> float:
+    """A to the power of b."""
+    if a == 0 and b < 0:
+        raise InvalidArgument("zero raised to a negative power is undefined")
+    if a < 0 and not math.isinf(a) and not math.isinf(b) and b == b and b != math.floor(b):  # noqa: PLR0124
+        raise InvalidArgument(
+            "a negative number raised to a non-integer power yields a complex result"
+        )
+    return checked(math.pow, a, b, underflow=True)
+
+
+def _sqrt(a: float) -> float:
+    if a < 0:
+        raise InvalidArgument("cannot take square root of a negative number")
+    return math.sqrt(a)
+
+
+def _cbrt(a: float) -> float:
+    return math.cbrt(a)
+
+
+def _logarithm(base: Callable[[float], float]) -> Callable[[float], float]:
+    def log(a: float) -> float:
+        if a == 0:
+            raise InvalidArgument("cannot take logarithm of zero")
+        if a < 0:
+            raise InvalidArgument("cannot take logarithm of a negative number")
+        return base(a)
+
+    return log
+
+
+def _exp(a: float) -> float:
+    return 0.0 if a == -math.inf else checked(math.exp, a, underflow=True)
+
+
+def _rounding(way: Callable[[float], float]) -> Callable[[float], float]:
+    """Integers as floats; NaN and the infinities stay."""
+
+    def act(a: float) -> float:
+        return a if math.isnan(a) or math.isinf(a) else math.copysign(float(way(a)), a)
+
+    return act
+
+
+def _float_sign(a: float) -> float:
+    return a if a != a else float((a > 0) - (a < 0))  # noqa: PLR0124 - NaN
+
+
+def _trigonometric(compute: Callable[[float], float]) -> Callable[[float], float]:
+    def act(a: float) -> float:
+        try:
+            return compute(a)
+        except ValueError:
+            raise OutOfRange("input is out of range") from None
+
+    return act
+
+
+def _greatest(types: tuple[t.SqlType, ...], sign: int, *values: Any) -> Any:
+    key = sort_key(types[0])
+    present = [value for value in values if value is not None]
+    return (max if sign > 0 else min)(present, key=key) if present else None
+
+
+class Extreme:
+    """GREATEST and LEAST: NULL arguments are passed over."""
+
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+
+    def __call__(self, types: tuple[t.SqlType, ...], *values: Any) -> Any:
+        """The extreme of the values."""
+        return _greatest(types, self.sign, *values)
+
+
+def _shift_left(a: int, b: int, bits: int) -> int:
+    value = (a << (b % bits)) & ((1 << bits) - 1)
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
+    return types[0]
+
+
+def _integers() -> list[Function]:
+    rows = []
+    for kind in INTEGERS:
+        two, one = (kind, kind), (kind,)
+        rows += [
+            Function("+", two, kind(), operator.add, fallible=True),
+            Function("-", two, kind(), operator.sub, fallible=True),
+            Function("*", two, kind(), operator.mul, fallible=True),
+            Function("/", two, kind(), int_div, fallible=True),
+            Function("%", two, kind(), int_mod, fallible=True),
+            Function("mod", two, kind(), int_mod, fallible=True),
+            Function("-", one, kind(), operator.neg, fallible=True),
+            Function("abs", one, kind(), abs, fallible=True),
+            Function("&", two, kind(), operator.and_),
+            Function("|", two, kind(), operator.or_),
+            Function("#", two, kind(), operator.xor),
+            Function("~", one, kind(), operator.invert),
+        ]
+    for kind, bits in ((t.Integer, 32), (t.BigInt, 64)):
+        rows += [
+            Function("<<", (kind, t.Integer), kind(), lambda a, b, n=bits: _shift_left(a, b, n)),
+            Function(">>", (kind, t.Integer), kind(), lambda a, b, n=bits: a >> (b % n)),
+            Function("gcd", (kind, kind), kind(), math.gcd, fallible=True),
+            Function("lcm", (kind, kind), kind(), math.lcm, fallible=True),
+        ]
+    return rows
+
+
+def _floats() -> list[Function]:
+    rows = []
+    for kind in FLOATS:
+        two = (kind, kind)
+        rows += [
+            Function("+", two, kind(), _float_add, fallible=True),
+            Function("-", two, kind(), _float_sub, fallible=True),
+            Function("*", two, kind(), _float_mul, fallible=True),
+            Function("/", two, kind(), _float_div, fallible=True),
+            Function("-", (kind,), kind(), operator.neg),
+            Function("abs", (kind,), kind(), abs),
+        ]
+    one, two = (t.Double,), (t.Double, t.Double)
+    for name, compute in (
+        ("sqrt", _sqrt),
+        ("exp", _exp),
+        ("ln", _logarithm(math.log)),
+        ("log", _logarithm(math.log10)),
+        ("log10", _logarithm(math.log10)),
+        *((n, _trigonometric(getattr(math, n))) for n in ("sin", "cos", "tan", "asin", "acos")),
+    ):
+        rows.append(Function(name, one, t.Double(), compute, fallible=True))
+    rows += [
+        Function("power", two, t.Double(), float_power, fallible=True),
+        Function("^", two, t.Double(), float_power, fallible=True),
+        Function("cbrt", one, t.Double(), _cbrt),
+        Function("atan", one, t.Double(), math.atan),
+        Function("atan2", two, t.Double(), math.atan2),
+        Function("degrees", one, t.Double(), lambda a: checked(math.degrees, a), fallible=True),
+        Function("radians", one, t.Double(), math.radians),
+        Function("pi", (), t.Double(), lambda: math.pi),
+        Function("round", one, t.Double(), _rounding(round)),
+        Function("trunc", one, t.Double(), _rounding(math.trunc)),
+        Function("floor", one, t.Double(), _rounding(math.floor)),
+        Function("ceil", one, t.Double(), _rounding(math.ceil)),
+        Function("ceiling", one, t.Double(), _rounding(math.ceil)),
+        Function("sign", one, t.Double(), _float_sign),
+    ]
+    return rows
+
+
+def _any() -> list[Function]:
+    some = (Any_.ELEMENT,)
+    return [
+        Function(
+            name,
+            some,
+            _same_type,
+            Extreme(sign),
+            strict=False,
+            gives_null=True,
+            variadic=True,
+            typed=True,
+        )
+        for name, sign in (("greatest", 1), ("least", -1))
+    ]
+
+
+TABLE = (*_integers(), *_floats(), *_any())

@@ -1,0 +1,120 @@
+"""Equality and order of SQL values, as PostgreSQL has them.
+
+Law: for values a, b of type t, neither NULL, ``sort_key(t)(a) < sort_key(t)(b)`` iff a < b in SQL,
+and the keys are equal iff a = b. NaN equals itself and is above every number; text compares by code
+point (collation C); blanks at the end of a character(n) do not matter; a month is 30 days and a day
+24 hours; inside arrays and records NULL is above all.
+
+Law (total): ``total_key(t)`` orders as `sort_key` does and also tells apart values that are equal
+but not the same, such as 1 day and 24 hours. Both keys can be hashed.
+
+jsonb has equality and no order here: PostgreSQL's order of documents serves nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+
+Key = Callable[[Any], Any]
+
+
+def is_ordered(sql_type: t.SqlType) -> bool:
+    """Whether ORDER BY, <, min and max take the type."""
+    match sql_type:
+        case t.Jsonb():
+            return False
+        case t.Array(element):
+            return is_ordered(element)
+        case t.Record(fields):
+            return all(is_ordered(field.type) for field in fields)
+    return True
+
+
+def sort_key(sql_type: t.SqlType) -> Key:
+    """The key of a value that is not NULL."""
+    match sql_type:
+        case t.Array(element):
+            inner = null_last(sort_key(element))
+            return lambda value: tuple(inner(item) for item in value)
+        case t.Record(fields):
+            keys = [null_last(sort_key(field.type)) for field in fields]
+            return lambda value: tuple(key(x) for key, x in zip(keys, value, strict=True))
+    return _KEYS.get(type(sql_type), _same)
+
+
+def total_key(sql_type: t.SqlType) -> Key:
+    """The key of a value that is not NULL, equal only for the same value."""
+    key = sort_key(sql_type)
+    if isinstance(sql_type, t.Interval):
+        return lambda value: (key(value), value.months, value.days, value.micros)
+    if isinstance(sql_type, t.Jsonb):
+        return lambda value: (key(value), value)
+    if isinstance(sql_type, t.Array | t.Record):
+        return lambda value: (key(value), repr(value))
+    return key
+
+
+def null_last(key: Key) -> Key:
+    """The key of a value that may be NULL, which comes last."""
+    return lambda value: (1, None) if value is None else (0, key(value))
+
+
+def row_key(types: tuple[t.SqlType, ...], of: Callable[[t.SqlType], Key] = sort_key) -> Key:
+    """The key of a row: column by column, NULL last."""
+    keys = [null_last(of(each)) for each in types]
+    return lambda row: tuple(key(value) for key, value in zip(keys, row, strict=True))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _float_key(value: float) -> tuple[bool, float]:
+    return (value != value, 0.0 if value != value else value)  # noqa: PLR0124 - NaN
+
+
+def interval_micros(value: v.Interval) -> int:
+    """The length of an interval for comparisons: 30 days a month, 24 hours a day."""
+    return (value.months * 30 + value.days) * v.DAY_MICROS + value.micros
+
+
+def _json_key(value: str) -> str:
+    parsed = json.loads(value, parse_int=Decimal, parse_float=Decimal)
+    return repr(_json_numbers(parsed))
+
+
+def _json_numbers(node: Any) -> Any:
+    """The document with numbers that are equal made the same: 1.0 and 1."""
+    if isinstance(node, Decimal):
+        return format(node.normalize(), "f") if node else "0"
+    if isinstance(node, list):
+        return [_json_numbers(item) for item in node]
+    if isinstance(node, dict):
+        return {key: _json_numbers(item) for key, item in node.items()}
+    return (node,) if isinstance(node, str) else node
+
+
+def _timestamp_key(value: Any) -> int:
+    if getattr(value, "tzinfo", None) is None:
+        return v.micros_of_timestamp(value)
+    return v.micros_of_timestamptz(value)
+
+
+_KEYS: dict[type[t.SqlType], Key] = {
+    t.Real: _float_key,
+    t.Double: _float_key,
+    t.Char: lambda value: value.rstrip(" "),
+    t.Date: v.days_of,
+    t.Time: v.micros_of_time,
+    t.Timestamp: _timestamp_key,
+    t.TimestampTz: _timestamp_key,
+    t.Interval: interval_micros,
+    t.Uuid: lambda value: value.bytes,
+    t.Jsonb: _json_key,
+}

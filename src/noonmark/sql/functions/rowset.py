@@ -1,0 +1,127 @@
+"""Table functions: any number of rows for one list of arguments; none if an argument is NULL.
+
+The meaning gives the rows in order, as tuples of the columns. A function of several columns has a
+record as its result type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+from noonmark.errors import InvalidArgument, OutOfRange
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.sql.functions.calendar import stamp_add, stamptz_add
+from noonmark.sql.functions.function import Any_, Function
+from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
+from noonmark.sql.functions.order import interval_micros
+from noonmark.sql.functions.pattern import regex
+
+ROWS_MAX = 10_000_000
+
+Rows = Iterator[tuple[Any, ...]]
+
+
+def _series(first: Any, last: Any, step: Any = 1) -> Rows:
+    if step == 0:
+        raise InvalidArgument("step size cannot equal zero")
+    if (last - first) / step > ROWS_MAX:
+        raise OutOfRange(f"generate_series gives more than {ROWS_MAX} rows")
+    at = first
+    while at <= last if step > 0 else at >= last:
+        yield (at,)
+        at += step
+
+
+def _decimal_series(first: Decimal, last: Decimal, step: Decimal = Decimal(1)) -> Rows:
+    return _series(first, last, step)
+
+
+def _stamp_series(add: Callable[[Any, v.Interval], Any]) -> Callable[..., Rows]:
+    def series(first: Any, last: Any, step: v.Interval) -> Rows:
+        size = interval_micros(step)
+        if size == 0:
+            raise InvalidArgument("step size cannot equal zero")
+        at, count = first, 0
+        while at <= last if size > 0 else at >= last:
+            yield (at,)
+            count += 1
+            if count > ROWS_MAX:
+                raise OutOfRange(f"generate_series gives more than {ROWS_MAX} rows")
+            at = add(at, step)
+
+    return series
+
+
+def _items(document: str) -> list[Any]:
+    data = parse(document)
+    if not isinstance(data, list):
+        kind = "an object" if isinstance(data, dict) else "a scalar"
+        raise InvalidArgument(f"cannot extract elements from {kind}")
+    return data
+
+
+def _members(document: str) -> dict[str, Any]:
+    data = parse(document)
+    if not isinstance(data, dict):
+        raise InvalidArgument("cannot deconstruct a value that is not an object")
+    return data
+
+
+def _element(types: tuple[t.SqlType, ...]) -> t.SqlType:
+    assert isinstance(types[0], t.Array)
+    return types[0].element
+
+
+def _pair(value: t.SqlType) -> t.Record:
+    return t.Record((t.Field("key", t.Text()), t.Field("value", value)))
+
+
+def _split(text: str, separator: str) -> Rows:
+    return ((part,) for part in regex(separator).split(text))
+
+
+_J, _TEXT = (t.Jsonb,), t.Text()
+
+
+def _series_rows() -> list[Function]:
+    rows = []
+    for kind in (t.Integer, t.BigInt):
+        rows += [
+            Function("generate_series", (kind, kind), kind(), _series),
+            Function("generate_series", (kind, kind, kind), kind(), _series),
+        ]
+    number = t.Numeric
+    rows += [
+        Function("generate_series", (number,) * 2, number(), _decimal_series),
+        Function("generate_series", (number,) * 3, number(), _decimal_series),
+    ]
+    for stamp, add in ((t.Timestamp, stamp_add), (t.TimestampTz, stamptz_add)):
+        parameters = (stamp, stamp, t.Interval)
+        rows.append(Function("generate_series", parameters, stamp(), _stamp_series(add)))
+    return rows
+
+
+TABLE = (
+    *_series_rows(),
+    Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array)),
+    Function("jsonb_array_elements", _J, t.Jsonb(), lambda d: ((jsonb_of(x),) for x in _items(d))),
+    Function("jsonb_array_elements_text", _J, _TEXT, lambda d: ((as_text(x),) for x in _items(d))),
+    Function("jsonb_object_keys", _J, _TEXT, lambda d: ((k,) for k in _members(d))),
+    Function(
+        "jsonb_each",
+        _J,
+        _pair(t.Jsonb()),
+        lambda d: ((k, jsonb_of(x)) for k, x in _members(d).items()),
+    ),
+    Function(
+        "jsonb_each_text",
+        _J,
+        _pair(_TEXT),
+        lambda d: ((k, as_text(x)) for k, x in _members(d).items()),
+    ),
+    Function("regexp_split_to_table", (t.Text, t.Text), _TEXT, _split),
+    Function("string_to_table", (t.Text, t.Text), _TEXT, lambda x, s: ((p,) for p in x.split(s))),
+)

@@ -1,0 +1,115 @@
+"""date_trunc and date_bin: a time moved back to the start of its unit, or of its bin."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+from noonmark.errors import DatetimeOutOfRange, InvalidArgument, Unsupported
+from noonmark.rows import value as v
+from noonmark.rows.calendar import days_from_civil
+from noonmark.sql.functions import instant as i
+from noonmark.sql.functions.instant import DAY, Fields
+
+CLOCK_UNITS = {
+    "microseconds": 1,
+    "milliseconds": 1000,
+    "second": i.SECOND,
+    "minute": i.MINUTE,
+    "hour": i.HOUR,
+    "day": DAY,
+}
+YEAR_UNITS = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
+_PLURALS = {
+    "microsecond": "microseconds",
+    "millisecond": "milliseconds",
+    "centuries": "century",
+    "millennia": "millennium",
+    **{f"{unit}s": unit for unit in ("second", "minute", "hour", "day", "week", "month")},
+    **{f"{unit}s": unit for unit in ("quarter", "year", "decade")},
+}
+
+
+def unit_name(text: str) -> str:
+    """The one name of a unit, from any of those that PostgreSQL takes."""
+    word = text.strip().lower()
+    return _PLURALS.get(word, word)
+
+
+def _remake(stamp: i.Stamp) -> tuple[int, Callable[[int], i.Stamp]]:
+    if isinstance(stamp, dt.datetime) and stamp.tzinfo is None:
+        return v.micros_of_timestamp(stamp), i.timestamp
+    if isinstance(stamp, dt.datetime):
+        return v.micros_of_timestamptz(stamp), i.timestamptz
+    return stamp.micros, i.timestamp
+
+
+def truncate_stamp(unit: str, stamp: i.Stamp) -> i.Stamp:
+    """The start of the unit that the time lies in."""
+    name = unit_name(unit)
+    known = name in CLOCK_UNITS or name in YEAR_UNITS or name in ("week", "month", "quarter")
+    if not known:
+        raise InvalidArgument(f'unit "{unit}" not recognized for type timestamp')
+    if i.is_infinite(stamp):
+        return stamp
+    micros, make = _remake(stamp)
+    if name in CLOCK_UNITS:
+        return make(micros - micros % CLOCK_UNITS[name])
+    return make(_start_day(name, Fields.of(micros)) * DAY)
+
+
+def _start_day(unit: str, fields: Fields) -> int:
+    if unit == "week":
+        return fields.days - fields.isodow + 1
+    if unit == "month":
+        return days_from_civil(fields.year, fields.month, 1)
+    if unit == "quarter":
+        return days_from_civil(fields.year, (fields.month - 1) // 3 * 3 + 1, 1)
+    return days_from_civil(_start_year(unit, fields.year), 1, 1)
+
+
+def _start_year(unit: str, year: int) -> int:
+    """Centuries and millennia start in years that end in 1; decades in 0."""
+    size = YEAR_UNITS[unit]
+    first = 1 if unit in ("century", "millennium") else 0
+    return (year - first) // size * size + first
+
+
+def truncate_interval(unit: str, interval: v.Interval) -> v.Interval:
+    """The interval without what is smaller than the unit, towards zero."""
+    name = unit_name(unit)
+    if name == "week":
+        raise Unsupported(
+            "unit week not supported for type interval",
+            detail="Months usually have fractional weeks.",
+        )
+    if i.is_infinite(interval):
+        return interval
+    if name in YEAR_UNITS or name in ("quarter", "month"):
+        size = {"quarter": 3, "month": 1}.get(name) or YEAR_UNITS[name] * 12
+        return v.Interval(_towards_zero(interval.months, size))
+    if name == "day":
+        return v.Interval(interval.months, interval.days)
+    if name not in CLOCK_UNITS:
+        raise InvalidArgument(f'unit "{unit}" not recognized for type interval')
+    micros = _towards_zero(interval.micros, CLOCK_UNITS[name])
+    return v.Interval(interval.months, interval.days, micros)
+
+
+def _towards_zero(count: int, size: int) -> int:
+    return abs(count) // size * size * (1 if count > 0 else -1)
+
+
+def date_bin(stride: v.Interval, stamp: i.Stamp, origin: i.Stamp) -> i.Stamp:
+    """The start of the bin, of the stride's length and aligned with the origin."""
+    if i.is_infinite(origin):
+        raise DatetimeOutOfRange("origin out of range")
+    if i.is_infinite(stamp):
+        return stamp
+    if stride.months:
+        raise Unsupported("timestamps cannot be binned into intervals of months or years")
+    size = stride.days * DAY + stride.micros
+    if size <= 0:
+        raise DatetimeOutOfRange("stride must be greater than zero")
+    micros, make = _remake(stamp)
+    return make(micros - (micros - _remake(origin)[0]) % size)

@@ -1,0 +1,1 @@
+"""The relational plan: frozen nodes whose constructors refuse what has no meaning."""
