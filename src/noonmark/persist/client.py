@@ -289,6 +289,7 @@ class Client:
                 "this client only reads",
                 detail=f"The location was opened in mode {self.options.mode!r}.",
                 hint='Open it with mode "write".',
+                mode=self.options.mode,
             )
         return self._queue
 
@@ -330,7 +331,9 @@ class Client:
         if self.options.mode == "independent":
             raise ReadOnly(
                 "an independent reader takes no holds",
+                detail="It writes nothing whatsoever, and a hold is an entry of the log.",
                 hint='Open the location in mode "polling" or "notified".',
+                mode=self.options.mode,
             )
         (outcome,) = await self.journal.commit(0, [(command,)])
         if outcome.error is not None:

@@ -108,5 +108,6 @@ def _check_times(table: pa.Table) -> None:
             raise InvalidValue(
                 f"time {low if low < 0 else high} is outside of the timeline",
                 detail=f"Times are milliseconds since the epoch, from 0 to {TIME_MAX}.",
+                hint="Write at a time inside of it.",
                 time=low if low < 0 else high,
             )

@@ -19,6 +19,7 @@ def _create(draft: Draft, command: c.Create) -> None:
         raise SchemaMismatch(
             f'key column "{unknown[0]}" is not a column of "{command.name}"',
             detail=f"Its columns are {', '.join(schema.names)}.",
+            hint="Make the key of some of those.",
             column=unknown[0],
         )
     ref = draft.get("next_collection")
@@ -129,6 +130,7 @@ def _require_forward(axis: str, collection: Collection, old: Frontier, new: Fron
         raise FrontierRegression(
             f'cannot move the {axis} of "{collection.name}" back',
             detail=f"It is at {format_frontier(old)}, {format_frontier(new)} was asked for.",
+            hint="Frontiers only advance: ask for one at or beyond where it is.",
             collection=collection.name,
             current=old,
             asked=new,

@@ -94,6 +94,7 @@ def plan_read(seqno: int, collection: Collection, query: Query) -> Plan:
             raise SchemaMismatch(
                 f'"{collection.name}" has no column "{name}"',
                 detail=f"Its columns are {', '.join(schema.names)}.",
+                hint="Ask for those, or evolve the collection first.",
                 column=name,
             )
     probes = None if query.keys is None else _probes(collection, query.keys)
@@ -141,6 +142,7 @@ def _probes(collection: Collection, keys: Sequence[Any]) -> Probes:
         raise UsageError(
             "keys to look up must be tuples of one length",
             detail=f'The key of "{collection.name}" is ({", ".join(collection.key)}).',
+            hint="Give all of them the same first columns of the key.",
             collection=collection.name,
         )
     names = collection.key[:width]

@@ -121,4 +121,8 @@ async def _cancel_all() -> None:
 
 def stopped() -> Stopped:
     """What a call on a runtime that was stopped gets."""
-    return Stopped("this persist runtime was stopped", hint="Open the location again.")
+    return Stopped(
+        "this persist runtime was stopped",
+        detail="What had been queued before was finished; this call did nothing.",
+        hint="Open the location again.",
+    )

@@ -159,6 +159,7 @@ class State(msgspec.Struct, frozen=True):
                 f'collection "{ref}" does not exist',
                 detail=f"This location has {len(self.names)} collections"
                 + (f": {known}." if known else "."),
+                hint="Check the name, or create it: as a writer, with a schema.",
                 collection=ref,
             )
         return collection

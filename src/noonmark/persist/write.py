@@ -108,6 +108,7 @@ class MultiWriteHandle:
             raise NotBelowFrontier(
                 f"an update at time {time_max} is not before {format_frontier(upper)}",
                 detail="A batch for [lower, upper) has times at or beyond lower and before upper.",
+                hint="Seal further, or leave that update for a later batch.",
                 time=time_max,
                 upper=upper,
             )

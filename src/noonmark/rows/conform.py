@@ -66,6 +66,7 @@ def _check_names(found: list[str], schema: Schema) -> None:
             raise SchemaMismatch(
                 f'column "{name}" is not expected' + (" twice" if name in schema else ""),
                 detail=f"Expected {schema}; found columns {', '.join(found)}.",
+                hint="Leave it out, or evolve the collection first.",
                 column=name,
             )
     for column in schema.columns:
@@ -87,6 +88,7 @@ def _fit(found: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         raise SchemaMismatch(
             f'column "{column.name}" is of type {column.type} but the data is {found.type}',
             detail=f"Expected {storage}, or a type that casts to it without loss. {error}".strip(),
+            hint="Cast it before writing it.",
             column=column.name,
             expected=str(storage),
             found=str(found.type),
