@@ -75,7 +75,9 @@ class Runtime:
         try:
             return await coroutine
         except asyncio.CancelledError:
-            if self._stopping:
+            task = asyncio.current_task()
+            # Not the caller's own wish: the runtime, or what the call waited for, was closed.
+            if self._stopping or (task is not None and not task.cancelling()):
                 raise stopped() from None
             raise
 
