@@ -216,6 +216,14 @@ def as_text(values: pa.Array) -> pa.Array | None:
         return None
 
 
+def joined(texts: pa.Array) -> bytes:
+    """The texts, each with a line break behind it."""
+    lines = pc.binary_join_element_wise(texts, pa.scalar(""), pa.scalar("\n"))
+    _, offsets, data = lines.buffers()
+    end = pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets])[-1].as_py()
+    return bytes(data.slice(0, end)) if end else b""
+
+
 def decode_each(values: pa.Array) -> tuple[list[str | None], Reasons]:
     """Bytes as text one by one, with the reason where they are not UTF-8."""
     texts: list[str | None] = []

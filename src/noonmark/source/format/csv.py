@@ -30,6 +30,7 @@ from noonmark.source.format.convert import (
     decode_each,
     from_texts,
     in_blocks,
+    joined,
     merge_reasons,
 )
 
@@ -87,16 +88,19 @@ class Csv:
 
     def _quick(self, values: pa.Array) -> list[pa.Array] | None:
         texts = as_text(values)
-        if texts is None or pc.any(pc.match_substring_regex(texts, "[\r\n]")).as_py():
+        if texts is None:
+            return None
+        lines = joined(texts)
+        if lines.count(b"\n") != len(texts) or b"\r" in lines:
             return None
         # Arrow takes a line with nothing in it for a row of NULLs, however many columns there are.
         if len(self.schema) > 1 and pc.min(pc.binary_length(texts)).as_py() == 0:
             return None
-        quoted = bool(pc.any(pc.match_substring(texts, '"')).as_py())
+        quoted = b'"' in lines
         if quoted and not pc.all(pc.match_substring_regex(texts, self._regular())).as_py():
             return None
         try:
-            table = self._read(texts, quoted)
+            table = self._read(lines, quoted)
         except pa.ArrowException:
             return None
         if table.num_rows != len(values):
@@ -110,14 +114,13 @@ class Csv:
         field = rf'(?:"(?:[^"]|"")*"|[^"{mark}]*)'
         return f"^{field}(?:{mark}{field})*$"
 
-    def _read(self, texts: pa.Array, quoted: bool) -> pa.Table:
-        lines = pc.binary_join_element_wise(texts, pa.scalar(""), pa.scalar("\n"))
-        _, offsets, data = lines.buffers()
-        end = int(pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets])[-1].as_py())
+    def _read(self, lines: bytes, quoted: bool) -> pa.Table:
         names = [str(at) for at in range(len(self.schema))]
         return pyarrow.csv.read_csv(
-            pa.BufferReader(data.slice(0, end)),
-            pyarrow.csv.ReadOptions(use_threads=False, block_size=max(1, end), column_names=names),
+            pa.BufferReader(lines),
+            pyarrow.csv.ReadOptions(
+                use_threads=False, block_size=max(1, len(lines)), column_names=names
+            ),
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
                 quote_char='"' if quoted else False,

@@ -15,6 +15,7 @@ whole block, is taken only where the two agree, and is the reason why it is fast
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -39,6 +40,7 @@ from noonmark.source.format.convert import (
     from_texts,
     from_values,
     in_blocks,
+    joined,
     merge_reasons,
     tiny_places,
 )
@@ -47,7 +49,7 @@ WHOLE = Schema((Column("data", t.Jsonb(), nullable=False),))
 
 # What a number may look like in text and be lost in a float.
 _TINY_TEXT = r"[eE]-\d|0\.0{20}"
-_CONSTANT = r"[:\[,]\s*-?(NaN|Inf)"
+_CONSTANT = re.compile(rb"[:\[,]\s*-?(?:NaN|Inf)")
 _NATIVE = (t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Real, t.Double, t.Numeric)
 
 
@@ -96,10 +98,11 @@ class Json:
         # least one row each; so as many rows as records means one row each.
         if texts is None or not pc.all(pc.starts_with(texts, "{")).as_py():
             return None
-        if pc.any(pc.match_substring(texts, "\n")).as_py() or _may_have_constants(texts):
+        lines = joined(texts)
+        if lines.count(b"\n") != len(texts) or _may_have_constants(lines):
             return None
         try:
-            table = _read(texts, self.schema)
+            table = _read(lines, self.schema)
             if table.num_rows != len(values):
                 return None
             arrays = [
@@ -115,16 +118,13 @@ class _NotQuick(Exception):
     """The quick way cannot be sure of a block."""
 
 
-def _read(texts: pa.Array, schema: Schema) -> pa.Table:
-    lines = pc.binary_join_element_wise(texts, pa.scalar(""), pa.scalar("\n"))
-    _, offsets, data = lines.buffers()
-    end = int(pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets])[-1].as_py())
+def _read(lines: bytes, schema: Schema) -> pa.Table:
     fields = [(column.name, _read_as(column.type)) for column in schema.columns]
     options = pyarrow.json.ParseOptions(
         explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
     )
-    whole = pyarrow.json.ReadOptions(use_threads=False, block_size=max(1, end))
-    return pyarrow.json.read_json(pa.BufferReader(data.slice(0, end)), whole, options)
+    whole = pyarrow.json.ReadOptions(use_threads=False, block_size=max(1, len(lines)))
+    return pyarrow.json.read_json(pa.BufferReader(lines), whole, options)
 
 
 def _read_as(sql_type: t.SqlType) -> pa.DataType | None:
@@ -165,10 +165,9 @@ def _finish(array: pa.Array, sql_type: t.SqlType, texts: pa.Array) -> pa.Array:
     return column
 
 
-def _may_have_constants(texts: pa.Array) -> bool:
+def _may_have_constants(lines: bytes) -> bool:
     """Whether NaN or Infinity may stand where a value does: Arrow takes them, JSON does not."""
-    words = any(pc.any(pc.match_substring(texts, word)).as_py() for word in ("NaN", "Inf"))
-    return words and bool(pc.any(pc.match_substring_regex(texts, _CONSTANT)).as_py())
+    return (b"NaN" in lines or b"Inf" in lines) and _CONSTANT.search(lines) is not None
 
 
 def _check_floats(array: pa.Array, texts: pa.Array) -> None:
