@@ -24,6 +24,7 @@ from noonmark.clock import Clock
 from noonmark.errors import (
     Determinate,
     Indeterminate,
+    IntegrityError,
     MissingObject,
     NoonmarkError,
     StorageUnfit,
@@ -68,6 +69,7 @@ class Journal:
         self._rollup_seqno = 0
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
+        self._damage: IntegrityError | None = None
 
     async def load(self) -> State:
         """Find the newest state: the newest rollup and the entries after it."""
@@ -77,21 +79,35 @@ class Journal:
         return self.state
 
     async def refresh(self) -> State:
-        """Apply what others have appended since."""
+        """Apply what others have appended since.
+
+        When the log is damaged, everybody who waits for a state is told, too: it will not come.
+        """
         async with self._turn:
-            await self._follow()
+            try:
+                await self._follow()
+            except IntegrityError as error:
+                self._damage = error
+                self._wake()
+                raise
+            self._damage = None
         return self.state
 
     def publish(self, state: State) -> None:
         """Make `state` the newest and wake who waits for one."""
         if state is not self.state:
             self.state = state
-            event, self._changed = self._changed, asyncio.Event()
-            event.set()
+            self._wake()
+
+    def _wake(self) -> None:
+        event, self._changed = self._changed, asyncio.Event()
+        event.set()
 
     async def wait_for(self, ready: Callable[[State], bool]) -> State:
-        """The first published state that is `ready`."""
+        """The first published state that is `ready`; `IntegrityError` when the log is damaged."""
         while not ready(self.state):
+            if self._damage is not None:
+                raise self._damage
             await self._changed.wait()
         return self.state
 
