@@ -74,8 +74,10 @@ async def check_read(
         found: Counter[Row] = Counter()
         async for table in snapshot:
             _count(table, found)
-            if slowly or random.random() < 0.3:
-                await client.clock.sleep(random.random() ** (1 if slowly else 3))
+            if slowly:
+                await client.clock.sleep(0.2 + random.random())
+            elif random.random() < 0.3:
+                await client.clock.sleep(random.random() ** 3)
     except BeforeSince as error:
         if not model.since_may_exceed(name, time):
             raise Violation(f"{process.name} cannot read what is held or new: {error}") from error

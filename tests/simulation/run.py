@@ -93,10 +93,13 @@ async def _run(world: World, operations: int) -> None:
                 continue
             change.result()
             change = None
+        if world.writer is None and (change is None or change.done()):
+            if change is not None:
+                change.result()
+            change = world.loop.create_task(world.open_writer(REENTRANCE_ID, 12))
         outcome = step(world)
         if outcome is not None and step.__name__ in _CHANGES:
             change = world.loop.create_task(outcome)  # type: ignore[arg-type]
-            world.performed += 1
         elif outcome is not None:
             if not isinstance(outcome, asyncio.Task):
                 outcome = world.loop.create_task(outcome)  # type: ignore[arg-type]

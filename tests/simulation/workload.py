@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from random import Random
 
 from noonmark.errors import (
@@ -75,9 +76,13 @@ def _updates(world: World, collection: Collection, lower: int) -> Updates:
             values.pop()
         time = lower + random.choice((0, 0, 0, 1, 2, 5))
         # Some collections only grow: those are read part after part.
-        diff = random.choice((1, 1, 1, 2, -1)) if collection.id % 2 else 1
+        diff = 1 if _only_grows(collection) else random.choice((1, 1, 1, 2, -1))
         updates.append((tuple(values), time, diff))
     return updates
+
+
+def _only_grows(collection: Collection) -> bool:
+    return collection.id % 2 == 0
 
 
 def _with_marker(world: World, updates: Updates) -> Updates:
@@ -301,9 +306,15 @@ def compact(world: World) -> Awaitable[object] | None:
     writer = _writer(world)
     if writer is None or not writer[1].state.collections:
         return None
+    world.note("compact")
+    return _compact(world, world.random.choice(list(writer[1].state.names)))
+
+
+def _compact(world: World, name: str) -> Awaitable[object] | None:
+    writer = _writer(world)
+    if writer is None or name not in writer[1].state.names:
+        return None
     process, client = writer
-    name = world.random.choice(list(client.state.names))
-    world.counts["compact"] += 1
 
     async def call() -> None:
         try:
@@ -337,7 +348,7 @@ def acquire(world: World) -> Awaitable[object] | None:
     at = None
     if not since.is_empty() and world.random.random() < 0.5:
         at = Antichain.of(time_of(since) + world.random.randrange(3))
-    world.counts["acquire"] += 1
+    world.note("acquire")
 
     async def call() -> None:
         try:
@@ -370,7 +381,7 @@ def downgrade(world: World) -> Awaitable[object] | None:
     process, hold = found
     frontier = Antichain.of(time_of(hold.frontier) + world.random.randrange(4))
     world.model.let_go(hold.id, time_of(frontier))
-    world.counts["downgrade"] += 1
+    world.note("downgrade")
     return world.spawn(process, _tolerate(world, lambda: hold.downgrade(frontier)))
 
 
@@ -382,7 +393,7 @@ def release(world: World) -> Awaitable[object] | None:
     process, hold = found
     world.model.let_go(hold.id, None)
     process.holds.remove(hold)
-    world.counts["release"] += 1
+    world.note("release")
     return world.spawn(process, _tolerate(world, hold.release))
 
 
@@ -391,17 +402,21 @@ def _choose_hold(world: World) -> tuple[Process, HoldHandle] | None:
     return world.random.choice(able) if able else None
 
 
+def _parts(collection: Collection) -> int:
+    return sum(len(batch.parts) for batch in collection.batches)
+
+
 def long_read(world: World) -> Awaitable[object] | None:
     """Take a hold, and read slowly what it protects."""
     holder = _holder(world)
     if holder is None:
         return None
     process, client = holder
-    readable = [x for x in client.state.collections.values() if len(x.batches) > 1]
+    readable = list(client.state.collections.values())
     if not readable:
         return None
-    collection = world.random.choice(readable)
-    world.counts["long read"] += 1
+    collection = max(readable, key=lambda x: (_only_grows(x), _parts(x), x.id))
+    world.note("long read")
 
     async def call() -> None:
         try:
@@ -413,8 +428,10 @@ def long_read(world: World) -> Awaitable[object] | None:
         known = client.state.collections.get(collection.id)
         if found is None or known is None or known.upper.less_equal(time_of(found.frontier)):
             return
-        time = time_of(found.frontier)
-        world.model.hold(HeldFrontier(hold.id, collection.name, time, found.expires_ms))
+        held, upper = time_of(found.frontier), time_of(known.upper)
+        world.model.hold(HeldFrontier(hold.id, collection.name, held, found.expires_ms))
+        time = held if upper == NEVER else upper - 1
+        world.loop.call_later(0.1, _compact, world, collection.name, context=Context())
         await check_read(world, process, known, time, slowly=True)
 
     return world.spawn(process, call())
@@ -442,7 +459,7 @@ def listen(world: World) -> Awaitable[object] | None:
     as_of = time_of(collection.since) + world.random.randrange(3)
     listener = Listener(process, collection, as_of, hold=world.random.random() < 0.7)
     world.listeners.append(listener)
-    world.counts["listen"] += 1
+    world.note("listen")
     world.spawn(process, listener.run(world.model, world.trace))
     return None
 
@@ -464,7 +481,7 @@ def crash_writer(world: World) -> Awaitable[object] | None:
     process = world.writer
     if process is None:
         return None
-    world.counts["crash"] += 1
+    world.note("crash")
     world.trace.note("crash", process.name)
     same = world.random.random() < 0.7
 
@@ -482,7 +499,7 @@ def take_over(world: World) -> Awaitable[object] | None:
     process = world.writer
     if process is None:
         return None
-    world.counts["takeover"] += 1
+    world.note("takeover")
     world.trace.note("takeover", process.name)
     if world.random.random() < 0.6:
         process.gate.pause()
@@ -496,7 +513,7 @@ def restart_writer(world: World) -> Awaitable[object] | None:
     process = world.writer
     if process is None or not process.works:
         return None
-    world.counts["restart"] += 1
+    world.note("restart")
     world.writer = None
 
     async def call() -> None:
@@ -526,7 +543,7 @@ def start_reader(world: World) -> Awaitable[object] | None:
     """One more reader, if there are few."""
     if sum(p.mode != "write" and not p.gate.dead for p in world.processes) >= 3:
         return None
-    world.counts["reader"] += 1
+    world.note("reader")
     return world.open_reader(world.random.choice(("polling", "polling", "independent")))
 
 
@@ -547,7 +564,7 @@ def stop_reader(world: World) -> Awaitable[object] | None:
 
 def outage(world: World) -> Awaitable[object] | None:
     """Nearly every call fails for a while."""
-    world.counts["outage"] += 1
+    world.note("outage")
     world.weather.rate = world.random.choice((0.5, 0.9, 1.0))
 
     def end() -> None:
@@ -562,13 +579,13 @@ def jump_clock(world: World) -> Awaitable[object] | None:
     able = [p for p in world.processes if not p.gate.dead]
     if not able:
         return None
-    world.counts["clock jump"] += 1
+    world.note("clock jump")
     clock = world.random.choice(able).clock
     kind = world.random.random()
     if kind < 0.3:
         clock.frozen_ms = clock.now_ms() if clock.frozen_ms is None else None
     else:
-        clock.skew_ms += int((world.random.random() - 0.5) * 6000)
+        clock.skew_ms += int((world.random.random() - 0.5) * world.random.choice((2000, 10_000)))
     return None
 
 
@@ -591,7 +608,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (4, acquire),
     (3, downgrade),
     (2, release),
-    (3, long_read),
+    (4, long_read),
     (3, listen),
     (1, unlisten),
     (1, crash_writer),

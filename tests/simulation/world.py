@@ -83,8 +83,8 @@ class WitnessedBlob(MemoryBlob):
 def make_config(random: Random) -> Config:
     """Thresholds so small that everything happens, in proportions that the seed chooses."""
     return Config(
-        inline_bytes_max=random.choice((0, 700, 1 << 16, 1 << 16)),
-        part_rows_max=random.choice((3, 1000, 1000)),
+        inline_bytes_max=random.choice((0, 700, 700, 1 << 16)),
+        part_rows_max=random.choice((2, 5, 1000)),
         rollup_entries=random.choice((3, 8, 20)),
         inline_batches_max=random.choice((3, 6, 12)),
         merge_fan_in=random.choice((2, 3, 4)),
@@ -93,7 +93,7 @@ def make_config(random: Random) -> Config:
         cache_bytes_max=random.choice((0, 4000, 1 << 20)),
         garbage_grace_ms=random.choice((300, 700, 2000)),
         lock_lease_ms=3000,
-        hold_lease_ms=random.choice((2000, 6000)),
+        hold_lease_ms=random.choice((2000, 6000, 10_000)),
         poll_s=random.choice((0.2, 0.8)),
         retry_largest_s=0.3,
         retry_deadline_s=random.choice((0.5, 3.0)),
@@ -185,11 +185,15 @@ class World:
         self.loop.drain()
         self.loop.close()
 
+    def note(self, what: str) -> None:
+        """Count something that is done."""
+        self.counts[what] += 1
+        self.performed += 1
+
     def spawn(self, process: Process, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Let something happen in a process, beside the rest."""
         task = process.run(coroutine)
         self.under_way.append(task)
-        self.performed += 1
         return task
 
     # -- operations -------------------------------------------------------------------------
@@ -199,7 +203,7 @@ class World:
     ) -> asyncio.Task[Any] | None:
         """Call now, in this order; learn the answer later."""
         operation = self.model.begin(process.name, what, **details)
-        self.counts[what] += 1
+        self.note(what)
         self.trace.note("call", operation)
         try:
             future = call()
@@ -288,4 +292,5 @@ class World:
         if chosen is None:
             return None
         collection, time = chosen
+        self.performed += 1
         return self.spawn(process, check_read(self, process, collection, time))
