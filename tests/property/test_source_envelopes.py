@@ -21,6 +21,7 @@ from noonmark.source.envelope import (
     Updates,
     debezium_schema,
     source_errors,
+    typed,
 )
 from noonmark.source.format.decode import Decoding, Include
 from noonmark.source.format.json import Json
@@ -261,6 +262,14 @@ def test_debezium(wrap: bool) -> None:
     assert reasons[5] == "neither before nor after"
     assert reasons[6] == 'column "id": NULL in after, and it is NOT NULL'
     assert all(row[4] for _, row in counted(made.errors, ERRORS_SCHEMA)), "the bytes are kept"
+
+
+def test_typed_records_have_their_diffs_already() -> None:
+    records = pa.table(
+        {"_partition": [0, 0], "_offset": [1, 1], "_output": [0, 0], "_diff": [-1, 1], "n": [1, 2]}
+    ).append_column("_time", pa.array([5, 5], pa.int64()))
+    schema = Schema.of(n="bigint")
+    assert counted(typed(schema, records), schema) == {(5, (1,)): -1, (5, (2,)): 1}
 
 
 def test_errors_of_the_source_itself() -> None:

@@ -240,6 +240,16 @@ class TestFilesThatLie:
         assert all(is_error(batch) for batch in batches)
 
 
+def test_a_compressed_file_is_an_error_and_not_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.json.gz").write_bytes(b"\x1f\x8b\n")
+    (tmp_path / "b.json").write_bytes(b"{}\n")
+    reader = Reader(of_lines(str(tmp_path))).probe().read().probe().read()
+    assert [r[2] for r in reader.records] == [b"{}"]
+    assert [e[2] for e in reader.errors] == [
+        "file 'a.json.gz' is compressed, which is not supported"
+    ]
+
+
 def test_an_end_that_ends_a_line_and_then_goes_on(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one\ntwo")
     reader = Reader(Files(str(tmp_path), Lines(unterminated=True))).probe().read()

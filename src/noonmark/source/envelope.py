@@ -149,6 +149,11 @@ def _errors(
     return pa.Table.from_arrays(columns, schema=ERRORS)
 
 
+def typed(schema: Schema, records: pa.Table) -> pa.Table:
+    """The updates of typed records, whose diffs are the source's, once they have times."""
+    return records.select([*schema.names, TIME, DIFF])
+
+
 def none(envelope: Envelope, records: pa.Table) -> Updates:
     """ENVELOPE NONE."""
     empty = pc.and_(pc.is_null(records.column(REASON)), records.column(TOMBSTONE))

@@ -53,9 +53,11 @@ def run(
     splits: Sequence[Split],
     pipeline: Pipeline,
     schema: pa.Schema,
+    tasks_max: int | None = None,
 ) -> DataFrame:
     """What the pipeline yields, in batches of `schema`, over all records of the splits."""
-    groups = group_splits(splits, _tasks(session, len(splits)))
+    tasks = _tasks(session, len(splits))
+    groups = group_splits(splits, tasks if tasks_max is None else min(tasks, tasks_max))
 
     def read(ids: Batches) -> Batches:
         mine = [

@@ -8,6 +8,7 @@ What is a definite error of one file, and of no other:
 - it became shorter, or what was read of it is not there any more (latest sees it: the file is bound
   to an offset that says so, and never read again);
 - it changed or went away between the binding and the reading: what was bound is lost;
+- it is compressed (``.gz`` and the like): its bytes are not lines;
 - a Parquet file that is not whole after `settle_ms`, or whose rows do not fit the schema.
 
 A file that goes away after it was read is no error; what it said stays true.
@@ -50,6 +51,8 @@ from noonmark.source.impl.fingerprint import (
     why_broken,
 )
 from noonmark.tvc import Partition, known_partitions, partition_frontier
+
+_COMPRESSED = (".bz2", ".gz", ".lz4", ".snappy", ".xz", ".zip", ".zst")
 
 
 def of_lines(url: str, *, name: str = "files", skip_blank: bool = True) -> Files:
@@ -131,6 +134,8 @@ class Files:
         """How far a file is complete; None when there is nothing to say about it yet."""
         if why_broken(known) is not None:
             return known
+        if isinstance(self.form, Lines) and entry.name.endswith(_COMPRESSED):
+            return broken_offset(Broken.COMPRESSED)
         file = store.open(entry.name)
         if file is None:
             return None

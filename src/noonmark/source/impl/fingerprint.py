@@ -38,6 +38,7 @@ class Broken(IntEnum):
     REPLACED = 2
     UNREADABLE = 3
     TOO_LARGE = 4
+    COMPRESSED = 5
 
 
 _WORDS = {
@@ -45,6 +46,7 @@ _WORDS = {
     Broken.REPLACED: "was replaced: what was already read of it is not there any more",
     Broken.UNREADABLE: "is not a whole Parquet file",
     Broken.TOO_LARGE: "is larger than an offset can say",
+    Broken.COMPRESSED: "is compressed, which is not supported",
 }
 
 
