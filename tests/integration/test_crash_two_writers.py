@@ -15,7 +15,7 @@ from support.clocks_apart import run_in_memory
 from support.history import Violation
 from support.two_writers import WORKLOADS, Book, run_processes
 
-OPERATIONS = 120
+OPERATIONS = 80
 TAKEOVERS = ("takeover by id", "takeover from the dead", "takeover from the stopped")
 
 

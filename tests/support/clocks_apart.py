@@ -7,18 +7,25 @@ lock before it knows what became of its last entry.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Iterator
 from random import Random
 
-from noonmark.clock import SYSTEM, SystemClock
+from noonmark import persist
+from noonmark.clock import SYSTEM, Clock, SystemClock
 from noonmark.errors import Determinate, Indeterminate, LockHeld, WriterError
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
-from support.rival import LEASE_MS, Rival, open_as
+from noonmark.persist.location import Consensus
+from support import rival
+from support.rival import Rival
 from support.two_writers import Book, Witness, verify
 
 FAULTY = 0.08
+#: Longer than a busy machine makes anybody wait: only the clocks end a lease here.
+LEASE_MS = 60_000
+CONFIG = dataclasses.replace(rival.CONFIG, lock_lease_ms=LEASE_MS)
 
 
 class ShiftedClock(SystemClock):
@@ -50,11 +57,16 @@ class FaultyConsensus(BlobConsensus):
         return done
 
 
+def open_memory(name: str, clock: Clock, consensus: Consensus | None = None) -> persist.Client:
+    log = consensus or BlobConsensus(MemoryBlob(name))
+    return rival.open_as(MemoryBlob(name), log, None, clock, CONFIG)
+
+
 def run_in_memory(seed: int, operations: int, book: Book) -> Iterator[int]:
     """Rounds until there were so many operations; gives how many so far."""
     random = Random(f"apart/{seed}")
     name = f"apart-{SYSTEM.fresh_id()}"
-    open_as(MemoryBlob(name), BlobConsensus(MemoryBlob(name)), None).stop()
+    open_memory(name, SYSTEM).stop()
     witness = Witness(f"memory:{name}")
     clocks = [ShiftedClock(), ShiftedClock()]
     try:
@@ -66,21 +78,21 @@ def run_in_memory(seed: int, operations: int, book: Book) -> Iterator[int]:
     finally:
         witness.stop()
     book.faults["entries witnessed"] += witness.entries
-    verify(open_as(MemoryBlob(name), BlobConsensus(MemoryBlob(name)), None, clocks[0]), book)
+    verify(open_memory(name, clocks[0]), book)
 
 
 def _round(name: str, turn: int, clocks: list[ShiftedClock], random: Random, book: Book) -> None:
     rivals = [Rival(f"{side}{turn}", book.hear) for side in "ab"]
     workers = []
-    for number, rival in enumerate(rivals):
+    for number, writer in enumerate(rivals):
         if number and not _refused(name, clocks[0], random, book):
             book.violations.append("a lock was given although its lease runs")
         clocks[number].ahead_ms = max(clock.ahead_ms for clock in clocks) + 3 * LEASE_MS
         consensus = FaultyConsensus(name, random, book)
-        rival.adopt(open_as(MemoryBlob(name), consensus, None, clocks[number]))
-        assert rival.client is not None
-        book.hear(f"opened {rival.client.parts.epoch} {SYSTEM.monotonic()}")
-        worker = threading.Thread(target=rival.work, args=(random.randrange(10, 40),))
+        writer.adopt(open_memory(name, clocks[number], consensus))
+        assert writer.client is not None
+        book.hear(f"opened {writer.client.parts.epoch} {SYSTEM.monotonic()}")
+        worker = threading.Thread(target=writer.work, args=(random.randrange(10, 40),))
         worker.start()
         workers.append(worker)
         worker.join(random.random() * 0.03)
@@ -88,14 +100,14 @@ def _round(name: str, turn: int, clocks: list[ShiftedClock], random: Random, boo
         worker.join()
     rivals[0].work(3)
     rivals[0].zombie()
-    for rival in rivals:
-        rival.stop()
+    for writer in rivals:
+        writer.stop()
     clocks.reverse()
 
 
 def _refused(name: str, clock: ShiftedClock, random: Random, book: Book) -> bool:
     try:
-        open_as(MemoryBlob(name), FaultyConsensus(name, random, book), None, clock).stop()
+        open_memory(name, clock, FaultyConsensus(name, random, book)).stop()
     except LockHeld as error:
         book.hear(f"held {error.fields['holder']}")
         return True

@@ -55,11 +55,15 @@ _LARGE_ROWS = 70
 
 
 def open_as(
-    blob: Blob, consensus: Consensus, reentrance_id: str | None, clock: Clock = SYSTEM
+    blob: Blob,
+    consensus: Consensus,
+    reentrance_id: str | None,
+    clock: Clock = SYSTEM,
+    config: persist.Config = CONFIG,
 ) -> persist.Client:
     """A writer on stores that are given."""
     runtime = Runtime.start(clock)
-    options = persist.Options(reentrance_id=reentrance_id, notify_host=None, config=CONFIG)
+    options = persist.Options(reentrance_id=reentrance_id, notify_host=None, config=config)
     try:
         return runtime.submit(persist.Client.start(runtime, blob, consensus, options)).result()
     except BaseException:

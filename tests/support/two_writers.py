@@ -73,7 +73,8 @@ class Book:
             soonest = min(soonest, self.opened[epoch])
         for op, answer in self.answers.items():
             late = self.submitted[op] > ended.get(int(op.split(".")[1]), float("inf"))
-            if late and answer not in ("Fenced", "submitted"):
+            # Refused is refused: for its own reason, or because the lock is lost.
+            if late and answer not in ("Fenced", "FrontierRegression", "submitted"):
                 self.violations.append(f"{op} of an epoch that was over got {answer}")
             self.faults["submitted too late"] += late
 
