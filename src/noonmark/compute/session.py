@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 MEANING = {
     "spark.sql.ansi.enabled": "true",
+    # A sum or product keeps its digits after the point; without room for them it is no value.
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -100,6 +102,8 @@ def for_ticks(session: SparkSession) -> SparkSession:
         session,
         {
             "spark.sql.adaptive.enabled": "false",
+            # A broadcast is a job of its own; rows in one partition meet without it.
+            "spark.sql.autoBroadcastJoinThreshold": "-1",
             "spark.sql.shuffle.partitions": str(_cores(session)),
         },
     )

@@ -1,0 +1,193 @@
+"""Linear aggregates: sums that an insertion adds to and a retraction subtracts from.
+
+The *accumulators* of a group are its number of rows and, per aggregate, how many values it has and
+what they sum to. They are linear in the rows of the group; the aggregates are functions of them:
+
+    Aggregate(R) = finished(accumulated(R))
+
+Law: the accumulators are a collection: one row per group that is there (without keys: always one),
+by which the aggregates can be maintained without the rows.
+
+Sums are exact numerics of 38 digits. Floats are not here: their sums depend on what was there.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+
+from noonmark.compute.frame import ERROR, columns, errors_of, rows_of, union
+from noonmark.compute.linear import extended
+from noonmark.compute.native import EXACT
+from noonmark.persist.run import DIFF, TIME
+from noonmark.rows import types as t
+from noonmark.rows.arrow import from_array, to_array
+from noonmark.rows.schema import Column as SchemaColumn
+from noonmark.rows.schema import Schema
+from noonmark.rows.spark import spark_type
+from noonmark.sql.functions import numeric
+from noonmark.sql.functions.fit import fit, numeric_for
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.call import AggregateCall
+from noonmark.sql.ir.scalar import TRUE, Case, Literal, Scalar, When
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame
+
+_WHOLE = (t.SmallInt, t.Integer, t.BigInt)
+
+
+def is_linear(node: r.Aggregate) -> bool:
+    """Whether accumulators are enough for all aggregates of the node."""
+    keys = all(isinstance(key.type, EXACT) for key in node.keys)
+    return keys and all(_is_linear(call) for call in node.aggregates)
+
+
+def _is_linear(call: AggregateCall) -> bool:
+    name, kinds = call.entry.name, [argument.type for argument in call.arguments]
+    if call.distinct or call.order:
+        return False
+    if name == "count":
+        return True
+    summed = name in ("sum", "avg") and isinstance(kinds[0], (*_WHOLE, t.Numeric))
+    plain = isinstance(kinds[0], t.Numeric) and kinds[0].scale is None if kinds else False
+    # The digits of an average of plain numerics depend on those of its values.
+    return summed and not (name == "avg" and plain)
+
+
+def _sum_type(call: AggregateCall) -> t.Numeric:
+    """What the values of an aggregate are summed as; a count sums nothing."""
+    if call.entry.name == "count":
+        return t.Numeric(1, 0)
+    scale = numeric_for(call.arguments[0].type).stored_scale
+    return t.Numeric(t.NUMERIC_PRECISION_MAX, scale)
+
+
+def accumulator_schema(node: r.Aggregate) -> Schema:
+    """The keys, the number of rows, and two columns per aggregate."""
+    made = [SchemaColumn(f"key_{at}", key.type) for at, key in enumerate(node.keys)]
+    made.append(SchemaColumn("rows", t.BigInt(), nullable=False))
+    for at, call in enumerate(node.aggregates):
+        made.append(SchemaColumn(f"count_{at}", t.BigInt(), nullable=False))
+        made.append(SchemaColumn(f"sum_{at}", _sum_type(call), nullable=False))
+    return Schema(tuple(made))
+
+
+def _argument(call: AggregateCall) -> Scalar:
+    """What an aggregate takes of a row: NULL where its filter does not pass."""
+    value = call.arguments[0] if call.arguments else TRUE
+    if call.filter is None:
+        return value
+    return Case((When(call.filter, value),), Literal(value.type, None))
+
+
+def arguments(node: r.Aggregate, frame: DataFrame) -> DataFrame:
+    """The input with its keys, k0 and on, and the arguments of the aggregates, a0 and on."""
+    width = len(node.input.schema)
+    scalars = [*node.keys, *(_argument(call) for call in node.aggregates)]
+    made = extended(frame, width, scalars, "x")
+    count = len(node.keys)
+    renamed = [f.col(f"x{at}").alias(f"k{at}") for at in range(count)]
+    renamed += [f.col(f"x{count + at}").alias(f"a{at}") for at in range(len(node.aggregates))]
+    rest = [name for name in (ERROR, TIME, DIFF) if name in made.columns]
+    return made.select(*renamed, *rest)
+
+
+def sums(node: r.Aggregate) -> list[Column]:
+    """The accumulators over a group of a frame of `arguments`, in the order of the schema."""
+    diff = f.col(DIFF)
+    made = [f.sum(diff)]
+    for at, call in enumerate(node.aggregates):
+        value, kind = f.col(f"a{at}"), spark_type(_sum_type(call))
+        made.append(f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0))))
+        zero = f.lit(0).cast(kind)
+        if call.entry.name == "count":
+            made.append(f.max(zero))
+        else:
+            weighed = (value.cast(kind) * diff.cast("decimal(19,0)")).cast(kind)
+            made.append(f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind))
+    first = len(node.keys)
+    kinds = [spark_type(each.type) for each in accumulator_schema(node)][first:]
+    empty = [f.coalesce(m, f.lit(0)).cast(k) for m, k in zip(made, kinds, strict=True)]
+    return [each.alias(f"c{first + at}") for at, each in enumerate(empty)]
+
+
+def accumulated(node: r.Aggregate, frame: DataFrame, *, timed: bool) -> DataFrame:
+    """The accumulators of contents: one row per group, and the errors of the input."""
+    assert not timed, "changes of accumulators are those of delta.aggregate"
+    given = arguments(node, frame)
+    keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(len(node.keys))]
+    grouped = rows_of(given).groupBy(*keys).agg(*sums(node))
+    if node.keys:
+        grouped = grouped.where(f.col(f"c{len(node.keys)}") != 0)
+    schema = accumulator_schema(node)
+    rows = grouped.select(
+        *columns(len(schema)),
+        f.lit(None).cast("string").alias(ERROR),
+        f.lit(1).cast("bigint").alias(DIFF),
+    )
+    return union([rows, errors_of(given, schema)])
+
+
+@dataclass(frozen=True)
+class _Final:
+    value: Column
+    error: Column | None = None
+
+
+def finished(node: r.Aggregate, frame: DataFrame) -> DataFrame:
+    """The aggregates of accumulators, row by row: linear."""
+    count = len(node.keys)
+    values = [f.col(f"c{at}") for at in range(count)]
+    errors = [f.col(ERROR)]
+    for at, call in enumerate(node.aggregates):
+        made = _finish(call, f.col(f"c{count + 1 + 2 * at}"), f.col(f"c{count + 2 + 2 * at}"))
+        values.append(made.value)
+        if made.error is not None:
+            errors.append(made.error)
+    rest = [name for name in (TIME, DIFF) if name in frame.columns]
+    return frame.select(
+        *(value.alias(f"c{at}") for at, value in enumerate(values)),
+        f.coalesce(*errors).alias(ERROR),
+        *rest,
+    )
+
+
+def _finish(call: AggregateCall, count: Column, total: Column) -> _Final:
+    match call.entry.name:
+        case "count":
+            return _Final(count)
+        case "sum":
+            value = f.when(count != 0, total.try_cast(spark_type(call.type)))
+            reason = (
+                "numeric field overflow"
+                if isinstance(call.type, t.Numeric)
+                else (f"{call.type} out of range")
+            )
+            lost = value.isNull() & (count != 0)
+            return _Final(value, f.when(lost, f.lit(f"22003 {reason}")))
+    scaled = _average(_sum_type(call), call.type)
+    return _Final(arrow_udf(scaled, spark_type(call.type), ArrowUDFType.SCALAR)(total, count))
+
+
+def _average(kind: t.Numeric, result: t.SqlType) -> Callable[..., pa.Array]:
+    """Runs on executors: total / count with PostgreSQL's digits."""
+
+    def average(totals: pa.Array, counts: pa.Array) -> pa.Array:
+        made: list[Any] = []
+        for total, count in zip(from_array(totals, kind), counts.to_pylist(), strict=True):
+            exact = numeric.divide(total, Decimal(count)) if count else None
+            made.append(fit(exact, result))
+        return to_array(made, result)
+
+    average.__annotations__ = {"totals": pa.Array, "counts": pa.Array, "return": pa.Array}
+    return average

@@ -1,0 +1,110 @@
+"""A relation at one time, as one Spark query: for hydration, audits and recomputation.
+
+Law: ``batch(r, inputs)`` is the multiset that `ir.relation` says r is, of the inputs at one time;
+its errors are those of the rows on which a scalar has no value.
+
+It shares no code with the delta rules except scalars and the recomputation of one key, so that an
+audit is a second opinion.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from noonmark.compute import aggregates, keyed
+from noonmark.compute.frame import (
+    ERROR,
+    columns,
+    empty_frame,
+    errors_of,
+    local_frame,
+    names,
+    rows_of,
+    union,
+)
+from noonmark.compute.linear import filtered, projected
+from noonmark.compute.match import joined
+from noonmark.errors import Unsupported
+from noonmark.persist.run import DIFF
+from noonmark.rows.arrow import to_table
+from noonmark.sql.ir import relation as r
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Read = Callable[[r.Scan], "DataFrame"]
+
+
+class Batch:
+    """Compiles relations over the inputs that `read` gives. Equal subplans become one frame."""
+
+    def __init__(self, spark: SparkSession, read: Read) -> None:
+        self.spark = spark
+        self.read = read
+        self._made: dict[r.Relation, DataFrame] = {}
+
+    def frame(self, node: r.Relation) -> DataFrame:
+        """The rows and errors of a relation, in the layout, without times."""
+        if node not in self._made:
+            self._made[node] = self._act(node)
+        return self._made[node]
+
+    def _act(self, node: r.Relation) -> DataFrame:
+        match node:
+            case r.Scan():
+                return self.read(node)
+            case r.Constant():
+                return self._constant(node)
+            case r.Filter():
+                return filtered(node, self.frame(node.input))
+            case r.Project():
+                return projected(node, self.frame(node.input))
+            case r.Union():
+                return union([self.frame(each) for each in node.inputs])
+            case r.Join(kind=r.JoinKind.INNER):
+                return self._inner_join(node)
+            case r.Aggregate() if aggregates.is_linear(node):
+                return self._aggregate(node)
+            case r.Distinct():
+                return self._distinct(node)
+        if not keyed.is_known(node):
+            raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
+        return self._recompute(node)
+
+    def _constant(self, node: r.Constant) -> DataFrame:
+        if not node.rows:
+            return empty_frame(self.spark, node.schema, timed=False)
+        table = to_table(list(node.rows), node.columns)
+        table = table.rename_columns(names(len(node.schema)))
+        return local_frame(self.spark, keyed.as_updates(table), node.schema, timed=False)
+
+    def _inner_join(self, node: r.Join) -> DataFrame:
+        left, right = self.frame(node.left), self.frame(node.right)
+        return joined(node, left, right, timed=False)
+
+    def _aggregate(self, node: r.Aggregate) -> DataFrame:
+        source = self.frame(node.input)
+        sums = aggregates.accumulated(node, source, timed=False)
+        rows = aggregates.finished(node, rows_of(sums))
+        return union([rows, errors_of(sums, node.schema)])
+
+    def _distinct(self, node: r.Distinct) -> DataFrame:
+        source = self.frame(node.input)
+        width = len(node.schema)
+        counted = rows_of(source).groupBy(*columns(width)).agg(f.sum(DIFF).alias(DIFF))
+        present = counted.where(f.col(DIFF) > 0).select(
+            *columns(width),
+            f.lit(None).cast("string").alias(ERROR),
+            f.lit(1).cast("bigint").alias(DIFF),
+        )
+        return union([present, errors_of(source, node.schema)])
+
+    def _recompute(self, node: r.Relation) -> DataFrame:
+        parts = keyed.parts_of(node)
+        frames = [self.frame(part.relation) for part in parts]
+        return keyed.recomputed(node, parts, frames, timed=False)

@@ -1,0 +1,71 @@
+"""What a view is: its name, its text, its plan, and the collections that belong to it.
+
+    <view>                       the contents
+    <view>_errors                why there is no answer, at the times when there is none
+    <view>_arrangement_<digest>  what its operators remember
+
+Law: a view has an answer at a time iff `<view>_errors` is empty at that time. All collections of a
+view have the same upper at every moment: they change in the same commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from noonmark.compute.arrangement import Keeper, Need, keeper, needs
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.node import Node, rebuild
+
+VIEW, ERRORS, ARRANGEMENT = "view", "view_errors", "arrangement"
+ERRORS_SCHEMA = Schema.of(sqlstate="text not null", message="text not null")
+
+
+def errors_name(view: str) -> str:
+    """The collection of a view's errors."""
+    return f"{view}_errors"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A view as it was asked for.
+
+    Attributes:
+        name: of its collection.
+        relation: the plan.
+        sql: the text that the plan came from, for people and for restarts.
+    """
+
+    name: str
+    relation: r.Relation
+    sql: str = ""
+
+    @cached_property
+    def plan(self) -> r.Relation:
+        """The plan without names for its parts: equal parts are found by being equal."""
+        return inlined(self.relation, {})
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The collections that it reads."""
+        return tuple(sorted(r.scans(self.plan)))
+
+    def keepers(self, keys: Mapping[str, tuple[str, ...]]) -> dict[Need, Keeper]:
+        """What answers each need of its delta rules; `keys` are the keys of the inputs."""
+        return {need: keeper(self.name, need, keys) for need in needs(self.plan)}
+
+
+def inlined(node: r.Relation, bound: Mapping[str, r.Relation]) -> r.Relation:
+    """The plan with every `Get` replaced by what `Let` binds it to."""
+
+    def act(child: Node) -> Node:
+        return inlined(child, bound) if isinstance(child, r.Relation) else child
+
+    match node:
+        case r.Let():
+            return inlined(node.body, {**bound, node.name: inlined(node.value, bound)})
+        case r.Get() if node.name in bound:
+            return bound[node.name]
+    return rebuild(node, act)

@@ -1,0 +1,76 @@
+"""From a plan to its changes: which rule serves which operator.
+
+    Scan                       the changes of the collection
+    Constant                   nothing: it is the same at every time
+    Filter, Project, Union     linear: the operator applied to the changes
+    inner Join                 delta.join
+    Aggregate, linear          delta.aggregate
+    all others with a key      delta.keyed
+
+Law: ``Rules(scope).delta(r)`` is differentiate(r(integrate(inputs))) over the scope's range; equal
+subplans are computed once.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from noonmark.compute import aggregates, keyed
+from noonmark.compute.arrangement import own_needs
+from noonmark.compute.delta.aggregate import aggregate
+from noonmark.compute.delta.join import join
+from noonmark.compute.delta.keyed import recompute
+from noonmark.compute.delta.scope import Scope
+from noonmark.compute.frame import NOTHING, Delta, union
+from noonmark.compute.linear import filtered, projected
+from noonmark.errors import Unsupported
+from noonmark.sql.ir import relation as r
+
+
+class Rules:
+    """The delta rules over one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._made: dict[r.Relation, Delta] = {}
+
+    def delta(self, node: r.Relation) -> Delta:
+        """The changes of a relation."""
+        if node not in self._made:
+            self._made[node] = self._act(node)
+        return self._made[node]
+
+    def _act(self, node: r.Relation) -> Delta:
+        match node:
+            case r.Scan():
+                return self.scope.changes(node.collection, node.columns)
+            case r.Constant():
+                return NOTHING
+            case r.Filter():
+                below = self.delta(node.input)
+                return below if below.frame is None else below.then(filtered(node, below.frame))
+            case r.Project():
+                below = self.delta(node.input)
+                return below if below.frame is None else below.then(projected(node, below.frame))
+            case r.Union():
+                return self._union(node)
+            case r.Join(kind=r.JoinKind.INNER):
+                return join(node, self.scope, *self._settled(node))
+            case r.Aggregate() if aggregates.is_linear(node):
+                return aggregate(node, self.scope, self.delta(node.input))
+        if not keyed.is_known(node):
+            raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
+        return recompute(node, self.scope, self._settled(node))
+
+    def _union(self, node: r.Union) -> Delta:
+        deltas = [self.delta(each) for each in node.inputs]
+        frames = [delta.frame for delta in deltas if delta.frame is not None]
+        if not frames:
+            return NOTHING
+        size = sum(delta.bytes for delta in deltas)
+        made = Delta(union(frames), size)
+        return made.then(made.frame.coalesce(1)) if made.small and made.frame else made
+
+    def _settled(self, node: r.Relation) -> list[Delta]:
+        """The changes of what an operator arranges, computed once."""
+        return [self.scope.arrange(need, self.delta(need.relation)) for need in own_needs(node)]

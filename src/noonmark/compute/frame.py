@@ -1,0 +1,149 @@
+"""Updates of a relation in Spark: one layout for every frame that views are computed with.
+
+    c0, c1, ...   the columns of the relation, by position
+    _error        NULL; or, for an update of the relation's errors, its SQLSTATE and message
+    _time         when; only in frames of changes
+    _diff         how many more
+
+Law (errors beside rows): a frame holds two collections. Its rows are the updates without `_error`;
+its errors are the others, whose columns mean nothing. A relation has an answer at a time iff its
+errors are empty at that time. Errors pass through every operator unchanged, and every operator is
+linear in them: what put an error there, taken away, takes the error away.
+
+Where it runs: driver; the helpers at the end also on executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from noonmark.errors import EvaluationError
+from noonmark.persist.run import DIFF, TIME
+from noonmark.rows.arrow import arrow_type
+from noonmark.rows.schema import Schema
+from noonmark.rows.spark import spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ERROR = "_error"
+
+#: Updates up to this size are taken into the driver, where the next job of a tick begins.
+LOCAL_BYTES_MAX = 16 << 20
+
+
+@dataclass(frozen=True)
+class Delta:
+    """The changes of a relation over a range of times.
+
+    Attributes:
+        frame: with `_time`; None when there are no changes.
+        bytes: about how large it is.
+        table: the same updates in the driver's memory, if they are there.
+    """
+
+    frame: DataFrame | None
+    bytes: int = 0
+    table: pa.Table | None = None
+
+    @property
+    def small(self) -> bool:
+        """Whether it is worth one task, and no shuffle."""
+        return self.bytes <= LOCAL_BYTES_MAX
+
+    def then(self, frame: DataFrame) -> Delta:
+        """What an operator makes of it, which is about as large."""
+        return Delta(frame, self.bytes)
+
+
+NOTHING = Delta(None)
+
+
+def names(width: int, letter: str = "c") -> list[str]:
+    """The names of the columns of a relation."""
+    return [f"{letter}{at}" for at in range(width)]
+
+
+def columns(width: int, letter: str = "c") -> list[Column]:
+    """The columns of a relation."""
+    return [f.col(name) for name in names(width, letter)]
+
+
+def frame_schema(schema: Schema, *, timed: bool) -> StructType:
+    """The Spark schema of the frames of a relation."""
+    fields = [StructField(f"c{at}", spark_type(c.type)) for at, c in enumerate(schema)]
+    fields.append(StructField(ERROR, StringType()))
+    times = [StructField(TIME, LongType())] if timed else []
+    return StructType([*fields, *times, StructField(DIFF, LongType())])
+
+
+def arrow_frame_schema(schema: Schema, *, timed: bool) -> pa.Schema:
+    """The Arrow schema of the frames of a relation."""
+    fields = [(f"c{at}", arrow_type(c.type)) for at, c in enumerate(schema)]
+    times = [(TIME, pa.int64())] if timed else []
+    return pa.schema([*fields, (ERROR, pa.string()), *times, (DIFF, pa.int64())])
+
+
+def local_frame(spark: SparkSession, table: pa.Table, schema: Schema, *, timed: bool) -> DataFrame:
+    """A small table in the layout as a DataFrame of one partition."""
+    return spark.createDataFrame(table, schema=frame_schema(schema, timed=timed)).coalesce(1)
+
+
+def empty_frame(spark: SparkSession, schema: Schema, *, timed: bool) -> DataFrame:
+    """No rows and no errors."""
+    empty = arrow_frame_schema(schema, timed=timed).empty_table()
+    return local_frame(spark, empty, schema, timed=timed)
+
+
+def positional(table: pa.Table, schema: Schema) -> pa.Table:
+    """A table of updates as persist gives it, in the layout."""
+    given = [table.column(name) for name in schema.names]
+    errors = pa.nulls(table.num_rows, pa.string())
+    timed = [TIME] if TIME in table.column_names else []
+    rest = [table.column(name) for name in (*timed, DIFF)]
+    return pa.table([*given, errors, *rest], names=[*names(len(schema)), ERROR, *timed, DIFF])
+
+
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    """All updates of all frames, which have one layout."""
+    result = frames[0]
+    for frame in frames[1:]:
+        result = result.unionAll(frame)
+    return result
+
+
+def rows_of(frame: DataFrame) -> DataFrame:
+    """The rows, without the errors."""
+    return frame.where(f.col(ERROR).isNull())
+
+
+def errors_of(frame: DataFrame, schema: Schema) -> DataFrame:
+    """The errors, in the layout of another relation."""
+    empty = [f.lit(None).cast(spark_type(c.type)).alias(f"c{i}") for i, c in enumerate(schema)]
+    rest = [name for name in (ERROR, TIME, DIFF) if name in frame.columns]
+    return frame.where(f.col(ERROR).isNotNull()).select(*empty, *rest)
+
+
+def error_text(error: EvaluationError) -> str:
+    """An error as the layout has it."""
+    return f"{error.sqlstate} {error.message}"
+
+
+def split_errors(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows and the errors of a table in the layout."""
+    failed = table.column(ERROR).is_valid()
+    return table.filter(pa.compute.invert(failed)), table.filter(failed)
+
+
+def concat(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Runs on executors: all batches of a task as one table of the given types."""
+    given = list(batches)
+    if not given:
+        return schema.empty_table()
+    return pa.Table.from_batches(given).cast(schema)

@@ -1,0 +1,80 @@
+"""Pairs of rows that match: the inner join of two frames.
+
+Law (bilinear): ``pairs(x + y, z) = pairs(x, z) + pairs(y, z)``, and so on the other side. A pair is
+there as often as the product of the two diffs says, from the later of the two times on.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from noonmark.compute.frame import ERROR, errors_of, rows_of, union
+from noonmark.compute.linear import extended, kept
+from noonmark.persist.run import DIFF, TIME
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import TRUE
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def joined(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> DataFrame:
+    """The inner join of two frames, and the errors of both."""
+    sides = with_keys(node, left, right)
+    made = pairs(node, *map(rows_of, sides), timed=timed)
+    return union([made, *(errors_of(side, node.schema) for side in sides)])
+
+
+def with_keys(node: r.Join, left: DataFrame, right: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Both sides with the values of their keys, k0 and on."""
+    return (
+        extended(left, len(node.left.schema), [key.left for key in node.keys], "k"),
+        extended(right, len(node.right.schema), [key.right for key in node.keys], "k"),
+    )
+
+
+def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> DataFrame:
+    """The pairs of rows whose keys are equal and for which `on` is TRUE, without errors."""
+    widths = len(node.left.schema), len(node.right.schema)
+    count = len(node.keys)
+    a = _renamed(left, widths[0], count, "l", timed)
+    b = _renamed(right, widths[1], count, "r", timed)
+    conditions = [
+        _equal(f.col(f"lk{at}"), f.col(f"rk{at}"), key.null_equal)
+        for at, key in enumerate(node.keys)
+    ]
+    both = (
+        a.join(b, functools.reduce(operator.and_, conditions), "inner")
+        if conditions
+        else a.crossJoin(b)
+    )
+    values = [f.col(f"l{i}") for i in range(widths[0])] + [f.col(f"r{i}") for i in range(widths[1])]
+    times = [f.greatest("ltime", "rtime").alias(TIME)] if timed else []
+    made = both.select(
+        *(value.alias(f"c{at}") for at, value in enumerate(values)),
+        f.lit(None).cast("string").alias(ERROR),
+        *times,
+        (f.col("ldiff") * f.col("rdiff")).alias(DIFF),
+    )
+    return made if node.on == TRUE else kept(made, sum(widths), node.on)
+
+
+def _equal(a: Column, b: Column, null_equal: bool) -> Column:
+    return a.eqNullSafe(b) if null_equal else a == b
+
+
+def _renamed(frame: DataFrame, width: int, keys: int, side: str, timed: bool) -> DataFrame:
+    """Names that do not meet those of the other side."""
+    times = [f.col(TIME).alias(f"{side}time")] if timed else []
+    return frame.select(
+        *(f.col(f"c{at}").alias(f"{side}{at}") for at in range(width)),
+        *(f.col(f"k{at}").alias(f"{side}k{at}") for at in range(keys)),
+        *times,
+        f.col(DIFF).alias(f"{side}diff"),
+    )

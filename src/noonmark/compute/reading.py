@@ -1,0 +1,62 @@
+"""The inputs of views: collections at one time, and what goes with them.
+
+A view that reads a view also reads its errors: a relation over something that has no answer has no
+answer either.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from noonmark.compute.definition import VIEW, errors_name
+from noonmark.compute.frame import ERROR, union
+from noonmark.persist.client import Client
+from noonmark.persist.run import DIFF
+from noonmark.persist.spark import snapshot_frame
+from noonmark.rows.spark import spark_type
+from noonmark.sql.ir import relation as r
+from noonmark.storage.description import description_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def is_view(client: Client, name: str) -> bool:
+    """Whether a collection is maintained by a view."""
+    found = client.state.collection(name)
+    return bool(found.annotation) and description_of(found).kind == VIEW
+
+
+def inputs_with_errors(client: Client, names: Iterable[str]) -> tuple[str, ...]:
+    """The collections, and for views among them the collections of their errors."""
+    made: list[str] = []
+    for name in names:
+        made += [name, errors_name(name)] if is_view(client, name) else [name]
+    return tuple(made)
+
+
+def frame_at(spark: SparkSession, client: Client, scan: r.Scan, as_of: int) -> DataFrame:
+    """A collection at a time, in the layout; with the errors of a view."""
+    rows = snapshot_frame(spark, client, scan.collection, as_of, columns=scan.columns.names)
+    values = [f.col(f"`{name.replace('`', '``')}`") for name in scan.columns.names]
+    once = f.lit(1).cast("bigint").alias(DIFF)
+    frame = rows.select(
+        *(value.alias(f"c{at}") for at, value in enumerate(values)),
+        f.lit(None).cast("string").alias(ERROR),
+        once,
+    )
+    if is_view(client, scan.collection):
+        failed = snapshot_frame(spark, client, errors_name(scan.collection), as_of)
+        empty = [
+            f.lit(None).cast(spark_type(each.type)).alias(f"c{at}")
+            for at, each in enumerate(scan.columns)
+        ]
+        text = f.concat_ws(" ", "sqlstate", "message").alias(ERROR)
+        frame = union([frame, failed.select(*empty, text, once)])
+    vars(frame)["_noonmark_source"] = rows  # its parts are kept as long as the frame lives
+    return frame

@@ -1,0 +1,384 @@
+"""A maintained view: hydrated once, then brought forward tick by tick.
+
+Law (exact): at every time t with since <= t < upper, the view's collection is its definition
+applied to its inputs at t, and `<view>_errors` is what has no value in it at t.
+
+Life, each step durable before the next depends on it:
+
+    create    the view's collections begin at one time, and its inputs are held there
+    hydrate   one Spark batch per collection at that time, all committed at once
+    tick      the changes of the inputs over [own upper, the least of their uppers) through the
+              delta rules; output, errors and arrangements appended, and holds moved, in one commit
+
+All progress is the upper of the view's collections: a crash at any point leaves a view that is
+hydrated again, or goes on with the same tick and gives the same rows.
+
+Where it runs: driver. One caller ticks a view at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+
+from noonmark.compute import session
+from noonmark.compute.arrangement import Keeper
+from noonmark.compute.batch import Batch
+from noonmark.compute.definition import (
+    ARRANGEMENT,
+    ERRORS,
+    ERRORS_SCHEMA,
+    VIEW,
+    Definition,
+    errors_name,
+)
+from noonmark.compute.delta.rules import Rules
+from noonmark.compute.delta.scope import Scope
+from noonmark.compute.frame import ERROR, Delta, rows_of, split_errors
+from noonmark.compute.reading import frame_at, inputs_with_errors
+from noonmark.errors import ConfigError, NotYetComplete, UsageError
+from noonmark.persist import command as c
+from noonmark.persist.client import Client
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark import Staged, stage_frame
+from noonmark.persist.state import Frontier, schema_to_wire
+from noonmark.persist.write import MultiWriteHandle, WriteHandle
+from noonmark.storage.description import CollectionDescription, description_of
+from noonmark.storage.storage import NO_LEASE_MS
+from noonmark.tvc import EMPTY, Antichain
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: How much history a view keeps, unless it is told otherwise.
+RETAIN_MS = 600_000
+
+
+@dataclass(frozen=True)
+class TickRecord:
+    """What one tick of a view did: for people, for metrics and for tests.
+
+    Attributes:
+        strategy: "hydrate", "delta", or "idle" when no input had changed.
+    """
+
+    view: str
+    lower: int
+    upper: int | None
+    rows_in: int
+    rows_out: int
+    errors: int
+    jobs: int
+    ms: float
+    strategy: str
+
+
+class View:
+    """See the module."""
+
+    def __init__(
+        self,
+        client: Client,
+        spark: Callable[[], SparkSession],
+        definition: Definition,
+        *,
+        retain_ms: int = RETAIN_MS,
+    ) -> None:
+        if client.blob.url.startswith("memory:"):
+            raise ConfigError(
+                "views need a location that executors can open",
+                hint="Use a folder or an object store.",
+            )
+        self.client = client
+        self.definition = definition
+        self.name = definition.name
+        self.retain_ms = retain_ms
+        self._spark = spark
+        self._ticking: SparkSession | None = None
+        self.inputs = inputs_with_errors(client, definition.inputs)
+        keys = {name: client.state.collection(name).key for name in definition.inputs}
+        self.keepers = definition.keepers(keys)
+        self._create()
+
+    # -- collections ------------------------------------------------------------------------
+
+    @property
+    def upper(self) -> Frontier:
+        """How far the view is known."""
+        return self.client.state.collection(self.name).upper
+
+    @property
+    def since(self) -> Frontier:
+        """From when on it can be read."""
+        return self.client.state.collection(self.name).since
+
+    @property
+    def hydrated_at(self) -> int:
+        """The first time of the view."""
+        details = description_of(self.client.state.collection(self.name)).details
+        start: int = details["as_of"]
+        return start
+
+    @property
+    def is_hydrated(self) -> bool:
+        """Whether the view can be read at all."""
+        return self.upper.only() != self.hydrated_at
+
+    def arrangements(self) -> list[Keeper]:
+        """The arrangements of this view."""
+        own = {keeper.name: keeper for keeper in self.keepers.values() if keeper.own}
+        return list(own.values())
+
+    def _create(self) -> None:
+        """Bring the view's collections to life together and hold its inputs, in one commit."""
+        if self.name in self.client.state.names:
+            self._check_same()
+            return
+        as_of = self._first_time()
+        details = {"sql": self.definition.sql, "as_of": as_of, "inputs": list(self.inputs)}
+        self.client.submit(
+            (
+                self._new(self.name, CollectionDescription(
+                    self.definition.plan.schema, (), VIEW, details), as_of),
+                self._new(errors_name(self.name), CollectionDescription(
+                    ERRORS_SCHEMA, (), ERRORS, {"view": self.name}), as_of),
+                *(
+                    self._new(each.name, CollectionDescription(
+                        each.schema, each.key, ARRANGEMENT, {"view": self.name}), as_of)
+                    for each in self.arrangements()
+                ),
+                *(self._hold(name, as_of) for name in self.inputs),
+            )
+        ).result()  # fmt: skip
+
+    def _check_same(self) -> None:
+        details = description_of(self.client.state.collection(self.name)).details
+        if details.get("sql") != self.definition.sql:
+            raise UsageError(
+                f'view "{self.name}" exists with another definition',
+                detail=f"It is: {details.get('sql')}",
+                hint="Choose another name.",
+            )
+
+    def _first_time(self) -> int:
+        """The latest time at which all inputs are complete."""
+        collections = [self.client.state.collection(name) for name in self.inputs]
+        uppers = [each.upper.only() for each in collections]
+        known = [upper for upper in uppers if upper is not None]
+        sinces = [each.since.only() or 0 for each in collections]
+        as_of = min(known) - 1 if known else max(sinces)
+        if as_of < max(sinces, default=0):
+            raise NotYetComplete(
+                f'the inputs of "{self.name}" have no time in common yet',
+                detail=f"They are complete up to {as_of} and readable from {max(sinces)} on.",
+                hint="Wait until every input is known.",
+            )
+        return as_of
+
+    def _new(self, name: str, description: CollectionDescription, as_of: int) -> c.Create:
+        return c.Create(
+            name,
+            description.key,
+            schema_to_wire(description.schema),
+            Antichain.of(as_of),
+            description.annotation(),
+        )
+
+    def _hold_id(self, name: str) -> str:
+        return f"view/{self.name}/{name}"
+
+    def _hold(self, name: str, as_of: int) -> c.Acquire:
+        state = self.client.state
+        ref = state.collection(name).id
+        return c.Acquire(
+            self._hold_id(name), ref, Antichain.of(as_of), NO_LEASE_MS, state.seqno,
+            self.client.owner,
+        )  # fmt: skip
+
+    def _write_handle(self, name: str) -> WriteHandle:
+        return self.client.create_or_load(name)[0]
+
+    # -- life -------------------------------------------------------------------------------
+
+    def tick(self) -> TickRecord | None:
+        """Bring the view up to its inputs; None when they have not moved."""
+        if not self.is_hydrated:
+            return self._measured("hydrate", self._hydrate)
+        lower = self.upper.only()
+        upper = self._inputs_upper()
+        if lower is None or (upper is not None and upper <= lower):
+            return None
+        return self._measured("delta", lambda: self._advance(lower, upper))
+
+    def _inputs_upper(self) -> int | None:
+        """The least upper of the inputs; None when all are complete for ever."""
+        uppers = [self.client.state.collection(name).upper.only() for name in self.inputs]
+        return min((upper for upper in uppers if upper is not None), default=None)
+
+    def _measured(self, strategy: str, work: Callable[[], _Done]) -> TickRecord:
+        clock, spark = self.client.clock, self._spark()
+        began, lower = clock.monotonic(), self.upper.only()
+        assert lower is not None, "a closed view does not tick"
+        group = f"view-{self.name}-{clock.fresh_id()}"
+        spark.sparkContext.setJobGroup(group, f"{strategy} {self.name}")
+        done = work()
+        jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
+        return TickRecord(
+            self.name, lower, self.upper.only(), done.rows_in, done.rows_out, done.errors, jobs,
+            (clock.monotonic() - began) * 1000, strategy if done.changed else "idle",
+        )  # fmt: skip
+
+    def _hydrate(self) -> _Done:
+        as_of = self.hydrated_at
+        spark = session.for_batches(self._spark())
+        batch = Batch(spark, lambda scan: frame_at(spark, self.client, scan, as_of))
+        at = f.lit(as_of).cast("bigint")
+        top = batch.frame(self.definition.plan).withColumn(TIME, at)
+        targets: list[tuple[str, DataFrame]] = [
+            (self.name, self._named(rows_of(top), self.definition.plan.schema.names)),
+            (errors_name(self.name), _errors(top)),
+        ]
+        for keeper in self.arrangements():
+            frame = keeper.contents(batch).withColumn(TIME, at)
+            targets.append((keeper.name, self._named(frame, keeper.schema.names)))
+        txn, staged = self.client.atomic(), {}
+        for name, frame in targets:
+            handle = self._write_handle(name)
+            staged[name] = stage_frame(frame, self.client, handle)
+            staged[name].append_to(txn, handle, as_of, as_of + 1)
+        txn.commit().result()
+        rows, errors = staged[self.name].rows, staged[errors_name(self.name)].rows
+        return _Done(0, rows, errors, True)
+
+    def _named(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+        values = [f.col(f"c{at}").alias(name) for at, name in enumerate(names)]
+        return frame.select(*values, TIME, DIFF)
+
+    def _advance(self, lower: int, upper: int | None) -> _Done:
+        last = upper if upper is not None else self._end()
+        if self._ticking is None:
+            self._ticking = session.for_ticks(self._spark())
+        scope = Scope(self._ticking, self.client, self.keepers, lower, last)
+        top = Rules(scope).delta(self.definition.plan)
+        if not top.small:
+            made = self._staged(top)
+        else:
+            made = self._collected(scope.settle(top, self.definition.plan.schema))
+        txn = self.client.atomic()
+        new_upper = EMPTY if upper is None else Antichain.of(upper)
+        for name, what in made.items():
+            self._append(txn, name, what, lower, new_upper)
+        for keeper in self.arrangements():
+            self._append(txn, keeper.name, self._arranged(scope, keeper), lower, new_upper)
+        self._let_go(txn, last)
+        txn.commit().result()
+        rows, errors = _size(made[self.name]), _size(made[errors_name(self.name)])
+        return _Done(scope.rows_in, rows, errors, scope.rows_in > 0)
+
+    def _end(self) -> int:
+        """One past the last update of inputs that are complete for ever."""
+        batches = [b for n in self.inputs for b in self.client.state.collection(n).batches]
+        lower = self.upper.only() or 0
+        return max([lower, *(batch.time_max + 1 for batch in batches)])
+
+    def _collected(self, top: Delta) -> dict[str, pa.Table | Staged | None]:
+        """Output and errors of small changes, in the driver's memory."""
+        if top.table is None:
+            return {self.name: None, errors_name(self.name): None}
+        rows, failed = split_errors(top.table)
+        names = self.definition.plan.schema.names
+        return {
+            self.name: rows.drop_columns([ERROR]).rename_columns([*names, TIME, DIFF]),
+            errors_name(self.name): _errors_table(failed),
+        }
+
+    def _staged(self, top: Delta) -> dict[str, pa.Table | Staged | None]:
+        """Output and errors of large changes, stored by executors."""
+        assert top.frame is not None
+        frame = top.frame.persist()
+        named = self._named(rows_of(frame), self.definition.plan.schema.names)
+        errors = errors_name(self.name)
+        made: dict[str, pa.Table | Staged | None] = {
+            self.name: stage_frame(named, self.client, self._write_handle(self.name)),
+            errors: stage_frame(_errors(frame), self.client, self._write_handle(errors)),
+        }
+        frame.unpersist()
+        return made
+
+    def _arranged(self, scope: Scope, keeper: Keeper) -> pa.Table | Staged | None:
+        """What an arrangement is changed by, as it is stored."""
+        delta = scope.writes.get(keeper)
+        if delta is None or delta.frame is None:
+            return None
+        if delta.table is not None and not keeper.added:
+            rows, _ = split_errors(delta.table)
+            names = [*keeper.schema.names, TIME, DIFF]
+            return rows.drop_columns([ERROR]).rename_columns(names)
+        stored = self._named(keeper.stored(delta.frame), keeper.schema.names)
+        return stage_frame(stored, self.client, self._write_handle(keeper.name))
+
+    def _append(
+        self,
+        txn: MultiWriteHandle,
+        name: str,
+        what: pa.Table | Staged | None,
+        lower: int,
+        upper: Frontier,
+    ) -> None:
+        handle = self._write_handle(name)
+        if isinstance(what, Staged):
+            what.append_to(txn, handle, lower, upper)
+        else:
+            txn.append(handle, what if what is not None and what.num_rows else None, lower, upper)
+
+    def _let_go(self, txn: MultiWriteHandle, upper: int) -> None:
+        """Move what is held of the inputs, never past what the view itself can be read at."""
+        horizon = Antichain.of(max(self.hydrated_at, upper - 1 - self.retain_ms))
+        now = Antichain.of(upper - 1)
+        for name in (self.name, errors_name(self.name)):
+            txn.allow_compaction(self._write_handle(name), horizon)
+        for keeper in self.arrangements():
+            txn.allow_compaction(self._write_handle(keeper.name), now)
+        for name in self.inputs:
+            txn.add(c.Downgrade(self._hold_id(name), horizon, NO_LEASE_MS, self.client.state.seqno))
+
+
+@dataclass(frozen=True)
+class _Done:
+    rows_in: int
+    rows_out: int
+    errors: int
+    changed: bool
+
+
+def _size(what: pa.Table | Staged | None) -> int:
+    if what is None:
+        return 0
+    return what.rows if isinstance(what, Staged) else what.num_rows
+
+
+def _errors(frame: DataFrame) -> DataFrame:
+    """The errors of a frame, as they are stored."""
+    text = f.col(ERROR)
+    return frame.where(text.isNotNull()).select(
+        f.substring(text, 1, 5).alias("sqlstate"),
+        f.substring(text, 7, 1 << 20).alias("message"),
+        TIME,
+        DIFF,
+    )
+
+
+def _errors_table(table: pa.Table) -> pa.Table:
+    texts = table.column(ERROR).to_pylist()
+    return pa.table(
+        {
+            "sqlstate": pa.array([text[:5] for text in texts], pa.string()),
+            "message": pa.array([text[6:] for text in texts], pa.string()),
+            TIME: table.column(TIME),
+            DIFF: table.column(DIFF),
+        }
+    )
