@@ -15,54 +15,53 @@ a binding without data is read now, through the same binding, so every record ge
 data that is durable is below the resumption frontier and not read again. A tick with nothing new
 runs no Spark job: its uppers move in one commit of the control plane.
 
-Where it runs: driver, except `IngestTask`.
+Formats and envelopes are in the `Feed` of each output; undecodable records become rows of
+``<source>_errors`` at their time. Under UPSERT the job looks up what the touched keys had before.
+
+Where it runs: driver; `ingest_task` on executors, `ingest_engine` brings it there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from noonmark.errors import SourceStalled
+from noonmark.errors import ConfigError
+from noonmark.ingest_engine import Engine, InPlaceEngine, SparkEngine
+from noonmark.ingest_feed import Feed, raw, typed
+from noonmark.ingest_task import Destination, IngestTask, Row, unpacked
 from noonmark.oracle.contract import TimestampOracle
 from noonmark.persist import command as c
 from noonmark.persist import task
 from noonmark.persist.client import Client, ReadHandle
 from noonmark.persist.part import Part
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.plan import Plan, Query
 from noonmark.persist.spark_read import bare_collection
 from noonmark.persist.state import Collection, Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
-from noonmark.remap import begin, mint, offset_resumption
+from noonmark.remap import begin, compact, mint, offset_resumption
 from noonmark.remap.binding import Remap
 from noonmark.remap.lookup import TimeTable
 from noonmark.remap.rows import REMAP_SCHEMA, from_rows, to_rows
 from noonmark.rows.schema import Schema
-from noonmark.source import spark as source_spark
-from noonmark.source.contract import (
-    ERRORS_SCHEMA,
-    NO_OUTPUT,
-    OFFSET,
-    OUTPUT,
-    PARTITION,
-    REASON,
-    START,
-    Source,
-    Split,
-    batch_output,
-    is_error,
-)
+from noonmark.source.contract import ERRORS_SCHEMA, NO_OUTPUT, START, Source, Split
 from noonmark.tvc import Antichain, Partitioned, Update
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-#: What a task says it has stored: the number of an output, parts, a small rest.
-Row = dict[str, Any]
+__all__ = [
+    "Engine",
+    "Feed",
+    "InPlaceEngine",
+    "Ingestion",
+    "SparkEngine",
+    "Target",
+    "Tick",
+    "raw",
+    "typed",
+]
 
 #: How much history every collection of a source keeps, unless it is told otherwise.
 RETAIN_MS = 600_000
@@ -88,42 +87,6 @@ class Target:
     read: ReadHandle
 
 
-class Engine(Protocol):
-    """What runs the reading of splits."""
-
-    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
-        """The rows that `work` yields over the records of all splits, each read once."""
-
-
-@dataclass(frozen=True)
-class SparkEngine:
-    """One Spark job per tick, one task per group of splits."""
-
-    session: Callable[[], SparkSession]
-
-    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
-        """See `Engine.run`."""
-        try:
-            frame = source_spark.run(self.session(), source, splits, work, RESULT)
-            rows: list[Row] = frame.toArrow().to_pylist()
-        except Exception as error:
-            waiting = source_spark.stalled(error)
-            if waiting is None:
-                raise
-            raise SourceStalled(waiting.message) from error
-        return rows
-
-
-@dataclass(frozen=True)
-class InPlaceEngine:
-    """No Spark: every split is read in the calling process, one after another. The reference."""
-
-    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
-        """See `Engine.run`."""
-        batches = work(source_spark.read_splits(source, splits))
-        return [row for batch in batches for row in batch.to_pylist()]
-
-
 @dataclass
 class Ingestion:
     """The ingestion of one source. Not thread-safe: one caller ticks it.
@@ -134,6 +97,8 @@ class Ingestion:
         source: what is read.
         name: its remap is ``<name>_remap``, its errors are ``<name>_errors``.
         engine: runs the reading; asked only when there is something to read.
+        retain_ms: how much history every collection of the source keeps.
+        feeds: what becomes of the outputs; by default every output, which must then be typed.
     """
 
     client: Client
@@ -142,20 +107,30 @@ class Ingestion:
     name: str
     engine: Engine
     retain_ms: int = RETAIN_MS
+    feeds: tuple[Feed, ...] = ()
     outputs: tuple[Target, ...] = field(init=False)
     errors: Target = field(init=False)
     remap_target: Target = field(init=False)
     remap: Remap[Partitioned] = field(init=False)
 
     def __post_init__(self) -> None:
-        wanted = [(o.name, o.schema, o.key) for o in self.source.outputs if o.schema is not None]
-        wanted.append((f"{self.name}_errors", ERRORS_SCHEMA, ()))
+        if not self.feeds:
+            self.feeds = tuple(typed(self.source, at) for at in range(len(self.source.outputs)))
+        if len({feed.output for feed in self.feeds}) < len(self.feeds):
+            raise ConfigError("an output feeds one collection, and not two")
+        wanted = [(feed.collection, feed.schema, feed.key) for feed in self.feeds]
+        # By key, because that is how UPSERT finds the error that a new value retracts.
+        wanted.append((f"{self.name}_errors", ERRORS_SCHEMA, ("key",)))
         wanted.append((f"{self.name}_remap", REMAP_SCHEMA, ("partition",)))
         self._create(wanted)
-        targets = [Target(name, *self.client.create_or_load(name)) for name, _, _ in wanted]
+        targets = [
+            Target(name, *self.client.create_or_load(name, schema, key))
+            for name, schema, key in wanted
+        ]
         *outputs, self.errors, self.remap_target = targets
         self.outputs = tuple(outputs)
-        self.remap = self._load_remap()
+        loaded = self._load_remap()
+        self.remap = compact(loaded, self._meet(loaded.upper))
 
     def _create(self, wanted: list[tuple[str, Schema, tuple[str, ...]]]) -> None:
         """Bring a new source's collections to life together, all from the same time on."""
@@ -205,17 +180,16 @@ class Ingestion:
         txn = self.client.atomic()
         lower, upper = self.remap.upper, minted.remap.upper
         txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
-        if not minted.updates and self.resumption_frontier() == lower:
+        idle = not minted.updates and self.resumption_frontier() == lower
+        if idle:
             # Nothing new and nothing owed: the binding and all uppers move in one commit.
             self._append_outputs(txn, [], upper, time)
-            splits, rows = 0, 0
-            txn.commit().result()
-            self.remap = minted.remap
-        else:
-            txn.commit().result()
-            self.remap = minted.remap
-            splits, rows = self.catch_up(time)
+        txn.commit().result()
+        self.remap = minted.remap
+        splits, rows = (0, 0) if idle else self.catch_up(time)
         self.oracle.apply_write(time)
+        # What led to the last durable time is needed no more: memory does not grow with time.
+        self.remap = compact(self.remap, self.resumption_frontier())
         released = offset_resumption(self.remap, self.remap.upper)
         self.client.runtime.submit(self.source.release(released)).result()
         return Tick(time, rows, splits, 1 if splits else 0, released)
@@ -228,7 +202,7 @@ class Ingestion:
         """
         lower = offset_resumption(self.remap, self.resumption_frontier())
         splits = self.source.plan(lower, self.remap.latest)
-        written = self.engine.run(self.source, splits, self._task(lower)) if splits else []
+        written = self._read(splits, lower) if splits else []
         txn = self.client.atomic()
         rows = self._append_outputs(txn, written, self.remap.upper, time)
         txn.commit().result()
@@ -239,8 +213,8 @@ class Ingestion:
     ) -> int:
         """Add to a transaction what was read, the seals, and how much history is kept."""
         rows = 0
-        for number, target in [*enumerate(self.outputs), (NO_OUTPUT, self.errors)]:
-            stored, rest = _of_output(written, number, target.write.collection)
+        for at, target in [*enumerate(self.outputs), (NO_OUTPUT, self.errors)]:
+            stored, rest = _of_feed(written, at, target.write.collection)
             rows += sum(each.rows for each in stored) + (rest.num_rows if rest else 0)
             txn.append(target.write, rest, target.read.upper, upper, stored=stored)
         horizon = Antichain.of(max(0, time - self.retain_ms))
@@ -252,21 +226,54 @@ class Ingestion:
 
     def resumption_frontier(self) -> Frontier:
         """The meet of the uppers of every collection of the source, the remap among them."""
-        frontier = self.remap.upper
+        return self._meet(self.remap.upper)
+
+    def _meet(self, frontier: Frontier) -> Frontier:
         for target in (*self.outputs, self.errors):
             frontier = frontier.meet(target.read.upper)
         return frontier
 
-    def _task(self, lower: Antichain[Partitioned]) -> IngestTask:
+    # -- the job ----------------------------------------------------------------------------
+
+    def _read(self, splits: Sequence[Split], lower: Antichain[Partitioned]) -> list[Row]:
+        upserts = [
+            target for feed, target in zip(self.feeds, self.outputs, strict=True) if feed.is_upsert
+        ]
+        looked_up = [*upserts, self.errors] if upserts else []
+        # While these plans live, no part that a task may look a key up in is deleted.
+        plans = [self._plan_before(target) for target in looked_up]
+        rows = self.engine.run(self.source, splits, self._task(lower, bool(upserts)))
+        del plans
+        return rows
+
+    def _task(self, lower: Antichain[Partitioned], with_upserts: bool) -> IngestTask:
         place = task.Place(self.client.blob.url, self.client.config, self.client.parts.epoch)
-        state = self.client.state
+        destinations = tuple(
+            Destination(feed, self._collection(target, feed.is_upsert), self._before(target))
+            for feed, target in zip(self.feeds, self.outputs, strict=True)
+        )
         return IngestTask(
             place,
             TimeTable.of(self.remap, lower),
-            tuple(bare_collection(state.collection(t.write.collection)) for t in self.outputs),
-            bare_collection(state.collection(self.errors.write.collection)),
-            tuple(output.name for output in self.source.outputs),
+            destinations,
+            self._collection(self.errors, with_upserts),
+            self._before(self.errors),
+            self.source.offset_unit,
         )
+
+    def _collection(self, target: Target, with_batches: bool) -> Collection:
+        found = self.client.state.collection(target.write.collection)
+        return found if with_batches else bare_collection(found)
+
+    def _before(self, target: Target) -> int:
+        """The last time that is complete in a collection: what a tick finds there."""
+        since, upper = target.read.since.only(), target.read.upper.only()
+        assert since is not None, "a collection is not closed while its source lives"
+        assert upper is not None, "a collection is not closed while its source lives"
+        return max(since, upper - 1)
+
+    def _plan_before(self, target: Target) -> Plan:
+        return self.client.reader.plan(target.write.collection, Query(self._before(target)))
 
 
 async def _changes(read: ReadHandle, after: int) -> list[Any]:
@@ -276,81 +283,15 @@ async def _changes(read: ReadHandle, after: int) -> list[Any]:
     return step.updates if step is not None else []
 
 
-RESULT = pa.schema(
-    [("output", pa.int32()), ("parts", pa.list_(pa.binary())), ("rest", pa.binary())]
-)
 _PARTS = msgspec.msgpack.Decoder(Part)
 
 
-def _of_output(
-    written: list[Row], number: int, collection: int
-) -> tuple[list[Any], pa.Table | None]:
-    """What all tasks wrote for one output: runs that are stored, and a small rest."""
-    mine = [row for row in written if row["output"] == number]
+def _of_feed(
+    written: list[Row], at: int, collection: int
+) -> tuple[list[c.Append], pa.Table | None]:
+    """What all tasks wrote for one feed: runs that are stored, and a small rest."""
+    mine = [row for row in written if row["feed"] == at]
     runs = [tuple(map(_PARTS.decode, row["parts"])) for row in mine if row["parts"]]
-    rest = [pa.ipc.open_stream(row["rest"]).read_all() for row in mine if row["rest"]]
+    rest = [unpacked(row["rest"]) for row in mine if row["rest"]]
     stored = [append_command(collection, parts) for parts in runs]
     return stored, pa.concat_tables(rest) if rest else None
-
-
-@dataclass(frozen=True)
-class IngestTask:
-    """Runs on executors: records in, stored updates out, for all outputs of a source at once."""
-
-    place: task.Place
-    times: TimeTable
-    outputs: tuple[Collection, ...]
-    errors: Collection
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One row per output that had anything."""
-        gathered: dict[int, list[pa.Table]] = {}
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            timed = pa.Table.from_batches([self.times.assign(batch)])
-            number = NO_OUTPUT if is_error(batch) else batch_output(batch)
-            made = self._error_rows(timed) if number == NO_OUTPUT else _data_rows(timed)
-            gathered.setdefault(number, []).append(made)
-        rows = []
-        for number, tables in gathered.items():
-            collection = self.errors if number == NO_OUTPUT else self.outputs[number]
-            rows += _results(number, task.write(self.place, collection, tables, one_run=False))
-        if rows:
-            yield pa.RecordBatch.from_pylist(rows, RESULT)
-
-    def _error_rows(self, timed: pa.Table) -> pa.Table:
-        names = [
-            self.names[number] if number >= 0 else None
-            for number in timed.column(OUTPUT).to_pylist()
-        ]
-        return pa.table(
-            {
-                "output": pa.array(names, pa.string()),
-                "partition": timed.column(PARTITION).cast(pa.string()),
-                "offset": timed.column(OFFSET),
-                "key": timed.column("key"),
-                "value": timed.column("value"),
-                "reason": timed.column(REASON),
-                TIME: timed.column(TIME),
-                DIFF: pa.array([1] * timed.num_rows, pa.int64()),
-            }
-        )
-
-
-def _data_rows(timed: pa.Table) -> pa.Table:
-    return timed.drop_columns([PARTITION, OFFSET, OUTPUT])
-
-
-def _results(number: int, written: task.Written) -> list[Row]:
-    rows: list[Row] = [
-        {"output": number, "parts": [msgspec.msgpack.encode(part) for part in parts]}
-        for parts in written.runs
-    ]
-    if written.rest is not None:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, written.rest.schema) as writer:
-            writer.write_table(written.rest)
-        rows.append({"output": number, "rest": bytes(sink.getvalue())})
-    return rows

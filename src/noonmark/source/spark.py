@@ -47,7 +47,7 @@ def records(
     return run(session, source, splits, _only(output), record_schema(source, output))
 
 
-def run(
+def run(  # noqa: PLR0917 - what to read, what to do with it, and how wide
     session: SparkSession,
     source: Source,
     splits: Sequence[Split],
@@ -55,7 +55,10 @@ def run(
     schema: pa.Schema,
     tasks_max: int | None = None,
 ) -> DataFrame:
-    """What the pipeline yields, in batches of `schema`, over all records of the splits."""
+    """What the pipeline yields, in batches of `schema`, over all records of the splits.
+
+    At most `tasks_max` tasks read them, if that is given: a small tick wants few.
+    """
     tasks = _tasks(session, len(splits))
     groups = group_splits(splits, tasks if tasks_max is None else min(tasks, tasks_max))
 

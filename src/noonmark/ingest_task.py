@@ -1,0 +1,270 @@
+"""What executors do in a tick: records in, stored updates out.
+
+    records -> decoded (formats) -> timed (remap) -> updates (envelope) -> parts, or a small rest
+
+for all outputs of a source at once, batch by batch: a task holds at most `Config.part_rows_max`
+rows of an output before it stores them as a run. It commits nothing: what it has stored is named in
+the rows that it yields (`RESULT`), and exists once the driver commits it.
+
+UPSERT needs all records of a key in one place, and what the key had before. With one task that is
+the task itself. With several, `IngestTask` scatters such records by a hash of their key, and
+`GatherTask` behind a shuffle takes each bucket whole. Either way the order of a key's records is
+(time, partition, offset, place), so the outcome does not depend on how the splits were shared out.
+What a key had before is looked up in the collection as of the time before the tick: only the
+pages that can hold a touched key are read.
+
+Where it runs: executors. No pyspark here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from noonmark.ingest_feed import Feed
+from noonmark.persist import task
+from noonmark.persist.plan import Query, plan_read
+from noonmark.persist.run import TIME
+from noonmark.persist.state import Collection
+from noonmark.remap.lookup import TimeTable
+from noonmark.rows.arrow import from_array
+from noonmark.source.contract import NO_OUTPUT, OFFSET, OUTPUT, PARTITION, batch_output, is_error
+from noonmark.source.envelope import Updates, source_errors
+from noonmark.source.format.decode import KEYED
+
+Buckets = npt.NDArray[np.int64]
+
+#: What a task says it has stored, or hands on: the place of a feed (or `NO_OUTPUT`: errors).
+Row = dict[str, Any]
+
+RESULT = pa.schema(
+    [
+        ("feed", pa.int32()),
+        ("bucket", pa.int32()),
+        ("parts", pa.list_(pa.binary())),
+        ("rest", pa.binary()),
+        ("records", pa.binary()),
+    ]
+)
+#: Where rows go that are no records of a bucket: one place, whichever task yields them.
+NO_BUCKET = -1
+
+_RUN_BYTES_MAX = 256 << 20
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A feed and its collection.
+
+    Attributes:
+        feed: what to do with its records.
+        collection: of an UPSERT with its batches, to look keys up; of others without.
+        as_of: the time before the tick.
+    """
+
+    feed: Feed
+    collection: Collection
+    as_of: int
+
+
+@dataclass(frozen=True)
+class IngestTask:
+    """Runs on executors: all records of some splits. `buckets` is 0 when it is the only task."""
+
+    place: task.Place
+    times: TimeTable
+    destinations: tuple[Destination, ...]
+    errors: Collection
+    errors_as_of: int
+    offset_unit: int = 1
+    buckets: int = 0
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of `RESULT`."""
+        sinks = Sinks(self)
+        by_output = {each.feed.output: at for at, each in enumerate(self.destinations)}
+        gathered: dict[int, list[pa.Table]] = {}
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            at = by_output.get(batch_output(batch), NO_OUTPUT)
+            if is_error(batch):
+                name = None if at == NO_OUTPUT else self.destinations[at].feed.collection
+                made = source_errors(self._timed(batch), name, self.offset_unit)
+                sinks.add(NO_OUTPUT, made)
+            elif at != NO_OUTPUT:
+                self._take(at, batch, sinks, gathered)
+        for at, tables in gathered.items():
+            if self.buckets:
+                yield from self._scatter(at, pa.concat_tables(tables))
+            else:
+                sinks.add_updates(at, upsert(self, at, pa.concat_tables(tables)))
+        yield from sinks.finish()
+
+    def _take(
+        self, at: int, batch: pa.RecordBatch, sinks: Sinks, gathered: dict[int, list[pa.Table]]
+    ) -> None:
+        feed = self.destinations[at].feed
+        if feed.envelope is None:
+            sinks.add(at, self._timed(batch).drop_columns([PARTITION, OFFSET, OUTPUT]))
+            return
+        records = self._timed(feed.decode(batch))
+        if feed.is_upsert:
+            gathered.setdefault(at, []).append(records)
+        else:
+            sinks.add_updates(at, feed.envelope.apply(records))
+
+    def _timed(self, batch: pa.RecordBatch) -> pa.Table:
+        return pa.Table.from_batches([self.times.assign(batch)])
+
+    def _scatter(self, at: int, records: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The records of each bucket as one row, in the order in which they came."""
+        hashed = bucket_of(records, self.destinations[at].feed.key, self.buckets)
+        for bucket in np.unique(hashed).tolist():
+            mine = records.filter(pa.array(hashed == bucket))
+            row: Row = {"feed": at, "bucket": bucket, "records": _packed(mine)}
+            yield pa.RecordBatch.from_pylist([row], RESULT)
+
+
+@dataclass(frozen=True)
+class GatherTask:
+    """Runs on executors, behind the shuffle: whole buckets, and what earlier tasks have stored."""
+
+    work: IngestTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of `RESULT` without records."""
+        sinks = Sinks(self.work)
+        gathered: dict[tuple[int, int], list[pa.Table]] = {}
+        for batch in batches:
+            stored = pc.equal(batch.column("bucket"), NO_BUCKET)
+            yield batch.filter(stored)
+            for row in batch.filter(pc.invert(stored)).to_pylist():
+                tables = gathered.setdefault((row["feed"], row["bucket"]), [])
+                tables.append(unpacked(row["records"]))
+        for at, bucket in sorted(gathered):
+            records = pa.concat_tables(gathered.pop((at, bucket)))
+            sinks.add_updates(at, upsert(self.work, at, records))
+        yield from sinks.finish()
+
+
+@dataclass
+class Sinks:
+    """Where updates gather, by feed, until there are enough of them to store."""
+
+    work: IngestTask
+    _tables: dict[int, list[pa.Table]] = field(default_factory=dict)
+    _sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _rows: list[Row] = field(default_factory=list)
+
+    def add_updates(self, at: int, updates: Updates) -> None:
+        """Rows and errors of one feed."""
+        self.add(at, updates.rows)
+        self.add(NO_OUTPUT, updates.errors)
+
+    def add(self, at: int, table: pa.Table) -> None:
+        """Updates of one feed, or errors."""
+        if not table.num_rows:
+            return
+        self._tables.setdefault(at, []).append(table)
+        rows, size = self._sizes.get(at, (0, 0))
+        self._sizes[at] = rows, size = rows + table.num_rows, size + table.nbytes
+        if rows >= self.work.place.config.part_rows_max or size >= _RUN_BYTES_MAX:
+            self._store(at)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """All that was stored, as rows of `RESULT`."""
+        for at in sorted(self._tables):
+            self._store(at)
+        if self._rows:
+            yield pa.RecordBatch.from_pylist(self._rows, RESULT)
+
+    def _store(self, at: int) -> None:
+        tables = self._tables.pop(at)
+        self._sizes.pop(at)
+        work = self.work
+        collection = work.errors if at == NO_OUTPUT else work.destinations[at].collection
+        written = task.write(work.place, collection, tables, one_run=True)
+        for parts in written.runs:
+            named = [msgspec.msgpack.encode(part) for part in parts]
+            self._rows.append({"feed": at, "bucket": NO_BUCKET, "parts": named})
+        if written.rest is not None:
+            rest = _packed(written.rest)
+            self._rows.append({"feed": at, "bucket": NO_BUCKET, "rest": rest})
+
+
+def upsert(work: IngestTask, at: int, records: pa.Table) -> Updates:
+    """The updates of records that are all there are of their keys."""
+    destination = work.destinations[at]
+    envelope, collection = destination.feed.envelope, destination.collection
+    assert envelope is not None
+    keyed = records.filter(records.column(KEYED))
+    rows, errors = envelope.nothing()
+    if collection.batches and keyed.num_rows:
+        rows = _held(work, collection, destination.as_of, _keys(destination.feed, keyed), rows)
+    if work.errors.batches and keyed.num_rows:
+        texts = list(dict.fromkeys(envelope.key_texts(keyed)))
+        errors = _held(work, work.errors, work.errors_as_of, texts, errors)
+    return envelope.apply(records, Updates(rows, errors))
+
+
+def _keys(feed: Feed, keyed: pa.Table) -> list[Any]:
+    """The distinct keys of records, as the values that a look-up takes."""
+    columns = [from_array(keyed.column(name), feed.schema[name].type) for name in feed.key]
+    return list(dict.fromkeys(zip(*columns, strict=True)))
+
+
+def _held(
+    work: IngestTask, collection: Collection, as_of: int, keys: list[Any], empty: pa.Table
+) -> pa.Table:
+    """The contents of a collection for some keys, in the schema of `empty`."""
+    plan = plan_read(0, collection, Query(as_of, keys=keys))
+    tables = [empty]
+    for table in task.read(work.place, plan):
+        timed = table.append_column(TIME, pa.array(np.full(table.num_rows, as_of)))
+        columns = [timed.column(name) for name in empty.column_names]
+        tables.append(pa.Table.from_arrays(columns, schema=empty.schema))
+    return pa.concat_tables(tables)
+
+
+def bucket_of(records: pa.Table, key: tuple[str, ...], buckets: int) -> Buckets:
+    """A bucket for each record: the same for equal keys, and 0 for those without one.
+
+    Only whole numbers, texts and bytes are hashed. A column of another type is left out: then
+    different keys meet in one bucket, which is slower and not wrong.
+    """
+    hashed = np.zeros(records.num_rows, np.uint64)
+    for name in key:
+        column = records.column(name)
+        if pa.types.is_integer(column.type):
+            hashed = hashed * _MULTIPLIER + pc.fill_null(column, 0).to_numpy().astype(np.uint64)
+        elif column.type in (pa.string(), pa.binary()):
+            digests = [
+                0 if value is None else xxhash.xxh3_64_intdigest(value)
+                for value in column.to_pylist()
+            ]
+            hashed = hashed * _MULTIPLIER + np.array(digests, np.uint64)
+    hashed = (hashed * _MULTIPLIER) >> np.uint64(32)
+    there = records.column(KEYED).to_numpy()
+    return np.where(there, hashed % np.uint64(buckets), 0).astype(np.int64)
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unpacked(data: bytes) -> pa.Table:
+    """The table that a row of `RESULT` carries."""
+    return pa.ipc.open_stream(data).read_all()
