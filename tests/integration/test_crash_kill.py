@@ -24,6 +24,7 @@ def test_a_killed_writer_loses_nothing_and_shows_nothing_half_done(tmp_path: Pat
         run.stop_readers()
     assert sum(run.faults.values()) == KILLS + 2
     assert run.ledger.counts["reads"] > 100
+    assert run.ledger.counts["acknowledged"] > 50
 
 
 def told(lines: list[str]) -> Ledger:

@@ -24,8 +24,12 @@ from support.history import CONFIG, NAMES, Ledger, Violation, read_digest
 TESTS = Path(__file__).resolve().parents[1]
 MODES = ("polling", "notified", "independent")
 OPEN_MS_MAX = 5_000
-#: Kills by where they fall: while starting, soon after, under full load.
-_MOMENTS = {"starting": (0.0, 0.9), "early": (0.0, 0.05), "load": (0.05, 0.6)}
+#: Kills by where they fall: so many lines after the writer began to work, of which each operation
+#: has two, and within so many seconds from there. Counted in lines, because not every machine is as
+#: fast, and a kill before the first write shows little.
+_MOMENTS = {"early": (1, 20), "load": (20, 200), "term": (20, 100)}
+_STARTING_S = 0.9
+_AFTER_S = 0.02
 
 
 def start(module: str, *arguments: object) -> subprocess.Popen[bytes]:
@@ -120,18 +124,20 @@ class Kills:
 
     def round(self, how: int = signal.SIGKILL) -> None:
         """Start a writer, check what it found, end it at a random moment."""
-        moment = "term" if how == signal.SIGTERM else self.random.choice(list(_MOMENTS))
+        moments = ("starting", "early", "load", "load")
+        moment = "term" if how == signal.SIGTERM else self.random.choice(moments)
         child = start("crash_writer", self.folder, self.seed, self.ledger.next)
         lines = Lines(child)
         try:
             if moment == "starting":
-                self._hear(lines, self.random.uniform(*_MOMENTS["starting"]), until="r")
+                self._hear(lines, self.random.uniform(0, _STARTING_S), until="r")
             elif self._hear(lines, 60, until="r"):
                 self._check()
                 assert child.stdin is not None
                 child.stdin.write(b"go\n")
                 child.stdin.flush()
-                self._hear(lines, self.random.uniform(*_MOMENTS.get(moment, (0.3, 0.6))))
+                self._hear(lines, 60, count=self.random.randrange(*_MOMENTS[moment]))
+                self._hear(lines, self.random.uniform(0, _AFTER_S))
             else:
                 raise Violation(f"a writer did not start: status {child.poll()}")
             child.send_signal(how)
@@ -147,8 +153,9 @@ class Kills:
         if how == signal.SIGTERM and self.ledger.acknowledged < len(self.ledger.doubtful):
             raise Violation("an orderly stop left operations without an answer")
 
-    def _hear(self, lines: Lines, seconds: float, until: str = "") -> bool:
-        """Tell the ledger what the writer says, for so long, or to the line that begins so."""
+    def _hear(self, lines: Lines, seconds: float, until: str = "", count: int = 0) -> bool:
+        """Tell the ledger what the writer says: for so long, to this line, or so many lines."""
+        heard = 0
         deadline = SYSTEM.monotonic() + seconds
         while not lines.ended and (left := deadline - SYSTEM.monotonic()) > 0:
             line = lines.read(left)
@@ -159,7 +166,8 @@ class Kills:
             elif line[0] in "sa":
                 with self._lock:
                     self.ledger.hear(line)
-            if line == until:
+            heard += 1
+            if line == until or heard == count:
                 return True
         return False
 
