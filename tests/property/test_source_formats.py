@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from noonmark.errors import ConfigError, SchemaMismatch
 from noonmark.rows.arrow import from_array
-from noonmark.rows.schema import Schema
+from noonmark.rows.pgtext import parse_value
+from noonmark.rows.schema import Column, Schema
 from noonmark.source.contract import HEADERS
 from noonmark.source.format import convert
-from noonmark.source.format.convert import Parsed
+from noonmark.source.format.convert import Parsed, from_texts, from_values
 from noonmark.source.format.csv import Csv
 from noonmark.source.format.decode import Decoding, Format, Include
 from noonmark.source.format.json import Json
@@ -159,6 +160,16 @@ PAIR = Schema.of(big="bigint", name="text")
 @settings(max_examples=200)
 def test_csv(records: list[bytes]) -> None:
     agree(Csv(PAIR), records)
+
+
+@pytest.mark.parametrize("column", [*SCHEMA.columns, *OPEN.columns], ids=str)
+def test_every_text_alone_is_read_as_exactly(column: Column) -> None:
+    """One text at a time, so that no neighbour sends it the exact way."""
+    for text in [*TEXTS, *NUMBERS]:
+        quick, bad = from_texts(pa.array([text], pa.string()), column.type)
+        exact, reasons = from_values([text], column.type, lambda t: parse_value(t, column.type))
+        assert bad == reasons, text
+        assert repr(from_array(quick, column.type)) == repr(from_array(exact, column.type)), text
 
 
 @given(st.lists(lines(13), max_size=12))

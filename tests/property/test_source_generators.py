@@ -233,6 +233,20 @@ def test_tpch_keeps_its_sizes_and_references() -> None:
         assert abs(exact - total) < len(mine) * 1
 
 
+def test_every_tick_of_tpch_changes_what_it_says() -> None:
+    source = GENERATORS["tpch"]
+    assert isinstance(source, Tpch)
+    history = updates(source, START, partition_frontier({0: 10}))
+    for offset in range(1, 10):
+        signs = Multiset(
+            (output, diff) for (_, at, output, _), diff in history.items() if at == offset
+        )
+        for output in (2, 3, 4, 5):
+            assert signs[(output, -1)] == signs[(output, 1)] == source.updates_per_tick
+        assert signs[(6, -1)] == signs[(6, 1)] == source.orders_per_tick
+        assert signs[(7, -1)] >= source.orders_per_tick <= signs[(7, 1)]
+
+
 @given(st.integers(0, 2**70), st.lists(st.integers(0, 2**40), min_size=1, max_size=20))
 def test_a_draw_depends_on_its_place_alone(seed: int, places: list[int]) -> None:
     together = draw(seed, 5, np.array(places))

@@ -116,17 +116,16 @@ class Lines:
             if skipped == 0:
                 return
             data, start = data[skipped:], start - 1 + skipped
-        yield from self._cut(data, start, stop)
+        yield from self._cut(data, start)
 
-    def _cut(self, data: bytes, start: int, stop: int) -> Iterator[Piece]:
+    def _cut(self, data: bytes, start: int) -> Iterator[Piece]:
+        """The lines of `data`, which ends with the last line that begins in the span."""
         text = np.frombuffer(data, np.uint8)
         ends = np.flatnonzero(text == _NEWLINE)
         begins = np.concatenate([[0], ends + 1])
         if len(data) and data[-1] != _NEWLINE:
             ends = np.append(ends, len(data))
         begins = begins[: len(ends)]
-        mine = begins + start < stop
-        begins, ends = begins[mine], ends[mine]
         for at in range(0, len(begins), _BATCH_ROWS):
             some = slice(at, at + _BATCH_ROWS)
             values, kept = self._values(text, begins[some], ends[some])
