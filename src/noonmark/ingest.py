@@ -40,7 +40,6 @@ from noonmark.persist import task
 from noonmark.persist.client import Client, ReadHandle
 from noonmark.persist.part import Part
 from noonmark.persist.plan import Plan, Query
-from noonmark.persist.spark_read import bare_collection
 from noonmark.persist.state import Collection, Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
 from noonmark.remap import begin, compact, mint, offset_resumption
@@ -263,7 +262,7 @@ class Ingestion:
 
     def _collection(self, target: Target, with_batches: bool) -> Collection:
         found = self.client.state.collection(target.write.collection)
-        return found if with_batches else bare_collection(found)
+        return found if with_batches else msgspec.structs.replace(found, batches=())
 
     def _before(self, target: Target) -> int:
         """The last time that is complete in a collection: what a tick finds there."""
