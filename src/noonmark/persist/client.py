@@ -138,10 +138,10 @@ class Client:
         """Open; runs on the runtime's loop."""
         client = cls(runtime, blob, consensus, options)
         try:
-            if client.writable:
-                await client.retries.run("probe", lambda: probe(blob, client.clock))
             await client.journal.load()
             if client.writable:
+                # After loading: a location that is too new for us is not touched at all.
+                await client.retries.run("probe", lambda: probe(blob, client.clock))
                 await client._become_writer(blob)
             else:
                 await client._become_reader()
@@ -323,10 +323,10 @@ class Client:
             handle = self.holds[fresh] = HoldHandle(self, fresh, collection, at)
             return handle
 
-    async def commit_hold(self, command: c.Acquire | c.Downgrade | c.Release) -> None:
-        """Commit a change of holds: through the queue, or as a reader's own entry."""
+    async def commit_hold(self, *commands: c.Acquire | c.Downgrade | c.Release) -> None:
+        """Commit changes of holds as one: through the queue, or as a reader's own entry."""
         if self._queue is not None:
-            await asyncio.wrap_future(self._queue.submit((command,)))
+            await asyncio.wrap_future(self._queue.submit(commands))
             return
         if self.options.mode == "independent":
             raise ReadOnly(
@@ -335,7 +335,7 @@ class Client:
                 hint='Open the location in mode "polling" or "notified".',
                 mode=self.options.mode,
             )
-        (outcome,) = await self.journal.commit(0, [(command,)])
+        (outcome,) = await self.journal.commit(0, [commands])
         if outcome.error is not None:
             raise outcome.error
 

@@ -73,7 +73,7 @@ def check_epoch(state: State, entry: c.Entry) -> None:
     commands = [command for transaction in entry.transactions for command in transaction]
     first = commands[0] if commands else None
     if entry.epoch == 0:
-        if all(_binds_no_writer(command) for command in commands):
+        if all(_binds_no_writer(state, command) for command in commands):
             return
         raise Fenced("a reader cannot change collections", epoch=0)
     if isinstance(first, c.TakeLock) and entry.epoch == first.lock.epoch == state.epoch + 1:
@@ -91,5 +91,9 @@ def check_epoch(state: State, entry: c.Entry) -> None:
     )
 
 
-def _binds_no_writer(command: c.AnyCommand) -> bool:
-    return isinstance(command, c.READER_COMMANDS) and not getattr(command, "writes", False)
+def _binds_no_writer(state: State, command: c.AnyCommand) -> bool:
+    """Rights to read are anybody's to take and to give up; a right to write moves upper."""
+    if not isinstance(command, c.READER_COMMANDS):
+        return False
+    hold = state.holds.get(command.id)
+    return not getattr(command, "writes", False) and (hold is None or not hold.writes)
