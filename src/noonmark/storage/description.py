@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from noonmark.errors import UnknownCollection
 from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
 
@@ -36,6 +37,16 @@ class CollectionDescription(msgspec.Struct, frozen=True):
 
 
 def description_of(collection: Collection) -> CollectionDescription:
-    """The description that a collection was created with."""
+    """The description that a collection was created with, under its newest schema.
+
+    Raises:
+        UnknownCollection: it was made without Storage, which knows nothing of it.
+    """
+    if not collection.annotation:
+        raise UnknownCollection(
+            f'collection "{collection.name}" was not created by Storage',
+            hint="Read and write it with persist, or create it with Storage.create.",
+            collection=collection.name,
+        )
     stored = msgspec.msgpack.decode(collection.annotation, type=_Stored)
     return CollectionDescription(collection.schema, collection.key, stored.kind, stored.details)

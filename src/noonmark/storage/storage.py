@@ -103,16 +103,22 @@ class Storage:
         """The contents at the capability's frontier once they are known, then every update.
 
         Args:
-            capability: where to read from. The subscription takes a capability of its own, so this
-                one may be downgraded or dropped at once.
+            capability: where to read from. The subscription takes a hold of its own, renewed while
+                it lives, so this one may be downgraded or dropped at once.
             snapshot: False to begin with the updates after the frontier.
             filter: a pyarrow compute expression over the columns; rows for which it is not true
                 are not sent.
             projection: the columns to send.
         """
-        self._validate(capability)
-        own = self.clone(capability)
-        return Subscription(self, own, snapshot=snapshot, filter=filter, projection=projection)
+        collection = self._validate(capability)
+        return Subscription(
+            self.client,
+            collection,
+            capability.frontier.only(),
+            snapshot=snapshot,
+            filter=filter,
+            projection=projection,
+        )
 
     def update_and_downgrade(
         self, capability: WriteCapability, updates: Updates, new_frontier: int | Frontier
@@ -160,7 +166,7 @@ class Storage:
         """A second capability with the same rights, and a life of its own."""
         collection = self._validate(capability)
         fresh = type(capability)(capability.id, capability.frontier, self.client.clock.fresh_id())
-        self.client.submit((self._acquire(fresh, collection.id),)).result()
+        self._commit(self._acquire(fresh, collection.id))
         return fresh
 
     def downgrade(self, capability: K, frontier: int | Frontier) -> K:
@@ -174,24 +180,32 @@ class Storage:
 
     def drop(self, *capabilities: Capability) -> None:
         """Give up capabilities; dropping one that has expired is no error."""
-        held = self.client.state.holds
-        releases = tuple(c.Release(each.token) for each in capabilities if each.token in held)
-        if releases:
-            self.client.submit(releases).result()
+        while releases := [c.Release(each.token) for each in capabilities if self._held(each)]:
+            try:
+                self._commit(*releases)
+            except CapabilityInvalid:
+                continue  # one of them expired, or was dropped, between looking and dropping
+            return
 
     def apply(self, changes: Iterable[tuple[K, Frontier]]) -> list[K]:
         """Downgrade many capabilities in one commit: deferred actions, batched."""
         changes = list(changes)
-        commands = tuple(self._downgrade(each, frontier) for each, frontier in changes)
-        self.client.submit(commands).result()
+        self._commit(*(self._downgrade(each, frontier) for each, frontier in changes))
         return [each.at(frontier) for each, frontier in changes]
 
     def close(self, id: str) -> None:
         """The end of a collection: both frontiers become empty, every capability is void."""
-        collection = self.client.state.collection(id)
-        holds = [h for h in self.client.state.holds.values() if h.collection == collection.id]
-        releases = tuple(c.Release(hold.id) for hold in holds)
-        self.client.submit((*releases, c.Seal(collection.id, EMPTY))).result()
+        ref = self.client.state.collection(id).id
+        while not self.client.state.collection(ref).since.is_empty():
+            now_ms = self.client.now_ms()
+            holds = self.capabilities(id)
+            expired = tuple(hold.id for hold in holds if hold.expires_ms <= now_ms)
+            living = [c.Release(hold.id) for hold in holds if hold.expires_ms > now_ms]
+            end = (c.Seal(ref, EMPTY), c.AllowCompaction(ref, EMPTY))
+            try:
+                self.client.submit((*living, c.Expire(expired), *end)).result()
+            except CapabilityInvalid:
+                continue  # one of them expired, or was dropped, between looking and closing
 
     # -- what is known ----------------------------------------------------------------------
 
@@ -211,8 +225,8 @@ class Storage:
 
     def _validate(self, capability: Capability) -> Collection:
         """The capability's collection, if the capability is valid as stated."""
-        hold = self.client.state.holds.get(capability.token)
-        if hold is None or hold.expires_ms <= self.client.clock.now_ms():
+        hold = self._held(capability)
+        if hold is None:
             raise CapabilityInvalid(
                 f'the capability on "{capability.id}" is not valid',
                 detail="It was dropped, or its lease ran out.",
@@ -220,16 +234,38 @@ class Storage:
                 id=capability.id,
                 token=capability.token,
             )
-        if hold.frontier != capability.frontier or hold.writes != capability.writes:
+        collection = self.client.state.collection(hold.collection)
+        if (hold.frontier, hold.writes, collection.name) != (
+            capability.frontier,
+            capability.writes,
+            capability.id,
+        ):
             raise CapabilityInvalid(
                 f'the capability on "{capability.id}" is not valid as stated',
-                detail=f"It is at {format_frontier(hold.frontier)}, "
+                detail=f'It is one to {"write" if hold.writes else "read"} "{collection.name}" at '
+                f"{format_frontier(hold.frontier)}; one to "
+                f'{"write" if capability.writes else "read"} "{capability.id}" at '
                 f"{format_frontier(capability.frontier)} was stated.",
+                hint="Use the capability that the last call returned.",
                 id=capability.id,
                 frontier=hold.frontier,
                 stated=capability.frontier,
             )
-        return self.client.state.collection(capability.id)
+        return collection
+
+    def _held(self, capability: Capability) -> Hold | None:
+        """What the capability stands for, wherever it is by now; None when it is void."""
+        client = self.client
+        hold = client.state.holds.get(capability.token)
+        if not client.writable and (hold is None or hold.frontier != capability.frontier):
+            # A reader may not have heard yet of what another process handed over.
+            state = client.runtime.submit(client.journal.refresh()).result()
+            hold = state.holds.get(capability.token)
+        return None if hold is None or hold.expires_ms <= client.now_ms() else hold
+
+    def _commit(self, *commands: c.Acquire | c.Downgrade | c.Release) -> None:
+        """Commit changes of capabilities as one; a process that only reads may do so, too."""
+        self.client.runtime.submit(self.client.commit_hold(*commands)).result()
 
     def _acquire(self, capability: Capability, ref: int) -> c.Acquire:
         return c.Acquire(
@@ -254,7 +290,7 @@ class Storage:
     def _lease_end(self) -> int:
         if self._lease_ms >= NO_LEASE_MS:
             return NO_LEASE_MS
-        return self.client.clock.now_ms() + self._lease_ms
+        return self.client.now_ms() + self._lease_ms
 
 
 def _check_times(
