@@ -267,7 +267,7 @@ def _table() -> list[Aggregator]:
             ordered=True,
         ),
         _row("jsonb_agg", (Any_.ANY,), t.Jsonb(), _jsonb_agg, strict=False, ordered=True),
-        _row("single_value", anything, _same_type, _single, strict=False),
+        _row("single value", anything, _same_type, _single, strict=False),
     ]
     for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
         rows.append(_row("avg", (kind,), plain, _avg, linear=True))

@@ -1,0 +1,266 @@
+"""Implicit casts, common types and the choice among functions of one name, as PostgreSQL has them.
+
+A quoted literal and NULL are of type `Unknown` until their place gives them one. Types widen along
+
+    smallint -> integer -> bigint -> numeric -> real -> double precision
+    character(n), character varying -> text
+    date -> timestamp -> timestamp with time zone        time -> interval
+
+Law (choice): of the functions of a name that take the arguments after implicit casts, the one with
+the most arguments that need none; then the one whose casts go to the preferred type of a family
+(double precision, text, timestamp with time zone, interval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from noonmark.errors import (
+    DatatypeMismatch,
+    EvaluationError,
+    InvalidValue,
+    UndefinedFunction,
+)
+from noonmark.rows import types as t
+from noonmark.sql.functions.cast import cast, cast_exists
+from noonmark.sql.functions.fit import bounded, numeric_for
+from noonmark.sql.functions.function import Any_, Parameter, Signature, Table
+from noonmark.sql.ir.scalar import Cast, Literal, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(t.SqlType):
+    """The type of a quoted literal or NULL whose place has not given it one yet."""
+
+    spelling: ClassVar[str] = "unknown"
+
+
+UNKNOWN = Unknown()
+_NUMBERS = (t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double)
+_PREFERRED = (t.Double, t.Text, t.TimestampTz, t.Interval)
+_WIDER: dict[type[t.SqlType], tuple[type[t.SqlType], ...]] = {
+    **{kind: _NUMBERS[at + 1 :] for at, kind in enumerate(_NUMBERS)},
+    t.Char: (t.Text, t.Varchar),
+    t.Varchar: (t.Text,),
+    t.Date: (t.Timestamp, t.TimestampTz),
+    t.Timestamp: (t.TimestampTz,),
+    t.Time: (t.Interval,),
+}
+
+
+def is_implicit(source: t.SqlType, target: type[t.SqlType]) -> bool:
+    """Whether a value of the type becomes one of the target's kind without being told to."""
+    return type(source) is target or source == UNKNOWN or target in _WIDER.get(type(source), ())
+
+
+def as_kind(source: t.SqlType, target: type[t.SqlType]) -> t.SqlType:
+    """The type of that kind that a source becomes."""
+    if type(source) is target:
+        return source
+    if target is t.Numeric:
+        return numeric_for(source)
+    if target is t.Array:
+        return t.Array(t.Text())
+    return target()
+
+
+def settle(scalar: Scalar) -> Scalar:
+    """The scalar; text, if nothing gave it a type."""
+    return coerce(scalar, t.Text()) if scalar.type == UNKNOWN else scalar
+
+
+def coerce(scalar: Scalar, target: t.SqlType, position: int | None = None) -> Scalar:
+    """The scalar as the type, by any cast that exists; a literal is read now.
+
+    Raises:
+        DatatypeMismatch: there is no such cast.
+        InvalidValue: a literal that the type cannot read.
+    """
+    if scalar.type == target:
+        return scalar
+    if isinstance(scalar, Literal) and scalar.type == UNKNOWN:
+        return _read(scalar, target, position)
+    if not cast_exists(scalar.type, target):
+        raise DatatypeMismatch(f"cannot cast type {scalar.type} to {target}", position=position)
+    if (
+        isinstance(scalar, Literal)
+        and isinstance(scalar.value, int)
+        and not isinstance(scalar.value, bool)
+    ):
+        try:
+            return Literal(target, cast(scalar.value, scalar.type, target))
+        except EvaluationError:
+            return Cast(target, scalar)
+    return Cast(target, scalar)
+
+
+def _read(literal: Literal, target: t.SqlType, position: int | None) -> Literal:
+    if literal.value is None:
+        return Literal(target, None)
+    try:
+        return Literal(target, cast(literal.value, t.Text(), target))
+    except EvaluationError as error:
+        raise InvalidValue(error.message, detail=error.detail, position=position) from None
+
+
+def common_type(types: Sequence[t.SqlType], place: str, position: int | None = None) -> t.SqlType:
+    """The type that all of them become in CASE, COALESCE, VALUES, UNION and the like."""
+    known = [each for each in types if each != UNKNOWN]
+    if not known:
+        return t.Text()
+    result = known[0]
+    for each in known[1:]:
+        merged = _merge(result, each)
+        if merged is None:
+            message = f"{place} types {result} and {each} cannot be matched"
+            raise DatatypeMismatch(message, position=position)
+        result = merged
+    return result
+
+
+def _merge(a: t.SqlType, b: t.SqlType) -> t.SqlType | None:
+    if a == b:
+        return a
+    if isinstance(a, t.Numeric | t.SmallInt | t.Integer | t.BigInt) and isinstance(b, t.Numeric):
+        return _merge_numeric(numeric_for(a), b)
+    if isinstance(a, t.Numeric) and isinstance(b, t.SmallInt | t.Integer | t.BigInt):
+        return _merge_numeric(a, numeric_for(b))
+    if isinstance(a, t.Array) and isinstance(b, t.Array):
+        element = _merge(a.element, b.element)
+        return None if element is None else t.Array(element)
+    if type(a) is type(b):
+        return t.Varchar() if isinstance(a, t.Varchar) else t.Text() if _is_text(a) else None
+    if is_implicit(a, type(b)):
+        return as_kind(a, type(b)) if not _is_text(b) else _unbounded(b)
+    if is_implicit(b, type(a)):
+        return as_kind(b, type(a)) if not _is_text(a) else _unbounded(a)
+    return None
+
+
+def _is_text(sql_type: t.SqlType) -> bool:
+    return isinstance(sql_type, t.Text | t.Varchar | t.Char)
+
+
+def _unbounded(sql_type: t.SqlType) -> t.SqlType:
+    return t.Varchar() if isinstance(sql_type, t.Varchar) else t.Text()
+
+
+def _merge_numeric(a: t.Numeric, b: t.Numeric) -> t.Numeric:
+    if a.precision is None or b.precision is None or a.scale is None or b.scale is None:
+        return t.Numeric()
+    return bounded(max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale))
+
+
+S = TypeVar("S", bound=Signature)
+
+
+def resolve(
+    table: Table[S],
+    name: str,
+    arguments: Sequence[Scalar],
+    position: int | None = None,
+    *,
+    operator: bool = False,
+) -> tuple[S, tuple[Scalar, ...]]:
+    """The function of that name that fits best, and the arguments as it takes them."""
+    types = [argument.type for argument in arguments]
+    if operator and len(types) == 2 and (types[0] == UNKNOWN) != (types[1] == UNKNOWN):
+        known = types[1] if types[0] == UNKNOWN else types[0]
+        same = _fitting(table, name, [known, known])
+        if same and same[0][0][0] == 2:
+            types = [known, known]
+    fitting = _fitting(table, name, types)
+    if not fitting:
+        raise _undefined(name, types, position, operator)
+    best = max(score for score, _, _ in fitting)
+    found = [(entry, targets) for score, entry, targets in fitting if score == best]
+    if len(found) > 1 and all(each == UNKNOWN for each in types):
+        raise UndefinedFunction(
+            f"{_shown(name, types, operator)} is not unique",
+            hint="Could not choose a best candidate. You might need to add explicit type casts.",
+            position=position,
+        )
+    entry, targets = found[0]
+    coerced = (coerce(a, target, position) for a, target in zip(arguments, targets, strict=True))
+    return entry, tuple(coerced)
+
+
+Fit = tuple[tuple[int, int], S, list[t.SqlType]]
+
+
+def _fitting(table: Table[S], name: str, types: Sequence[t.SqlType]) -> list[Fit[S]]:
+    fits = []
+    for entry in table.by_name.get(name, ()):
+        parameters = entry.parameters_for(len(types))
+        targets = None if parameters is None else _targets(parameters, types)
+        if parameters is not None and targets is not None:
+            exact = sum(
+                source == target and isinstance(parameter, type)
+                for source, target, parameter in zip(types, targets, parameters, strict=True)
+            )
+            preferred = sum(
+                source != target and type(target) in _PREFERRED
+                for source, target in zip(types, targets, strict=True)
+            )
+            fits.append(((exact, preferred), entry, targets))
+    return fits
+
+
+def _targets(parameters: Sequence[Parameter], types: Sequence[t.SqlType]) -> list[t.SqlType] | None:
+    """What each argument becomes for these parameters; None if it cannot."""
+    element = _element(parameters, types)
+    targets: list[t.SqlType] = []
+    for parameter, source in zip(parameters, types, strict=True):
+        if parameter is Any_.ANY:
+            targets.append(t.Text() if source == UNKNOWN else source)
+        elif isinstance(parameter, Any_):
+            if element is None:
+                return None
+            targets.append(t.Array(element) if parameter is Any_.ARRAY else element)
+        elif not is_implicit(source, parameter):
+            return None
+        else:
+            targets.append(as_kind(source, parameter))
+    return targets
+
+
+def _element(parameters: Sequence[Parameter], types: Sequence[t.SqlType]) -> t.SqlType | None:
+    """The one type that every anyelement stands for."""
+    found: list[t.SqlType] = []
+    for parameter, source in zip(parameters, types, strict=True):
+        if parameter is Any_.ELEMENT:
+            found.append(source)
+        elif parameter is Any_.ARRAY and isinstance(source, t.Array):
+            found.append(source.element)
+        elif parameter is Any_.ARRAY and source != UNKNOWN:
+            return None
+    if any(isinstance(each, t.Array) for each in found):
+        return None
+    has_array = Any_.ARRAY in parameters
+    if has_array and not any(isinstance(each, t.Array) for each in types):
+        return None
+    try:
+        return common_type(found, "argument")
+    except DatatypeMismatch:
+        return None
+
+
+def _shown(name: str, types: Sequence[t.SqlType], operator: bool) -> str:
+    texts = [str(each) for each in types]
+    if operator:
+        return f"operator {' '.join([*texts[:-1], name, texts[-1]])}"
+    return f"function {name}({', '.join(texts)})"
+
+
+def _undefined(
+    name: str, types: Sequence[t.SqlType], position: int | None, operator: bool
+) -> UndefinedFunction:
+    kind = "operator" if operator else "function"
+    return UndefinedFunction(
+        f"{_shown(name, types, operator)} does not exist: {kind} {name} is not among those "
+        "that are supported, or takes other arguments",
+        hint="You might need to add explicit type casts.",
+        position=position,
+    )

@@ -1,0 +1,96 @@
+"""The one door to sqlglot: text to its syntax tree, in PostgreSQL's dialect.
+
+sqlglot reads many dialects and forgives much. Here functions stay calls by their own names (its
+rewriting of functions between dialects is off), so that what a name means is decided by our table
+alone; what it parses and we do not know is refused by the planner.
+
+Positions are characters of the text, counted from 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokens import TokenType
+
+from noonmark.errors import InvalidSyntax
+
+TEXT_LENGTH_MAX = 1_000_000
+DEPTH_MAX = 500
+
+
+def _call(name: str) -> Any:
+    return lambda self, left, right: self.expression(
+        exp.Anonymous(this=name, expressions=[left, right])
+    )
+
+
+_SYNTAX = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+
+
+class _Parser(PostgresParser):
+    """PostgreSQL's grammar, with every function as a plain call."""
+
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: PostgresParser.FUNCTION_PARSERS[name] for name in _SYNTAX
+    }
+    LAMBDAS: ClassVar[dict[Any, Any]] = {}
+    JSON_OPERATORS: ClassVar[dict[Any, Any]] = {
+        TokenType.ARROW: _call("->"),
+        TokenType.DARROW: _call("->>"),
+        TokenType.HASH_ARROW: _call("#>"),
+        TokenType.DHASH_ARROW: _call("#>>"),
+        TokenType.PLACEHOLDER: _call("?"),
+    }
+
+
+class Dialect(Postgres):
+    """PostgreSQL as we read it."""
+
+    INDEX_OFFSET = 0  # subscripts stay as they are written
+    Parser = _Parser
+
+
+def parse(text: str) -> exp.Expression:
+    """The syntax tree of exactly one statement.
+
+    Raises:
+        InvalidSyntax: text that is no statement, or several.
+    """
+    if len(text) > TEXT_LENGTH_MAX:
+        raise InvalidSyntax(f"the statement is longer than {TEXT_LENGTH_MAX} characters")
+    if "\0" in text:
+        raise InvalidSyntax("a statement cannot hold a NUL character")
+    try:
+        found = [tree for tree in sqlglot.parse(text, dialect=Dialect) if tree is not None]
+    except ParseError as error:
+        raise _syntax_error(text, error) from None
+    except (TokenError, RecursionError) as error:
+        raise InvalidSyntax(f"the statement cannot be read: {type(error).__name__}") from None
+    if len(found) != 1:
+        raise InvalidSyntax(f"expected one statement, found {len(found)}", position=1)
+    return found[0]
+
+
+def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:
+    first: dict[str, Any] = error.errors[0] if error.errors else {}
+    near = str(first.get("highlight") or "")
+    line, column = first.get("line"), first.get("col")
+    position = None
+    if line and column:
+        start = sum(len(each) + 1 for each in text.split("\n")[: line - 1])
+        position = max(start + column - len(near) + 1, 1)
+    message = f'syntax error at or near "{near}"' if near else "syntax error at end of input"
+    return InvalidSyntax(message, position=position, detail=first.get("description"))
+
+
+def position_of(tree: exp.Expression) -> int | None:
+    """Where in the text a node starts: the first place that it or a part of it is known at."""
+    starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
+    return min(starts) + 1 if starts else None

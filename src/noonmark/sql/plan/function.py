@@ -1,0 +1,127 @@
+"""Calls by name: the functions of the table, and those that are conditions in disguise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from noonmark.errors import (
+    GroupingError,
+    NoonmarkError,
+    UndefinedFunction,
+    WindowingError,
+)
+from noonmark.rows import types as t
+from noonmark.sql.coerce import coerce
+from noonmark.sql.dialect import position_of
+from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
+from noonmark.sql.functions.fit import bounded
+from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Literal, Scalar, When
+from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.scalar import call, cast_to, compare, plan, plan_value, record, same_type
+
+CLOCKS = frozenset(
+    ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday")
+)
+
+
+def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
+    """A call that is neither an aggregate nor a window function."""
+    name, position = name_of(tree.this), position_of(tree)
+    if name in AGGREGATES.by_name:
+        message = f"aggregate functions are not allowed in {row.place}"
+        raise GroupingError(message, position=position)
+    if name in WINDOWS.by_name:
+        message = f"window function {name} requires an OVER clause"
+        raise WindowingError(message, position=position)
+    if name in TABLE_FUNCTIONS.by_name:
+        raise unsupported(f"the set-returning function {name} in {row.place}", tree)
+    if name in CLOCKS:
+        raise unsupported(
+            f"function {name}",
+            tree,
+            hint="An answer is a function of the collections at its time.",
+        )
+    if name in _FORMS:
+        return _FORMS[name](tree, row)
+    if name not in FUNCTIONS.by_name:
+        return _type_call(name, tree, row)
+    arguments = [plan(_plain(each), row) for each in tree.expressions]
+    result = call(name, arguments, tree, operator=not name.isidentifier())
+    return _scaled(result) if name in ("round", "trunc") else result
+
+
+def _plain(argument: exp.Expression) -> exp.Expression:
+    if isinstance(argument, exp.Distinct | exp.Order | exp.Star | exp.Alias):
+        raise unsupported(f"{type(argument).__name__} in a function's arguments", argument)
+    return argument
+
+
+def _type_call(name: str, tree: exp.Anonymous, row: Row) -> Scalar:
+    """``date(x)``: a cast that looks like a call."""
+    try:
+        target = t.parse_type(name)
+    except NoonmarkError:
+        target = None
+    if target is None or len(tree.expressions) != 1:
+        raise UndefinedFunction(
+            f"function {name} does not exist",
+            hint="No function of that name is supported.",
+            position=position_of(tree),
+        )
+    return cast_to(plan(tree.expressions[0], row), target, position_of(tree))
+
+
+def _scaled(result: Scalar) -> Scalar:
+    """round(x, 2) and trunc(x, 2) have two digits, which the plan knows if 2 is a literal."""
+    assert isinstance(result, Call)
+    if len(result.arguments) != 2 or not isinstance(result.type, t.Numeric):
+        return result
+    value, digits = result.arguments
+    if not isinstance(digits, Literal) or digits.value is None or digits.value < 0:
+        return result
+    assert isinstance(value.type, t.Numeric)
+    whole = value.type.stored_precision - value.type.stored_scale
+    room = whole + 1 if value.type.precision is not None else whole
+    target = bounded(room, digits.value)
+    return result if target == t.Numeric() else Cast(target, result)
+
+
+def _coalesce(tree: exp.Anonymous, row: Row) -> Scalar:
+    scalars = [plan(each, row) for each in tree.expressions]
+    return Coalesce(tuple(same_type(scalars, "COALESCE", tree)))
+
+
+def _nullif(tree: exp.Anonymous, row: Row) -> Scalar:
+    if len(tree.expressions) != 2:
+        raise UndefinedFunction("NULLIF takes two arguments", position=position_of(tree))
+    first = plan_value(tree.expressions[0], row)
+    equal = compare("=", first, plan(tree.expressions[1], row), tree)
+    return Case((When(equal, Literal(first.type, None)),), first)
+
+
+def _row(tree: exp.Anonymous, row: Row) -> Scalar:
+    return record([plan_value(each, row) for each in tree.expressions])
+
+
+def _array(tree: exp.Anonymous, row: Row) -> Scalar:
+    from noonmark.sql.plan.subquery import array_subquery
+
+    if len(tree.expressions) != 1 or not isinstance(tree.expressions[0], exp.Query):
+        raise unsupported("ARRAY() of something other than a query", tree)
+    return array_subquery(tree.expressions[0], row)
+
+
+def _to_text(tree: exp.Anonymous, row: Row) -> Scalar:
+    return coerce(plan(tree.expressions[0], row), t.Text(), position_of(tree))
+
+
+_FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
+    "coalesce": _coalesce,
+    "nullif": _nullif,
+    "row": _row,
+    "array": _array,
+    "text": _to_text,
+}

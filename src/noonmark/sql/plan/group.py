@@ -1,0 +1,314 @@
+"""Aggregation: GROUP BY, grouping sets and the aggregates of a SELECT.
+
+Before it an expression sees the rows of FROM; after it, the groups. An expression after it may use
+group keys (any expression equal to one), aggregates, and what is constant inside a group.
+
+Grouping sets are a union: one aggregation per set, with NULL for the keys that the set leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import NoReturn
+
+from sqlglot import exp
+
+from noonmark.errors import GroupingError, InvalidReference, SqlError, UndefinedFunction
+from noonmark.rows import types as t
+from noonmark.sql.coerce import resolve
+from noonmark.sql.dialect import position_of
+from noonmark.sql.functions import AGGREGATES
+from noonmark.sql.functions.order import is_ordered
+from noonmark.sql.ir.call import AggregateCall, SortKey
+from noonmark.sql.ir.node import walk
+from noonmark.sql.ir.relation import Aggregate, Project, Relation, Union, distinct_names
+from noonmark.sql.ir.scalar import ColumnRef, Literal, OuterRef, Scalar, column
+from noonmark.sql.plan.frame import Frame
+from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.scalar import plan, plan_boolean, plan_value
+
+_SETS_MAX = 64
+
+
+def aggregates_in(tree: exp.Expression) -> Iterator[exp.Expression]:
+    """The aggregate calls of an expression that belong to its own query, FILTER included."""
+    if isinstance(tree, exp.Query):
+        return
+    if isinstance(tree, exp.Window):
+        for part in (*_call_of(tree.this).expressions, *_window_parts(tree)):
+            yield from aggregates_in(part)
+        return
+    if isinstance(tree, exp.WithinGroup):
+        raise unsupported("WITHIN GROUP", tree)
+    if is_aggregate(tree):
+        yield tree
+        return
+    for child in tree.iter_expressions():
+        yield from aggregates_in(child)
+
+
+def _window_parts(tree: exp.Window) -> list[exp.Expression]:
+    order = tree.args.get("order")
+    return [*(tree.args.get("partition_by") or ()), *([order] if order is not None else [])]
+
+
+def _call_of(tree: exp.Expression) -> exp.Expression:
+    return tree.this if isinstance(tree, exp.Filter) else tree
+
+
+def is_aggregate(tree: exp.Expression) -> bool:
+    """Whether the node is a call of an aggregate."""
+    call = _call_of(tree)
+    return isinstance(call, exp.Anonymous) and name_of(call.this) in AGGREGATES.by_name
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of an aggregate, taken apart."""
+
+    trees: tuple[exp.Expression, ...]
+    distinct: bool
+    order: tuple[exp.Ordered, ...]
+
+
+def arguments_of(tree: exp.Anonymous) -> Arguments:
+    """What stands between the parentheses of an aggregate."""
+    trees: list[exp.Expression] = list(tree.expressions)
+    order: tuple[exp.Ordered, ...] = ()
+    if trees and isinstance(trees[-1], exp.Order):
+        last = trees.pop()
+        order = tuple(last.expressions)
+        trees.append(last.this)
+    distinct = bool(trees) and isinstance(trees[0], exp.Distinct)
+    if distinct:
+        trees = [*trees[0].expressions, *trees[1:]]
+    if len(trees) == 1 and isinstance(trees[0], exp.Star):
+        trees = []
+    return Arguments(tuple(trees), distinct, order)
+
+
+def plan_aggregate(tree: exp.Expression, row: Row) -> AggregateCall:
+    """An aggregate call over the rows before aggregation."""
+    call = _call_of(tree)
+    assert isinstance(call, exp.Anonymous)
+    name, parts = name_of(call.this), arguments_of(call)
+    if not parts.trees and not isinstance(next(iter(call.expressions), None), exp.Star):
+        raise UndefinedFunction(
+            f"{name}(*) must be used to call a parameterless aggregate function",
+            position=position_of(tree),
+        )
+    scalars = [plan(each, row) for each in parts.trees]
+    entry, arguments = resolve(AGGREGATES, name, scalars, position_of(tree))
+    if name in ("min", "max") and not is_ordered(arguments[0].type):
+        raise UndefinedFunction(
+            f"function {name}({arguments[0].type}) does not exist", position=position_of(tree)
+        )
+    where = tree.expression if isinstance(tree, exp.Filter) else None
+    test = None if where is None else plan_boolean(where.this, row, "FILTER")
+    keys = tuple(sort_key(each, plan_value(each.this, row)) for each in parts.order)
+    result = AggregateCall(entry.id, arguments, parts.distinct, test, keys)
+    refs = [node for node in walk(result) if isinstance(node, ColumnRef | OuterRef)]
+    if refs and not any(isinstance(node, ColumnRef) for node in refs):
+        raise unsupported("an aggregate of the columns of an outer query", tree)
+    return result
+
+
+def sort_key(tree: exp.Ordered, scalar: Scalar) -> SortKey:
+    """One key of an ORDER BY."""
+    if tree.args.get("with_fill"):
+        raise unsupported("WITH FILL", tree)
+    return SortKey(scalar, bool(tree.args.get("desc")), bool(tree.args.get("nulls_first")))
+
+
+@dataclass
+class _Keys:
+    """The group keys, each once, and the sets of them."""
+
+    scalars: list[Scalar]
+    sets: list[tuple[int, ...]]
+
+
+def plan_group(
+    tree: exp.Select, trees: Sequence[exp.Expression], row: Row, frame: Frame, items: Items
+) -> Row | None:
+    """The row after aggregation; None if the SELECT has none.
+
+    `trees` are the expressions that may hold aggregates; `items` finds what a position or an output
+    name in GROUP BY stands for.
+    """
+    group, having = tree.args.get("group"), tree.args.get("having")
+    found = list(dict.fromkeys(call for each in trees for call in aggregates_in(each)))
+    if group is None and having is None and not found:
+        return None
+    keys = _keys(group, row, items)
+    row.place = "aggregate arguments"
+    calls = [plan_aggregate(each, row) for each in found]
+    assert row.relation is not None
+    relation = _aggregate(row.relation, keys, calls)
+    after = frame.row("SELECT", row.scope, relation)
+    for at, each in enumerate(found, len(keys.scalars)):
+        after.computed[each] = after.column_at(at)
+    masks = len(keys.scalars) + len(calls)
+    _find_grouping(trees, keys, row, after, masks)
+    after.match = _matcher(keys, row, after)
+    after.refuse = _refuse
+    return after
+
+
+Items = Callable[[exp.Expression], exp.Expression]
+
+
+def _keys(group: exp.Group | None, row: Row, items: Items) -> _Keys:
+    if group is None:
+        return _Keys([], [()])
+    if group.args.get("all"):
+        raise unsupported("GROUP BY ALL", group)
+    keys = _Keys([], [])
+    row.place = "GROUP BY"
+    parts = [_sets(each, keys, row, items) for each in group.expressions]
+    for choice in product(*parts):
+        keys.sets.append(tuple(dict.fromkeys(key for chosen in choice for key in chosen)))
+    if len(keys.sets) > _SETS_MAX:
+        raise unsupported(f"more than {_SETS_MAX} grouping sets", group)
+    return keys
+
+
+def _sets(tree: exp.Expression, keys: _Keys, row: Row, items: Items) -> list[tuple[int, ...]]:
+    """The grouping sets of one element of GROUP BY."""
+    if isinstance(tree, exp.Rollup | exp.Cube):
+        parts = [_sets(each, keys, row, items)[0] for each in tree.expressions]
+        sizes = range(len(parts), -1, -1)
+        if isinstance(tree, exp.Rollup):
+            chosen = [tuple(parts[:size]) for size in sizes]
+        else:
+            chosen = [each for size in sizes for each in combinations(parts, size)]
+        return [tuple(key for part in each for key in part) for each in chosen]
+    if isinstance(tree, exp.GroupingSets):
+        return [each for part in tree.expressions for each in _sets(part, keys, row, items)]
+    if isinstance(tree, exp.Tuple):
+        return [tuple(_key(each, keys, row, items) for each in tree.expressions)]
+    return [(_key(tree, keys, row, items),)]
+
+
+def _key(tree: exp.Expression, keys: _Keys, row: Row, items: Items) -> int:
+    scalar = plan_value(items(tree), row)
+    if scalar not in keys.scalars:
+        keys.scalars.append(scalar)
+    return keys.scalars.index(scalar)
+
+
+def _aggregate(source: Relation, keys: _Keys, calls: Sequence[AggregateCall]) -> Relation:
+    names = distinct_names([*map(_name, keys.scalars), *map(_name, calls)])
+    whole = tuple(range(len(keys.scalars)))
+    if keys.sets == [whole]:
+        return Aggregate(source, tuple(keys.scalars), tuple(calls), tuple(names))
+    parts = [_one_set(source, keys, each, calls, names) for each in keys.sets]
+    return Union(tuple(parts))
+
+
+def _one_set(
+    source: Relation,
+    keys: _Keys,
+    chosen: tuple[int, ...],
+    calls: Sequence[AggregateCall],
+    names: list[str],
+) -> Relation:
+    """One grouping set, with all keys, the aggregates, and the mask of the keys it leaves out."""
+    own = tuple(keys.scalars[key] for key in chosen)
+    width = len(keys.scalars)
+    own_names = tuple([names[key] for key in chosen] + names[width:])
+    grouped = Aggregate(source, own, tuple(calls), own_names)
+    columns = [column(at, each) for at, each in enumerate(grouped.schema)]
+    scalars: list[Scalar] = []
+    for key, scalar in enumerate(keys.scalars):
+        inside = key in chosen
+        scalars.append(columns[chosen.index(key)] if inside else Literal(scalar.type, None))
+    mask = sum(1 << key for key in range(width) if key not in chosen)
+    scalars += [*columns[len(chosen) :], Literal(t.Integer(), mask)]
+    return Project(grouped, tuple(scalars), tuple(distinct_names([*names, "grouping"])))
+
+
+def _name(part: Scalar | AggregateCall) -> str:
+    if isinstance(part, AggregateCall):
+        return part.entry.name
+    return getattr(part, "name", "") or "key"
+
+
+def _find_grouping(
+    trees: Sequence[exp.Expression], keys: _Keys, row: Row, after: Row, masks: int
+) -> None:
+    """GROUPING(a, b): one bit per argument, set where the row's set leaves it out."""
+    from noonmark.sql.plan.scalar import call as call_function
+
+    for tree in trees:
+        for node in tree.find_all(exp.Anonymous):
+            if name_of(node.this) != "grouping":
+                continue
+            result: Scalar = Literal(t.Integer(), 0)
+            for argument in node.expressions:
+                scalar = plan_value(argument, row)
+                if scalar not in keys.scalars:
+                    raise GroupingError(
+                        "arguments to GROUPING must be grouping expressions of the query",
+                        position=position_of(node),
+                    )
+                bit: Scalar = Literal(t.Integer(), 0)
+                if len(keys.sets) > 1 or keys.sets[0] != tuple(range(len(keys.scalars))):
+                    at = Literal(t.Integer(), keys.scalars.index(scalar))
+                    moved = call_function(">>", [after.column_at(masks), at], node, True)
+                    one = Literal(t.Integer(), 1)
+                    bit = call_function("&", [moved, one], node, operator=True)
+                two = Literal(t.Integer(), 2)
+                doubled = call_function("*", [result, two], node, operator=True)
+                result = call_function("+", [doubled, bit], node, operator=True)
+            after.computed[node] = result
+
+
+def _matcher(keys: _Keys, before: Row, after: Row) -> Callable[[exp.Expression], Scalar | None]:
+    """Finds the group key that an expression is."""
+
+    def match(tree: exp.Expression) -> Scalar | None:
+        if isinstance(tree, exp.Literal | exp.Boolean | exp.Null) or tree.find(exp.Query):
+            return None
+        if any(True for _ in aggregates_in(tree)) or tree.find(exp.Window):
+            return None
+        try:
+            scalar = plan_value(tree, before)
+        except SqlError:
+            return None
+        return after.column_at(keys.scalars.index(scalar)) if scalar in keys.scalars else None
+
+    return match
+
+
+def _refuse(name: str, table: str | None, position: int | None) -> NoReturn:
+    shown = f"{table}.{name}" if table else name
+    raise GroupingError(
+        f'column "{shown}" must appear in the GROUP BY clause or be used in an aggregate function',
+        position=position,
+    )
+
+
+def group_items(names: Sequence[str], trees: Sequence[exp.Expression], row: Row) -> Items:
+    """What an element of GROUP BY stands for: a position, a column, or else an output name."""
+
+    def find(tree: exp.Expression) -> exp.Expression:
+        if isinstance(tree, exp.Paren):
+            return find(tree.this)
+        if isinstance(tree, exp.Literal) and not tree.is_string:
+            at = int(tree.this) if tree.this.isdigit() else 0
+            if not 1 <= at <= len(trees):
+                raise InvalidReference(
+                    f"GROUP BY position {tree.this} is not in select list",
+                    position=position_of(tree),
+                )
+            return trees[at - 1]
+        if isinstance(tree, exp.Column) and tree.args.get("table") is None:
+            name = name_of(tree.this)
+            if row.scope.find(name, None, position_of(tree)) is None and name in names:
+                return trees[list(names).index(name)]
+        return tree
+
+    return find

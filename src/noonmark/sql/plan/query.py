@@ -1,0 +1,493 @@
+"""Queries: SELECT, VALUES, set operations and WITH.
+
+The stages of a SELECT, each a relation over the one before:
+
+    FROM -> WHERE -> aggregation -> HAVING -> windows -> select list -> DISTINCT -> ORDER BY, LIMIT
+
+ORDER BY may name columns that the select list does not have: they are carried behind the output
+columns, hidden, until LIMIT has been taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from noonmark.errors import AmbiguousColumn, InvalidReference, InvalidSyntax, InvalidValue
+from noonmark.rows import types as t
+from noonmark.rows.schema import Column, Schema
+from noonmark.sql.coerce import UNKNOWN, coerce, common_type, settle
+from noonmark.sql.dialect import position_of
+from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir.call import SortKey
+from noonmark.sql.ir.relation import (
+    ONE_ROW,
+    Constant,
+    Distinct,
+    Except,
+    Get,
+    Intersect,
+    Let,
+    Project,
+    Relation,
+    TopK,
+    Union,
+    distinct_names,
+)
+from noonmark.sql.ir.scalar import Literal, Scalar, column
+from noonmark.sql.plan.frame import Frame, only
+from noonmark.sql.plan.group import group_items, plan_group, sort_key
+from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.scalar import plan, plan_value
+from noonmark.sql.plan.source import plan_from
+from noonmark.sql.plan.window import plan_windows
+from noonmark.sql.scope import Scope
+
+_MODIFIERS = ("with_", "order", "limit", "offset")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query's relation: the output columns, and behind them those that only `order` uses."""
+
+    relation: Relation
+    names: tuple[str, ...]
+    order: tuple[SortKey, ...] = ()
+    unknown: frozenset[int] = frozenset()  # outputs that were quoted literals or NULL
+
+    def output(self) -> Relation:
+        """The relation of the output columns alone."""
+        return _first(self.relation, len(self.names))
+
+
+def _first(relation: Relation, count: int) -> Relation:
+    schema = relation.schema
+    if len(schema) == count:
+        return relation
+    kept = tuple(column(at, each) for at, each in enumerate(schema.columns[:count]))
+    return Project(relation, kept, schema.names[:count])
+
+
+def plan_query(tree: exp.Expression, frame: Frame) -> Planned:
+    """Any query."""
+    with_ = tree.args.get("with_")
+    if with_ is not None:
+        return _plan_with(tree, with_, frame)
+    if isinstance(tree, exp.Select):
+        return _plan_select(tree, frame)
+    if isinstance(tree, exp.Values):
+        only(tree, "expressions", "alias", *_MODIFIERS)
+        return _limited(_plan_values(tree, frame), tree, frame)
+    if isinstance(tree, exp.Subquery):
+        only(tree, "this", "alias", *_MODIFIERS)
+        inner = plan_query(tree.this, frame)
+        modified = any(tree.args.get(each) for each in _MODIFIERS)
+        return _limited(replace(inner, order=()), tree, frame) if modified else inner
+    if isinstance(tree, exp.SetOperation):
+        only(tree, "this", "expression", "distinct", *_MODIFIERS)
+        return _limited(_plan_set_operation(tree, frame), tree, frame)
+    raise unsupported(f"{type(tree).__name__} as a query", tree)
+
+
+# --- WITH
+
+
+def _plan_with(tree: exp.Expression, with_: exp.With, frame: Frame) -> Planned:
+    if with_.args.get("recursive"):
+        raise unsupported("WITH RECURSIVE", with_)
+    bound: list[tuple[str, Relation]] = []
+    for cte in with_.expressions:
+        only(cte, "this", "alias", "materialized")
+        name = name_of(cte.args["alias"].this)
+        if any(name == other for other, _ in bound):
+            raise InvalidSyntax(
+                f'WITH query name "{name}" specified more than once', position=position_of(cte)
+            )
+        value = _cte_value(cte, name, frame)
+        unique = f"{name}#{frame.statement.fresh_scope()}"
+        bound.append((name, Let(unique, value, Get(unique, value.schema))))
+        frame = frame.binding(name, Get(unique, value.schema))
+    body = tree.copy()
+    body.set("with_", None)
+    planned = plan_query(body, frame)
+    relation = planned.relation
+    for _, binding in reversed(bound):
+        assert isinstance(binding, Let)
+        relation = Let(binding.name, binding.value, relation)
+    return replace(planned, relation=relation)
+
+
+def _cte_value(cte: exp.CTE, name: str, frame: Frame) -> Relation:
+    planned = plan_query(cte.this, frame)
+    shown = [name_of(each) for each in cte.args["alias"].args.get("columns") or ()]
+    if len(shown) > len(planned.names):
+        raise InvalidReference(
+            f'WITH query "{name}" has {len(planned.names)} columns available but {len(shown)} '
+            "columns specified",
+            position=position_of(cte),
+        )
+    names = [*shown, *planned.names[len(shown) :]]
+    relation = planned.output()
+    columns = tuple(column(at, each) for at, each in enumerate(relation.schema))
+    distinct = tuple(distinct_names(names))
+    if distinct == relation.schema.names:
+        return relation
+    return Project(relation, columns, distinct)
+
+
+# --- SELECT
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One output column before it is planned; a star's columns are planned already."""
+
+    name: str
+    tree: exp.Expression
+
+
+def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
+    only(
+        tree,
+        "expressions",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "windows",
+        "kind",
+        *_MODIFIERS,
+    )
+    from noonmark.sql.plan.subquery import filter_by
+
+    source = plan_from(tree, frame)
+    row = frame.row("WHERE", source.scope, source.relation)
+    where = tree.args.get("where")
+    if where is not None:
+        filter_by(where.this, row)
+    items = [item for each in tree.expressions for item in _items(each, row)]
+    order = tree.args.get("order")
+    ordered = [each.this for each in order.expressions] if order is not None else []
+    having = tree.args.get("having")
+    trees = [item.tree for item in items]
+    may_aggregate = [*trees, *ordered, *([having.this] if having is not None else [])]
+    find = group_items([item.name for item in items], trees, row)
+    after = plan_group(tree, may_aggregate, row, frame, find)
+    if after is not None:
+        row = after
+    if having is not None:
+        row.place = "HAVING"
+        filter_by(having.this, row)
+    named = {name_of(each.this): each for each in tree.args.get("windows") or ()}
+    plan_windows([*trees, *ordered], named, row)
+    row.place = "SELECT"
+    return _select_list(tree, items, row, frame)
+
+
+def _items(tree: exp.Expression, row: Row) -> list[_Item]:
+    if isinstance(tree, exp.Star) or (
+        isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)
+    ):
+        star = tree if isinstance(tree, exp.Star) else tree.this
+        only(star)
+        table = tree.args.get("table")
+        name = None if table is None else name_of(table)
+        if name is None and not row.scope.entries:
+            raise InvalidSyntax(
+                "SELECT * with no tables specified is not valid", position=position_of(tree)
+            )
+        return [
+            _Item(entry.name, _reference(entry.table, entry.name, entry.index, row))
+            for entry in row.scope.star(name, position_of(tree))
+        ]
+    if isinstance(tree, exp.Alias):
+        return [_Item(name_of(tree.args["alias"]), tree.this)]
+    return [_Item(_shown_name(tree), tree)]
+
+
+def _reference(table: str | None, name: str, index: int, row: Row) -> exp.Expression:
+    """A column of a star as a name that finds exactly it, whatever other columns are called."""
+    tree = exp.Column(
+        this=exp.Identifier(this=name, quoted=True),
+        table=exp.Identifier(this=table, quoted=True) if table else None,
+    )
+    if row.scope.find(name, table, None) is None:
+        raise InvalidReference(f"column {index} of * has no name")
+    return tree
+
+
+_NAMED_BY_KIND: dict[type[exp.Expression], str] = {
+    exp.Case: "case",
+    exp.Exists: "exists",
+    exp.Extract: "extract",
+    exp.Array: "array",
+    exp.Substring: "substring",
+    exp.Trim: "btrim",
+    exp.StrPosition: "position",
+    exp.Overlay: "overlay",
+    exp.Tuple: "row",
+    exp.AtTimeZone: "timezone",
+    exp.Boolean: "bool",
+    exp.Interval: "interval",
+}
+
+
+def _shown_name(tree: exp.Expression) -> str:
+    """PostgreSQL's name of an output column without an alias."""
+    if isinstance(tree, exp.Column | exp.Dot):
+        return name_of(tree.this if isinstance(tree, exp.Column) else tree.expression)
+    if isinstance(tree, exp.Anonymous):
+        return name_of(tree.this) if name_of(tree.this).isidentifier() else "?column?"
+    if isinstance(tree, exp.Paren | exp.Window | exp.Filter | exp.Bracket | exp.Collate):
+        return _shown_name(tree.this)
+    if isinstance(tree, exp.Cast):
+        inner = _shown_name(tree.this)
+        return str(tree.args["to"].this.name).lower() if inner == "?column?" else inner
+    if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Select):
+        first = tree.this.expressions[:1]
+        return _shown_name(first[0]) if first else "?column?"
+    if isinstance(tree, exp.Alias):
+        return name_of(tree.args["alias"])
+    return _NAMED_BY_KIND.get(type(tree), "?column?")
+
+
+@dataclass
+class _Outputs:
+    """The columns of the select list, and hidden ones behind them."""
+
+    scalars: list[Scalar]
+    names: list[str]
+    row: Row
+    may_hide: bool = True
+
+    def place(self, scalar: Scalar, tree: exp.Expression) -> int:
+        """Where the scalar stands, hidden if the select list does not have it."""
+        if scalar in self.scalars:
+            return self.scalars.index(scalar)
+        if not self.may_hide:
+            raise InvalidReference(
+                "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                position=position_of(tree),
+            )
+        self.scalars.append(scalar)
+        return len(self.scalars) - 1
+
+    def find(self, tree: exp.Expression, clause: str) -> int:
+        """The output that a position, a name or an expression in ORDER BY stands for."""
+        known = output_position(tree, self.names, clause)
+        if known is not None:
+            return known
+        return self.place(plan_value(tree, self.row), tree)
+
+
+def output_position(tree: exp.Expression, names: Sequence[str], clause: str) -> int | None:
+    """The output column that a position or a bare name stands for."""
+    if isinstance(tree, exp.Literal) and not tree.is_string:
+        at = int(tree.this) if tree.this.isdigit() else 0
+        if not 1 <= at <= len(names):
+            raise InvalidReference(
+                f"{clause} position {tree.this} is not in select list", position=position_of(tree)
+            )
+        return at - 1
+    if isinstance(tree, exp.Column) and tree.args.get("table") is None:
+        name = name_of(tree.this)
+        if list(names).count(name) > 1:
+            raise AmbiguousColumn(f'{clause} "{name}" is ambiguous', position=position_of(tree))
+        return list(names).index(name) if name in names else None
+    return None
+
+
+def _select_list(tree: exp.Select, items: list[_Item], row: Row, frame: Frame) -> Planned:
+    raw = [plan(item.tree, row) for item in items]
+    unknown = frozenset(at for at, each in enumerate(raw) if each.type == UNKNOWN)
+    names = [item.name for item in items]
+    distinct = tree.args.get("distinct")
+    on = distinct.args.get("on") if distinct is not None else None
+    outputs = _Outputs(
+        [settle(each) for each in raw], names, row, distinct is None or on is not None
+    )
+    order = tree.args.get("order")
+    ordered = order.expressions if order is not None else []
+    keys = [(each, outputs.find(each.this, "ORDER BY")) for each in ordered]
+    partition = []
+    if on is not None:
+        parts = on.expressions if isinstance(on, exp.Tuple) else [on]
+        partition = [outputs.find(each, "SELECT DISTINCT ON") for each in parts]
+    assert row.relation is not None
+    hidden = [f"order_{at}" for at in range(len(names), len(outputs.scalars))]
+    distinct_ = distinct_names([*names, *hidden])
+    relation: Relation = Project(row.relation, tuple(outputs.scalars), tuple(distinct_))
+    columns = [column(at, each) for at, each in enumerate(relation.schema)]
+    sort = tuple(sort_key(each, columns[at]) for each, at in keys)
+    if on is not None:
+        _check_distinct_on(partition, keys, tree)
+        relation = TopK(relation, tuple(columns[at] for at in partition), sort, 1)
+    elif distinct is not None:
+        relation = Distinct(relation)
+    limited = _top(relation, sort, tree, frame)
+    return Planned(limited, tuple(names), sort, unknown)
+
+
+def _check_distinct_on(
+    partition: list[int], keys: list[tuple[exp.Ordered, int]], tree: exp.Select
+) -> None:
+    leading = {at for _, at in keys[: len(set(partition))]}
+    if keys and not leading <= set(partition):
+        raise InvalidReference(
+            "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+            position=position_of(tree),
+        )
+
+
+# --- LIMIT
+
+
+def _limited(planned: Planned, tree: exp.Expression, frame: Frame) -> Planned:
+    """A query of another kind with its ORDER BY and LIMIT, which see its output columns alone."""
+    order = tree.args.get("order")
+    relation = planned.output()
+    keys = []
+    for each in order.expressions if order is not None else ():
+        at = output_position(each.this, planned.names, "ORDER BY")
+        if at is None:
+            raise unsupported(
+                "ORDER BY of an expression here",
+                each,
+                hint="Only result column names and positions can be used, "
+                "or move the query into a FROM clause.",
+            )
+        keys.append(sort_key(each, column(at, relation.schema.columns[at])))
+    sort = tuple(keys) or planned.order
+    if not keys and not (tree.args.get("limit") or tree.args.get("offset")):
+        return planned
+    return Planned(_top(relation, tuple(keys), tree, frame), planned.names, sort, planned.unknown)
+
+
+def _top(
+    relation: Relation, order: tuple[SortKey, ...], tree: exp.Expression, frame: Frame
+) -> Relation:
+    limit_tree, offset_tree = tree.args.get("limit"), tree.args.get("offset")
+    if limit_tree is None and offset_tree is None:
+        return relation
+    limit = _count_of(limit_tree, frame, "LIMIT")
+    offset = _count_of(offset_tree, frame, "OFFSET") or 0
+    return relation if limit is None and not offset else TopK(relation, (), order, limit, offset)
+
+
+def _count_of(tree: exp.Expression | None, frame: Frame, clause: str) -> int | None:
+    if tree is None:
+        return None
+    if isinstance(tree, exp.Fetch):
+        options = tree.args.get("limit_options")
+        if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+            raise unsupported("FETCH WITH TIES or PERCENT", tree)
+        value = tree.args.get("count") or exp.Literal.number(1)
+    else:
+        only(tree, "expression")
+        value = tree.expression
+    if isinstance(value, exp.Var) and value.name.upper() == "ALL":
+        return None
+    scalar = plan(value, Frame(frame.statement).row(clause, Scope()))
+    count = evaluate(coerce(scalar, t.BigInt(), position_of(tree)))
+    if count is not None and count < 0:
+        raise InvalidValue(f"{clause} must not be negative", position=position_of(tree))
+    return None if count is None else int(count)
+
+
+# --- VALUES and set operations
+
+
+def _plan_values(tree: exp.Values, frame: Frame) -> Planned:
+    rows = [each.expressions for each in tree.expressions]
+    if len({len(each) for each in rows}) != 1:
+        raise InvalidSyntax("VALUES lists must all be the same length", position=position_of(tree))
+    places = [frame.row("VALUES", Scope(), ONE_ROW) for _ in rows]
+    planned = [[plan(each, place) for each in row] for row, place in zip(rows, places, strict=True)]
+    types = [
+        common_type([each.type for each in values], "VALUES", position_of(tree))
+        for values in zip(*planned, strict=True)
+    ]
+    unknown = frozenset(
+        at
+        for at, values in enumerate(zip(*planned, strict=True))
+        if all(each.type == UNKNOWN for each in values)
+    )
+    names = tuple(f"column{at}" for at in range(1, len(types) + 1))
+    typed = [
+        [coerce(each, kind, position_of(tree)) for each, kind in zip(row, types, strict=True)]
+        for row in planned
+    ]
+    return Planned(_constant(typed, names, places), names, unknown=unknown)
+
+
+def _constant(rows: list[list[Scalar]], names: tuple[str, ...], places: list[Row]) -> Relation:
+    if all(isinstance(each, Literal) for row in rows for each in row):
+        columns = [
+            Column(name, values[0].type, any(each.nullable for each in values))
+            for name, values in zip(names, zip(*rows, strict=True), strict=True)
+        ]
+        data = tuple(tuple(evaluate(each) for each in row) for row in rows)
+        return Constant(Schema(tuple(columns)), data)
+    parts = []
+    for row, place in zip(rows, places, strict=True):
+        assert place.relation is not None
+        parts.append(Project(place.relation, tuple(row), names))
+    return parts[0] if len(parts) == 1 else Union(tuple(parts))
+
+
+_SET_OPERATIONS: dict[type[exp.Expression], str] = {
+    exp.Union: "UNION",
+    exp.Intersect: "INTERSECT",
+    exp.Except: "EXCEPT",
+}
+
+
+def _plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
+    word = _SET_OPERATIONS[type(tree)]
+    sides = [plan_query(tree.this, frame), plan_query(tree.expression, frame)]
+    if len(sides[0].names) != len(sides[1].names):
+        raise InvalidSyntax(
+            f"each {word} query must have the same number of columns", position=position_of(tree)
+        )
+    types = [
+        common_type([_type_at(side, at) for side in sides], word, position_of(tree))
+        for at in range(len(sides[0].names))
+    ]
+    left, right = (_as_types(side, types, sides[0].names) for side in sides)
+    is_distinct = bool(tree.args.get("distinct"))
+    relation = _SETS[type(tree)](left, right, not is_distinct)
+    unknown = sides[0].unknown & sides[1].unknown
+    return Planned(relation, sides[0].names, unknown=unknown)
+
+
+def _type_at(planned: Planned, at: int) -> t.SqlType:
+    return UNKNOWN if at in planned.unknown else planned.relation.schema.columns[at].type
+
+
+def _as_types(planned: Planned, types: list[t.SqlType], names: tuple[str, ...]) -> Relation:
+    relation = planned.output()
+    if [each.type for each in relation.schema] == types:
+        return relation
+    scalars = tuple(
+        coerce(column(at, each), kind)
+        for at, (each, kind) in enumerate(zip(relation.schema, types, strict=True))
+    )
+    return Project(relation, scalars, tuple(distinct_names(names)))
+
+
+def _union(left: Relation, right: Relation, every: bool) -> Relation:
+    first = left.inputs if isinstance(left, Union) else (left,)
+    union = Union((*first, right))
+    return union if every else Distinct(union)
+
+
+_SETS: dict[type[exp.Expression], Callable[[Any, Any, bool], Relation]] = {
+    exp.Union: _union,
+    exp.Intersect: Intersect,
+    exp.Except: Except,
+}

@@ -1,0 +1,106 @@
+"""What an expression sees: the row of a relation, names for its columns, and the rows outside.
+
+A `Row` belongs to one stage of one SELECT. Its relation grows while expressions are planned: a
+subquery in an expression is attached to its right, and the expression refers to the new column. So
+positions that were given out stay true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sqlglot import exp
+
+from noonmark.errors import Unsupported
+from noonmark.rows.schema import Column, Schema
+from noonmark.sql.dialect import position_of
+from noonmark.sql.ir.relation import Apply, JoinKind, Relation
+from noonmark.sql.ir.scalar import ColumnRef, OuterRef, Scalar, column
+from noonmark.sql.scope import Scope, missing_column
+
+
+@dataclass
+class Statement:
+    """What one statement's planning shares: the collections, and the count of scopes."""
+
+    schemas: Mapping[str, Schema]
+    scopes: int = 0
+
+    def fresh_scope(self) -> int:
+        """The number of one more `Apply`."""
+        self.scopes += 1
+        return self.scopes
+
+
+@dataclass
+class Row:
+    """The columns that an expression may name; `place` is the clause it stands in, for errors."""
+
+    statement: Statement
+    place: str
+    scope: Scope
+    relation: Relation | None = None
+    columns: tuple[Column, ...] = ()  # when there is no relation to attach to
+    outer: Row | None = None
+    outer_scope: int = 0  # the number of the Apply that gives the row outside
+    names: Mapping[str, Relation] = field(default_factory=dict)  # WITH
+    computed: dict[exp.Expression, Scalar] = field(default_factory=dict)
+    match: Callable[[exp.Expression], Scalar | None] | None = None  # group keys
+    refuse: Callable[[str, str | None, int | None], NoReturn] | None = None  # ungrouped columns
+
+    def column_at(self, index: int) -> ColumnRef:
+        """A reference to a column by position."""
+        schema = self.columns if self.relation is None else self.relation.schema.columns
+        return column(index, schema[index])
+
+    def find(self, name: str, table: str | None, position: int | None) -> Scalar | None:
+        """What a name stands for, here or outside."""
+        entry = self.scope.find(name, table, position)
+        if entry is not None:
+            if self.refuse is not None:
+                self.refuse(name, entry.table, position)
+            return self.column_at(entry.index)
+        if self.outer is None:
+            return None
+        found = self.outer.find(name, table, position)
+        if not isinstance(found, ColumnRef):
+            return found
+        return OuterRef(found.type, found.nullable, self.outer_scope, found.index, found.name)
+
+    def named(self, name: str, table: str | None, position: int | None) -> Scalar:
+        """What a name stands for.
+
+        Raises:
+            UndefinedColumn, UndefinedTable, AmbiguousColumn: it stands for nothing, or for several.
+        """
+        found = self.find(name, table, position)
+        if found is None:
+            scopes, row = [], self
+            while True:
+                scopes.append(row.scope)
+                if row.outer is None:
+                    break
+                row = row.outer
+            raise missing_column(name, table, scopes, position)
+        return found
+
+    def attach(self, relation: Relation, scope: int, tree: exp.Expression) -> ColumnRef:
+        """The one column of a relation of one row, asked for every row here."""
+        if self.relation is None:
+            raise unsupported(f"a subquery in {self.place}", tree)
+        self.relation = Apply(JoinKind.INNER, self.relation, relation, scope)
+        return self.column_at(len(self.relation.schema) - 1)
+
+
+def name_of(identifier: exp.Expression | str | None) -> str:
+    """An identifier as PostgreSQL folds it: lower case unless it is quoted."""
+    if isinstance(identifier, exp.Identifier):
+        return str(identifier.this) if identifier.args.get("quoted") else identifier.name.lower()
+    return (identifier.name if isinstance(identifier, exp.Expression) else str(identifier)).lower()
+
+
+def unsupported(what: str, tree: exp.Expression, hint: str | None = None) -> Unsupported:
+    """The refusal of something by name, with its position."""
+    return Unsupported(f"{what} is not supported", hint=hint, position=position_of(tree))

@@ -1,0 +1,304 @@
+"""FROM: tables, subqueries, table functions and their joins.
+
+Items between commas are joined last, as in the standard: ``a, b JOIN c`` is a, and b joined to c. A
+lateral item, and every table function, sees the items to its left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from noonmark.errors import InvalidReference, UndefinedColumn, UndefinedTable
+from noonmark.rows.types import Record
+from noonmark.sql.coerce import coerce, common_type, resolve
+from noonmark.sql.dialect import position_of
+from noonmark.sql.functions import TABLE_FUNCTIONS
+from noonmark.sql.ir.call import TableCall
+from noonmark.sql.ir.relation import (
+    ONE_ROW,
+    Apply,
+    FlatMap,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    beside,
+    distinct_names,
+)
+from noonmark.sql.ir.scalar import TRUE, Coalesce, Scalar, column, conjunction
+from noonmark.sql.plan.frame import Frame, only
+from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.scalar import compare, plan, plan_boolean
+from noonmark.sql.scope import Entry, Scope, scope_of
+
+_KINDS = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    **{("LEFT", kind): JoinKind.LEFT for kind in ("", "OUTER")},
+    **{("RIGHT", kind): JoinKind.RIGHT for kind in ("", "OUTER")},
+    **{("FULL", kind): JoinKind.FULL for kind in ("", "OUTER")},
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A relation and the names of its columns."""
+
+    relation: Relation
+    scope: Scope
+
+
+def plan_from(tree: exp.Select, frame: Frame) -> Source:
+    """The FROM of a SELECT; one row without columns if it has none."""
+    first = tree.args.get("from_")
+    if first is None:
+        return Source(ONE_ROW, Scope())
+    result: Source | None = None
+    item = plan_item(first.this, frame)
+    for join in tree.args.get("joins") or ():
+        if _is_comma(join):
+            result = item if result is None else _cross(result, item, join)
+            if _is_lateral(join.this):
+                result, item = None, _lateral(result, join, frame)
+            else:
+                item = plan_item(join.this, frame)
+        else:
+            item = plan_join(item, join, frame)
+    for lateral in tree.args.get("laterals") or ():
+        raise unsupported("LATERAL VIEW", lateral)
+    return item if result is None else _cross(result, item, tree)
+
+
+def _is_comma(join: exp.Join) -> bool:
+    return not any(join.args.get(name) for name in ("kind", "side", "method", "on", "using"))
+
+
+def _cross(left: Source, right: Source, tree: exp.Expression) -> Source:
+    relation = Join(JoinKind.INNER, left.relation, right.relation)
+    return Source(relation, _scopes(left, right, tree))
+
+
+def _scopes(left: Source, right: Source, tree: exp.Expression) -> Scope:
+    return left.scope.beside(right.scope, len(left.relation.schema), position_of(tree))
+
+
+def _is_lateral(tree: exp.Expression) -> bool:
+    if isinstance(tree, exp.Lateral | exp.Unnest):
+        return True
+    return isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous)
+
+
+def plan_join(left: Source, join: exp.Join, frame: Frame) -> Source:
+    """One JOIN and what stands left of it."""
+    only(join, "this", "kind", "side", "method", "on", "using")
+    kind = _KINDS.get((str(join.side or "").upper(), str(join.kind or "").upper()))
+    method = str(join.args.get("method") or "").upper()
+    if kind is None or method not in ("", "NATURAL"):
+        raise unsupported(f"{method} {join.side} {join.kind} JOIN".replace("  ", " "), join)
+    if _is_lateral(join.this):
+        return _lateral(left, join, frame, kind)
+    right = plan_item(join.this, frame)
+    using = [name_of(each) for each in join.args.get("using") or ()]
+    if method == "NATURAL":
+        theirs = {e.name for e in right.scope.star(None, None)}
+        using = [e.name for e in left.scope.star(None, None) if e.name in theirs]
+    if using:
+        return _using(kind, left, right, using, join)
+    scope = _scopes(left, right, join)
+    on = join.args.get("on")
+    if on is None:
+        return Source(Join(kind, left.relation, right.relation), scope)
+    row = frame.row("JOIN conditions", scope)
+    if kind is JoinKind.INNER and on.find(exp.Query):
+        # A subquery needs a relation to be attached to; an inner join is a filtered cross join.
+        from noonmark.sql.plan.subquery import filter_by
+
+        crossed = Join(kind, left.relation, right.relation)
+        return Source(filter_by(on, frame.row("JOIN conditions", scope, crossed)), scope)
+    row.columns = tuple(beside(left.relation.schema, right.relation.schema))
+    predicate = plan_boolean(on, row, "JOIN/ON")
+    return Source(Join(kind, left.relation, right.relation, on=predicate), scope)
+
+
+def _using(kind: JoinKind, left: Source, right: Source, names: list[str], join: exp.Join) -> Source:
+    """The join on columns of equal names, which are one column each afterwards."""
+    position, width = position_of(join), len(left.relation.schema)
+    pairs: list[tuple[Entry, Entry]] = []
+    for name in names:
+        found = [side.scope.find(name, None, position) for side in (left, right)]
+        for entry, side in zip(found, ("left", "right"), strict=True):
+            if entry is None:
+                raise UndefinedColumn(
+                    f'column "{name}" specified in USING clause does not exist in {side} table',
+                    position=position,
+                )
+        assert found[0] is not None
+        assert found[1] is not None
+        pairs.append((found[0], replace(found[1], index=found[1].index + width)))
+    columns = beside(left.relation.schema, right.relation.schema)
+    equal = [
+        compare("=", column(a.index, columns[a.index]), column(b.index, columns[b.index]), join)
+        for a, b in pairs
+    ]
+    relation: Relation = Join(kind, left.relation, right.relation, on=conjunction(equal))
+    return _merged(kind, relation, _scopes(left, right, join), pairs)
+
+
+def _merged(
+    kind: JoinKind, relation: Relation, scope: Scope, pairs: list[tuple[Entry, Entry]]
+) -> Source:
+    """The merged columns: of an inner or left join the left ones, of a right join the right."""
+    hidden = {entry.index for pair in pairs for entry in pair}
+    rest = tuple(
+        replace(entry, hidden=entry.hidden or entry.index in hidden) for entry in scope.entries
+    )
+    schema = relation.schema.columns
+    merged: list[Entry] = []
+    added: list[Scalar] = []
+    for a, b in pairs:
+        one, other = column(a.index, schema[a.index]), column(b.index, schema[b.index])
+        if kind is not JoinKind.FULL and one.type == other.type:
+            merged.append(Entry(None, a.name, (b if kind is JoinKind.RIGHT else a).index))
+            continue
+        target = common_type([one.type, other.type], "JOIN/USING")
+        merged.append(Entry(None, a.name, len(schema) + len(added)))
+        added.append(Coalesce((coerce(one, target), coerce(other, target))))
+    if added:
+        kept = [column(at, each) for at, each in enumerate(schema)]
+        names = distinct_names([*relation.schema.names, *(e.name for e in merged)])
+        relation = Project(relation, (*kept, *added), tuple(names[: len(schema) + len(added)]))
+    return Source(relation, Scope((*merged, *rest), scope.tables))
+
+
+def _lateral(left: Source, join: exp.Join, frame: Frame, kind: JoinKind = JoinKind.INNER) -> Source:
+    """An item that is asked for every row of what stands left of it."""
+    row = frame.row("FROM", left.scope, left.relation)
+    scope_number = frame.statement.fresh_scope()
+    inner = Frame(frame.statement, frame.names, row, scope_number)
+    right = plan_item(join.this, inner)
+    scope = _scopes(left, right, join)
+    on_row = frame.row("JOIN conditions", scope)
+    on_row.columns = tuple(beside(left.relation.schema, right.relation.schema))
+    tree = join.args.get("on")
+    on = TRUE if tree is None else plan_boolean(tree, on_row, "JOIN/ON")
+    # What was attached while the item was planned belongs to the row: it has no place in FROM.
+    assert row.relation is left.relation
+    return Source(Apply(kind, left.relation, right.relation, scope_number, on), scope)
+
+
+def plan_item(tree: exp.Expression, frame: Frame) -> Source:
+    """One item of FROM."""
+    alias, names = _alias(tree)
+    if isinstance(tree, exp.Lateral):
+        only(tree, "this", "alias")
+        inner = tree.this
+        source = plan_item(inner, frame)
+        extra = _ordinality_name(inner)
+        return _renamed(source, alias, names + extra if names and extra else names, tree)
+    if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous):
+        only(tree, "this", "alias", "ordinality")
+        ordinality = bool(tree.args.get("ordinality"))
+        return _function(tree.this, ordinality, alias, names, frame)
+    if isinstance(tree, exp.Unnest):
+        only(tree, "expressions", "alias", "offset")
+        call = exp.Anonymous(this="unnest", expressions=tree.expressions)
+        names = names + _ordinality_name(tree) if names else names
+        return _function(call, bool(tree.args.get("offset")), alias, names, frame)
+    if isinstance(tree, exp.Table):
+        return _joined(_renamed(_table(tree, frame), alias, names, tree), tree, frame)
+    if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
+        return _renamed(_nested(tree, frame), alias, names, tree)
+    if isinstance(tree, exp.Query | exp.Values):
+        from noonmark.sql.plan.query import plan_query
+
+        planned = plan_query(tree, frame)
+        scope = Scope.of(alias or "", planned.names)
+        scope = scope if alias else Scope(scope.entries, ())
+        return _renamed(Source(planned.output(), scope), alias, names, tree)
+    raise unsupported(f"{type(tree).__name__} in FROM", tree)
+
+
+def _ordinality_name(tree: exp.Expression) -> list[str]:
+    offset = tree.args.get("offset")
+    return [name_of(offset)] if isinstance(offset, exp.Identifier) else []
+
+
+def _alias(tree: exp.Expression) -> tuple[str | None, list[str]]:
+    alias = tree.args.get("alias")
+    if not isinstance(alias, exp.TableAlias):
+        return None, []
+    name = None if alias.this is None else name_of(alias.this)
+    return name, [name_of(each) for each in alias.args.get("columns") or ()]
+
+
+def _table(tree: exp.Table, frame: Frame) -> Source:
+    only(tree, "this", "db", "alias", "joins")
+    name = name_of(tree.this)
+    if tree.args.get("db") is not None:
+        name = f"{name_of(tree.args['db'])}.{name}"
+    elif name in frame.names:
+        return Source(frame.names[name], scope_of(name, frame.names[name].schema))
+    schema = frame.statement.schemas.get(name)
+    if schema is None:
+        raise UndefinedTable(f'relation "{name}" does not exist', position=position_of(tree))
+    table = name_of(tree.this)
+    return Source(Scan(name, schema), scope_of(table, schema))
+
+
+def _joined(source: Source, tree: exp.Table, frame: Frame) -> Source:
+    """The table with the joins that stand beside it inside parentheses."""
+    for join in tree.args.get("joins") or ():
+        source = plan_join(source, join, frame)
+    return source
+
+
+def _nested(tree: exp.Subquery, frame: Frame) -> Source:
+    """Joins in parentheses: ``(a JOIN b USING (x)) AS j``."""
+    return plan_item(tree.this, frame)
+
+
+def _renamed(source: Source, alias: str | None, names: list[str], tree: exp.Expression) -> Source:
+    """The source under its alias, its first columns under the names that the alias gives."""
+    if alias is None:
+        return source
+    entries = source.scope.star(None, None)
+    if len(names) > len(entries):
+        raise InvalidReference(
+            f'table "{alias}" has {len(entries)} columns available but {len(names)} specified',
+            position=position_of(tree),
+        )
+    shown = [*names, *(entry.name for entry in entries[len(names) :])]
+    renamed = [Entry(alias, name, entry.index) for name, entry in zip(shown, entries, strict=True)]
+    return Source(source.relation, Scope(tuple(renamed), (alias,)))
+
+
+def _function(
+    tree: exp.Anonymous, ordinality: bool, alias: str | None, names: list[str], frame: Frame
+) -> Source:
+    """A table function; its arguments see only what is outside: it is lateral."""
+    name = name_of(tree.this)
+    if name not in TABLE_FUNCTIONS.by_name:
+        raise unsupported(f"function {name} in FROM", tree)
+    row: Row = frame.row("FROM", Scope(), ONE_ROW)
+    arguments = [plan(each, row) for each in tree.expressions]
+    entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
+    call = TableCall(entry.id, coerced, ordinality)
+    own = _column_names(call, alias or name)
+    table = alias or name
+    columns = distinct_names([*names, *own[len(names) :]])
+    assert row.relation is not None
+    flat = FlatMap(row.relation, call, tuple(columns))
+    skipped = len(row.relation.schema)
+    entries = tuple(Entry(table, each, skipped + at) for at, each in enumerate(columns))
+    return Source(flat, Scope(entries, (table,)))
+
+
+def _column_names(call: TableCall, table: str) -> list[str]:
+    """A function of one column names it after its table; then comes ordinality."""
+    result = call.entry.result_type(tuple(each.type for each in call.arguments))
+    own = [field.name for field in result.fields] if isinstance(result, Record) else [table]
+    return own + ["ordinality"] * call.ordinality

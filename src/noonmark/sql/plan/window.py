@@ -1,0 +1,121 @@
+"""Window functions: calls with OVER, planned after aggregation and before the select list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlglot import exp
+
+from noonmark.errors import InvalidSyntax, UndefinedFunction, WindowingError
+from noonmark.sql.coerce import resolve
+from noonmark.sql.dialect import position_of
+from noonmark.sql.functions import AGGREGATES, WINDOWS
+from noonmark.sql.ir.call import Exclusion, Frame, SortKey, Unit, WindowCall
+from noonmark.sql.ir.relation import Window
+from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.plan.frame import only
+from noonmark.sql.plan.group import arguments_of, sort_key
+from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.scalar import plan, plan_boolean, plan_value
+
+Order = tuple[tuple[Scalar, ...], tuple[SortKey, ...]]
+
+
+def windows_in(tree: exp.Expression) -> Iterator[exp.Window]:
+    """The window calls of an expression that belong to its own query."""
+    if isinstance(tree, exp.Query):
+        return
+    if isinstance(tree, exp.Window):
+        yield tree
+        return
+    for child in tree.iter_expressions():
+        yield from windows_in(child)
+
+
+def plan_windows(
+    trees: Sequence[exp.Expression], named: Mapping[str, exp.Window], row: Row
+) -> None:
+    """Compute every window call of the trees; the row then knows the column of each."""
+    found = list(dict.fromkeys(call for tree in trees for call in windows_in(tree)))
+    row.place = "window functions"
+    groups: dict[Order, list[tuple[exp.Window, WindowCall]]] = {}
+    for tree in found:
+        window = _definition(tree, named)
+        partition = tuple(plan_value(e, row) for e in window.args.get("partition_by") or ())
+        order = window.args.get("order")
+        keys = tuple(
+            sort_key(e, plan_value(e.this, row)) for e in (order.expressions if order else ())
+        )
+        call = _call(tree, _frame(window), row)
+        groups.setdefault((partition, keys), []).append((tree, call))
+    for (partition, keys), calls in groups.items():
+        assert row.relation is not None
+        names = tuple(f"{call.entry.name}_{at}" for at, (_, call) in enumerate(calls))
+        width = len(row.relation.schema)
+        row.relation = Window(row.relation, partition, keys, tuple(c for _, c in calls), names)
+        for at, (tree, _) in enumerate(calls):
+            row.computed[tree] = row.column_at(width + at)
+
+
+def _definition(tree: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
+    only(tree, "this", "partition_by", "order", "spec", "alias", "over")
+    alias = tree.args.get("alias")
+    if alias is None:
+        return tree
+    found = named.get(name_of(alias))
+    if found is None:
+        raise InvalidSyntax(f'window "{name_of(alias)}" does not exist', position=position_of(tree))
+    if any(tree.args.get(part) for part in ("partition_by", "order", "spec")):
+        raise unsupported("a window that adds to a named one", tree)
+    return found
+
+
+def _call(tree: exp.Window, frame: Frame, row: Row) -> WindowCall:
+    call = tree.this.this if isinstance(tree.this, exp.Filter) else tree.this
+    if not isinstance(call, exp.Anonymous):
+        raise unsupported(f"{type(call).__name__} with OVER", tree)
+    name, parts = name_of(call.this), arguments_of(call)
+    if parts.distinct or parts.order:
+        raise unsupported("DISTINCT or ORDER BY inside a window function", tree)
+    arguments = [plan(each, row) for each in parts.trees]
+    test = None
+    if isinstance(tree.this, exp.Filter):
+        test = plan_boolean(tree.this.expression.this, row, "FILTER")
+    position = position_of(tree)
+    if name in WINDOWS.by_name:
+        if test is not None:
+            raise WindowingError(
+                "FILTER is not implemented for non-aggregate window functions", position=position
+            )
+        entry, coerced = resolve(WINDOWS, name, arguments, position)
+        return WindowCall(entry.id, coerced, frame)
+    if name not in AGGREGATES.by_name:
+        raise UndefinedFunction(
+            f"function {name} is neither a window function nor an aggregate", position=position
+        )
+    aggregate, coerced = resolve(AGGREGATES, name, arguments, position)
+    return WindowCall(aggregate.id, coerced, frame, test)
+
+
+def _frame(tree: exp.Window) -> Frame:
+    spec = tree.args.get("spec")
+    if spec is None:
+        return Frame()
+    only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
+    unit = Unit(str(spec.args.get("kind") or "RANGE").upper())
+    start = _bound(spec, "start", unit)
+    end = 0 if spec.args.get("end") is None else _bound(spec, "end", unit)
+    exclude = spec.args.get("exclude")
+    words = "NO OTHERS" if exclude is None else str(getattr(exclude, "name", exclude)).upper()
+    return Frame(unit, start, end, Exclusion(words))
+
+
+def _bound(spec: exp.WindowSpec, name: str, unit: Unit) -> int | None:
+    value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
+    if isinstance(value, str):
+        return 0 if value.upper() == "CURRENT ROW" else None
+    if not isinstance(value, exp.Literal) or value.is_string or not value.this.isdigit():
+        raise unsupported("a frame bound that is not a whole number", spec)
+    if unit is Unit.RANGE:
+        raise unsupported("a RANGE frame with a distance", spec)
+    return -int(value.this) if side == "PRECEDING" else int(value.this)
