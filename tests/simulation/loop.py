@@ -27,6 +27,9 @@ T = TypeVar("T")
 EPOCH_MS = 1_700_000_000_000
 
 
+#: What is left to do at the end of a run is a fraction of this.
+DRAIN_STEPS_MAX = 100_000
+
 Tasks = dict[int, "asyncio.Task[Any]"]
 
 #: The unfinished tasks of the process that runs now: those that a crash ends.
@@ -104,9 +107,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def run_until_complete(self, future: Coroutine[Any, Any, T]) -> T:  # type: ignore[override]
         """Run until `future` is done; raise `Stuck` when it never will be."""
+        return self.run_task(self.create_task(future))
+
+    def run_task(self, task: asyncio.Task[T]) -> T:
+        """Run until `task` is done; raise `Stuck` when it never will be."""
         asyncio.events._set_running_loop(self)
         try:
-            task = self.create_task(future)
             while not task.done():
                 self._run_one()
             return task.result()
@@ -114,10 +120,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
             asyncio.events._set_running_loop(None)
 
     def drain(self) -> None:
-        """Run until nothing is left to happen."""
+        """Run until nothing is left to happen: every task has been told to end."""
         asyncio.events._set_running_loop(self)
+        steps_max = self.steps_run + DRAIN_STEPS_MAX
         try:
             while self._steps or self._callbacks or self._timers:
+                if self.steps_run > steps_max:
+                    raise Stuck("something goes on after the end")
                 self._run_one()
         finally:
             asyncio.events._set_running_loop(None)

@@ -50,7 +50,7 @@ def run_seed(seed: int, operations: int = OPERATIONS, *, print_events: bool = Fa
     world = World(seed, print_events=print_events)
     violation: str | None = None
     try:
-        world.loop.run_until_complete(_run(world, operations))
+        world.run(_run(world, operations))
     except (Violation, Stuck) as error:
         violation = f"{type(error).__name__}: {error}"
     except Exception as error:

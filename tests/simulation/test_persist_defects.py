@@ -47,7 +47,7 @@ def play(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
         await story(world)
 
     try:
-        world.loop.run_until_complete(run())
+        world.run(run())
     finally:
         world.end()
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextvars import Context
 from random import Random
 from typing import Any
 
@@ -32,7 +33,7 @@ from noonmark.persist.impl.memory import MemoryBlob
 from noonmark.persist.state import State
 
 from .faults import Weather
-from .loop import VirtualLoop, pause
+from .loop import TASKS, Tasks, VirtualLoop, pause
 from .model import Model, Operation, Violation
 from .process import Process
 from .reads import Listener, check_read, choose_read
@@ -121,6 +122,7 @@ class World:
         #: Calls of every kind so far, reads among them.
         self.performed = 0
         self._named = 0
+        self._tasks: Tasks = {}
 
     def name(self, kind: str) -> str:
         """A name that was not used yet."""
@@ -176,11 +178,17 @@ class World:
         self.under_way = [task for task in self.under_way if not task.done()]
         self.listeners = [x for x in self.listeners if not x.ended]
 
+    def run(self, story: Coroutine[Any, Any, None]) -> None:
+        """Run a story of this world to its end."""
+        context = Context()
+        context.run(TASKS.set, self._tasks)
+        self.loop.run_task(self.loop.create_task(story, context=context))
+
     def end(self) -> None:
         """Let go of everything, so that no task of this seed outlives it."""
         for process in self.processes:
             process.crash()
-        for task in [*self.under_way, *self.weather.pending]:
+        for task in [*self._tasks.values(), *self.weather.pending]:
             task.cancel()
         self.loop.drain()
         self.loop.close()
