@@ -81,6 +81,8 @@ TEXTS = [
     "12:30",    "6b1f0c5e-7b0e-4a8e-9a53-0d6d7e0f5b11", "{1,2}", "(1,x)", '"', "a,b", "nul\x00",
 ]  # fmt: skip
 
+OTHERS = ["null", "true", "false", "[1,2]", "[null]", '{"a":1}', '{"b":"x"}', "[]", "{}"]
+
 scalars = st.one_of(
     st.sampled_from(NUMBERS[:-2]),
     st.sampled_from(TEXTS).map(json.dumps),
@@ -109,8 +111,19 @@ broken = st.sampled_from(
 @settings(max_examples=200)
 @example([b'{"big":1}{"big":2}', b"", b'{"big":3}'])
 @example([b'{"double":1e-400}', b'{"real":1e39}'])
+@example([b'{"money":1234567}'])
+@example([b'{"plain":123456789012345678901}'])
 def test_json_columns(records: list[bytes]) -> None:
     agree(Json(SCHEMA), records)
+
+
+@pytest.mark.parametrize("column", [*SCHEMA.columns, *NESTED.columns], ids=str)
+def test_every_json_value_alone_is_read_as_exactly(column: Column) -> None:
+    values = [*NUMBERS[:-2], *map(json.dumps, TEXTS), *OTHERS]
+    for value in values:
+        agree(Json(Schema((column,))), [f'{{"{column.name}":{value}}}'.encode()])
+        if column.name == "pair":
+            agree(Json(Schema((column,))), [f'{{"pair":{{"a":{value}}}}}'.encode()])
 
 
 @given(st.lists(st.one_of(documents(NESTED), broken), max_size=12))

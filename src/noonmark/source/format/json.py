@@ -157,6 +157,9 @@ def _finish(array: pa.Array, sql_type: t.SqlType, texts: pa.Array) -> pa.Array:
             )
         case t.Real() | t.Double():
             _check_floats(array, texts)
+        case t.Numeric():
+            # The reader checks the scale of a number, and not its precision.
+            array.validate(full=True)
     if isinstance(sql_type, _NATIVE):
         return refine(array, sql_type)
     column, reasons = from_texts(array, sql_type)
