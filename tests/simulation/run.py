@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from noonmark.errors import NoonmarkError
 
+from .lives import REENTRANCE_ID
 from .loop import Stuck, pause
 from .model import Violation
 from .reads import check_read, choose_read
-from .workload import REENTRANCE_ID, choose
+from .workload import choose
 from .world import World
 
 OPERATIONS = 200

@@ -21,8 +21,8 @@ from noonmark.tvc import Antichain, Update
 from simulation.model import time_of
 from simulation.process import Process
 from simulation.reads import read_handle
-from simulation.workload import SCHEMA
 from simulation.world import World
+from simulation.writes import SCHEMA
 
 #: Nothing happens by itself: no upkeep comes round, no reader polls.
 QUIET = Config(
