@@ -196,16 +196,18 @@ class Storage:
     def close(self, id: str) -> None:
         """The end of a collection: both frontiers become empty, every capability is void."""
         ref = self.client.state.collection(id).id
-        while not self.client.state.collection(ref).since.is_empty():
+        end = (c.Seal(ref, EMPTY), c.AllowCompaction(ref, EMPTY))
+        while (holds := self.capabilities(id)) or not self._is_closed(ref):
             now_ms = self.client.now_ms()
-            holds = self.capabilities(id)
             expired = tuple(hold.id for hold in holds if hold.expires_ms <= now_ms)
             living = [c.Release(hold.id) for hold in holds if hold.expires_ms > now_ms]
-            end = (c.Seal(ref, EMPTY), c.AllowCompaction(ref, EMPTY))
             try:
                 self.client.submit((*living, c.Expire(expired), *end)).result()
             except CapabilityInvalid:
                 continue  # one of them expired, or was dropped, between looking and closing
+
+    def _is_closed(self, ref: int) -> bool:
+        return self.client.state.collection(ref).since.is_empty()
 
     # -- what is known ----------------------------------------------------------------------
 
