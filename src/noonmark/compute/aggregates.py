@@ -175,19 +175,29 @@ def _finish(call: AggregateCall, count: Column, total: Column) -> _Final:
             )
             lost = value.isNull() & (count != 0)
             return _Final(value, f.when(lost, f.lit(f"22003 {reason}")))
-    scaled = _average(_sum_type(call), call.type)
-    return _Final(arrow_udf(scaled, spark_type(call.type), ArrowUDFType.SCALAR)(total, count))
+    return _Final(_average(call)(total, count))
 
 
-def _average(kind: t.Numeric, result: t.SqlType) -> Callable[..., pa.Array]:
-    """Runs on executors: total / count with PostgreSQL's digits."""
+def final(call: AggregateCall, count: int, total: Decimal) -> Any:
+    """The aggregate of its accumulators, in plain Python; `OutOfRange` when it does not fit."""
+    match call.entry.name:
+        case "count":
+            return count
+        case "sum":
+            whole = isinstance(call.type, t.BigInt)
+            return fit(int(total) if whole else total, call.type) if count else None
+    return fit(numeric.divide(total, Decimal(count)), call.type) if count else None
+
+
+def _average(call: AggregateCall) -> Callable[..., Column]:
+    """Total / count with PostgreSQL's digits."""
+    kind, result = _sum_type(call), call.type
 
     def average(totals: pa.Array, counts: pa.Array) -> pa.Array:
-        made: list[Any] = []
-        for total, count in zip(from_array(totals, kind), counts.to_pylist(), strict=True):
-            exact = numeric.divide(total, Decimal(count)) if count else None
-            made.append(fit(exact, result))
-        return to_array(made, result)
+        """Runs on executors."""
+        pairs = zip(counts.to_pylist(), from_array(totals, kind), strict=True)
+        return to_array([final(call, count, total) for count, total in pairs], result)
 
     average.__annotations__ = {"totals": pa.Array, "counts": pa.Array, "return": pa.Array}
-    return average
+    made: Callable[..., Column] = arrow_udf(average, spark_type(result), ArrowUDFType.SCALAR)
+    return made

@@ -19,12 +19,12 @@ from pyspark.sql import functions as f
 
 from noonmark.compute import aggregates, keyed
 from noonmark.compute.frame import ERROR, rows_of
-from noonmark.compute.linear import extended
+from noonmark.compute.linear import extended, filtered, projected
 from noonmark.compute.native import EXACT
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.scalar import ColumnRef, Scalar
+from noonmark.sql.ir.scalar import ColumnRef, Scalar, map_columns, may_fail
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +52,8 @@ class Keeper:
     """The collection that answers a need.
 
     Attributes:
-        need: what is asked of it.
+        need: what is asked of it: the need it serves, or that of the collection below the filters
+            and projections of the need, which are then applied to what is found.
         name: of the collection.
         schema: its columns: those of the relation, and then what the key adds.
         key: the names of the columns that a look-up gives values for, in the order of the
@@ -95,6 +96,7 @@ class Keeper:
 
 def keeper(view: str, need: Need, keys: Mapping[str, tuple[str, ...]]) -> Keeper:
     """What answers a need of a view; `keys` are the keys of the collections it reads."""
+    need = base_need(need)
     if isinstance(need.relation, r.Scan) and not need.sums:
         order = _as_stored(need, keys.get(need.relation.collection, ()))
         if order is not None:
@@ -108,6 +110,41 @@ def keeper(view: str, need: Need, keys: Mapping[str, tuple[str, ...]]) -> Keeper
         count = len(need.relation.keys)
         return Keeper(need, name, schema, schema.names[:count], tuple(range(count)), own=True)
     return _arranged(name, need)
+
+
+def base_need(need: Need) -> Need:
+    """The same rows asked of the collection below filters and projections, if there is one.
+
+    So views that filter one collection in many ways need one arrangement of it, or none: its own
+    key may serve. And its changes are at hand, where those of a filter cost a job to know.
+    """
+    relation, key = need.relation, need.key
+    while not need.sums:
+        match relation:
+            case r.Scan():
+                return Need(relation, key)
+            case r.Filter():
+                relation = relation.input
+            case r.Project(scalars=scalars):
+                key = tuple(map_columns(part, lambda ref, s=scalars: s[ref.index]) for part in key)  # type: ignore[misc]
+                if any(may_fail(part) for part in key):
+                    return need
+                relation = relation.input
+            case _:
+                return need
+    return need
+
+
+def through(relation: r.Relation, base: r.Relation, frame: DataFrame) -> DataFrame:
+    """The filters and projections between a relation and its base, applied to rows of the base."""
+    if relation == base:
+        return frame
+    match relation:
+        case r.Filter():
+            return filtered(relation, through(relation.input, base, frame))
+        case r.Project():
+            return projected(relation, through(relation.input, base, frame))
+    raise AssertionError(f"{type(relation).__name__} does not stand above its base")
 
 
 def _as_stored(need: Need, key: tuple[str, ...]) -> list[tuple[int, int]] | None:

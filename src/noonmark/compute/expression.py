@@ -5,8 +5,8 @@ error column is NULL; or the scalar has no value on this row, and the error colu
 expression fails a job: what may fail in Spark is asked through its ``try_`` form.
 
 Law (allow-list): only what `native` knows becomes a Spark expression. A scalar with any other part
-is asked as a whole of the reference (`noonmark.compute.reference_scalar`), in a Python worker: the
-same value, slower. No text of a user is ever parsed by Spark.
+is asked as a whole of its definition (`noonmark.sql.evaluate`), in a Python worker: the same
+value, slower. No text of a user is ever parsed by Spark.
 
 The order of evaluation is that of the scalar: an error counts only where its part is asked.
 

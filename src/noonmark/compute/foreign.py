@@ -1,6 +1,6 @@
 """Scalars that Spark does not compute as PostgreSQL does, asked of the reference in Python workers.
 
-Law: for every row the value, or the error, is that of `noonmark.compute.reference_scalar`.
+Law: for every row the value, or the error, is that of `noonmark.sql.evaluate`.
 
 Where it runs: `foreign` on the driver, `Evaluate` on executors.
 """
@@ -22,6 +22,7 @@ from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.rows.spark import spark_type
+from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, columns_of, map_columns
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ class Evaluate:
 
     def __call__(self, arrays: Sequence[pa.Array]) -> pa.Array:
         """Structs of value and error, one per row."""
-        from noonmark.compute.reference_scalar import evaluate
-
         count = len(arrays[0])
         given = [from_array(a, kind) for a, kind in zip(arrays, self.types, strict=False)]
         rows = zip(*given, strict=True) if given else iter([()] * count)

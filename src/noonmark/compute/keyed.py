@@ -38,6 +38,7 @@ from noonmark.compute.frame import (
 )
 from noonmark.compute.linear import extended
 from noonmark.compute.native import EXACT
+from noonmark.compute.reference import evaluate
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array
@@ -146,10 +147,13 @@ def recomputed(
         rows = rows.coalesce(1)
     else:
         rows = rows.repartition(tasks, *keys) if tasks else rows.repartition(*keys)
-    operator = _over_scans(node)
+    operator = over_scans(node)
     work = KeyedTask(operator, tuple(parts_types(parts)), len(keys), tuple(widths), timed)
     made = rows.mapInArrow(work, frame_schema(node.schema, timed=timed))
-    return union([made, *(errors_of(frame, node.schema) for frame in with_keys)])
+    errors = [errors_of(frame, node.schema) for frame in with_keys]
+    if timed:
+        errors = [frame.where(f.col(TIME) != BEFORE) for frame in errors]
+    return union([made, *errors])
 
 
 def _tagged(frame: DataFrame, side: int, parts: Sequence[Part], timed: bool) -> DataFrame:
@@ -172,7 +176,7 @@ def _marker(frame: DataFrame) -> DataFrame:
     return frame.sparkSession.createDataFrame([tuple(empty)], schema)
 
 
-def _over_scans(node: r.Relation) -> r.Relation:
+def over_scans(node: r.Relation) -> r.Relation:
     """The operator with its inputs replaced by collections named by their numbers."""
     match node:
         case r.Join() | r.Intersect() | r.Except():
@@ -250,8 +254,6 @@ class KeyedTask:
             before = after
 
     def _ask(self, contents: list[Counts]) -> Answer:
-        from noonmark.compute.reference import evaluate
-
         given = {str(side): counts for side, counts in enumerate(contents)}
         if self.key_width and not any(contents):
             return {}, None

@@ -29,6 +29,7 @@ from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark_read import frame_of, plan_at
 from noonmark.persist.state import Collection
 from noonmark.rows.arrow import arrow_type, from_array
+from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class LookUp:
     """Runs on executors: keys in, old rows out."""
 
     place: Place
+    schema: Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of all keys of one partition."""
@@ -94,7 +96,7 @@ class LookUp:
         keys: set[tuple[Any, ...]] = set()
         for batch in batches:
             keys.update(self.place.keys_of(batch, names))
-        schema = self.place.collection.schema
+        schema = self.schema
         for table in self.place.rows(keys):
             before = pa.array([BEFORE] * table.num_rows, pa.int64())
             timed = table.append_column(TIME, before)
@@ -125,7 +127,7 @@ def rows_by_key(
     given = keys.select(*(value.alias(f"k{at}") for at, value in enumerate(values)))
     if small:
         place = Place.of(client, keeper, as_of)
-        return given.mapInArrow(LookUp(place), frame_schema(schema, timed=True))
+        return given.mapInArrow(LookUp(place, schema), frame_schema(schema, timed=True))
     wanted = given.distinct()
     columns = [schema.index(name) for name in keeper.key]
     same = [f.col(f"c{i}").eqNullSafe(f.col(f"k{at}")) for at, i in enumerate(columns)]

@@ -35,11 +35,13 @@ from noonmark.compute.definition import (
     VIEW,
     Definition,
     errors_name,
+    may_have_errors,
 )
 from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
-from noonmark.compute.frame import ERROR, Delta, rows_of, split_errors
+from noonmark.compute.frame import ERROR, LOCAL_BYTES_MAX, Delta, rows_of, split_errors
 from noonmark.compute.reading import frame_at, inputs_with_errors
+from noonmark.compute.staging import stage_all
 from noonmark.errors import ConfigError, NotYetComplete, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
@@ -127,6 +129,11 @@ class View:
     def is_hydrated(self) -> bool:
         """Whether the view can be read at all."""
         return self.upper.only() != self.hydrated_at
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that it runs on."""
+        return self._spark()
 
     def arrangements(self) -> list[Keeper]:
         """The arrangements of this view."""
@@ -234,25 +241,36 @@ class View:
 
     def _hydrate(self) -> _Done:
         as_of = self.hydrated_at
-        spark = session.for_batches(self._spark())
+        small = self._input_bytes() <= LOCAL_BYTES_MAX
+        spark = self._tick_session() if small else session.for_batches(self._spark())
         batch = Batch(spark, lambda scan: frame_at(spark, self.client, scan, as_of))
         at = f.lit(as_of).cast("bigint")
         top = batch.frame(self.definition.plan).withColumn(TIME, at)
-        targets: list[tuple[str, DataFrame]] = [
-            (self.name, self._named(rows_of(top), self.definition.plan.schema.names)),
-            (errors_name(self.name), _errors(top)),
-        ]
+        frames = {self.name: self._named(rows_of(top), self.definition.plan.schema.names)}
+        if may_have_errors(self.definition.plan) or len(self.inputs) > len(self.definition.inputs):
+            frames[errors_name(self.name)] = _errors(top)
         for keeper in self.arrangements():
             frame = keeper.contents(batch).withColumn(TIME, at)
-            targets.append((keeper.name, self._named(frame, keeper.schema.names)))
-        txn, staged = self.client.atomic(), {}
-        for name, frame in targets:
-            handle = self._write_handle(name)
-            staged[name] = stage_frame(frame, self.client, handle)
-            staged[name].append_to(txn, handle, as_of, as_of + 1)
+            frames[keeper.name] = self._named(frame, keeper.schema.names)
+        staged = stage_all(self.client, frames, small=small)
+        txn = self.client.atomic()
+        for name in self._own_names():
+            self._append(txn, name, staged.get(name), as_of, Antichain.of(as_of + 1))
         txn.commit().result()
-        rows, errors = staged[self.name].rows, staged[errors_name(self.name)].rows
-        return _Done(0, rows, errors, True)
+        errors = _size(staged.get(errors_name(self.name)))
+        return _Done(0, staged[self.name].rows, errors, True)
+
+    def _own_names(self) -> list[str]:
+        return [self.name, errors_name(self.name), *(each.name for each in self.arrangements())]
+
+    def _input_bytes(self) -> int:
+        state = self.client.state
+        return sum(b.bytes for name in self.inputs for b in state.collection(name).batches)
+
+    def _tick_session(self) -> SparkSession:
+        if self._ticking is None:
+            self._ticking = session.for_ticks(self._spark())
+        return self._ticking
 
     def _named(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
         values = [f.col(f"c{at}").alias(name) for at, name in enumerate(names)]
@@ -260,9 +278,7 @@ class View:
 
     def _advance(self, lower: int, upper: int | None) -> _Done:
         last = upper if upper is not None else self._end()
-        if self._ticking is None:
-            self._ticking = session.for_ticks(self._spark())
-        scope = Scope(self._ticking, self.client, self.keepers, lower, last)
+        scope = Scope(self._tick_session(), self.client, self.keepers, lower, last)
         top = Rules(scope).delta(self.definition.plan)
         if not top.small:
             made = self._staged(top)
@@ -300,14 +316,14 @@ class View:
         """Output and errors of large changes, stored by executors."""
         assert top.frame is not None
         frame = top.frame.persist()
-        named = self._named(rows_of(frame), self.definition.plan.schema.names)
-        errors = errors_name(self.name)
-        made: dict[str, pa.Table | Staged | None] = {
-            self.name: stage_frame(named, self.client, self._write_handle(self.name)),
-            errors: stage_frame(_errors(frame), self.client, self._write_handle(errors)),
+        names = self.definition.plan.schema.names
+        frames = {
+            self.name: self._named(rows_of(frame), names),
+            errors_name(self.name): _errors(frame),
         }
+        made = stage_all(self.client, frames, small=False)
         frame.unpersist()
-        return made
+        return dict(made)
 
     def _arranged(self, scope: Scope, keeper: Keeper) -> pa.Table | Staged | None:
         """What an arrangement is changed by, as it is stored."""

@@ -13,37 +13,74 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
 
 from noonmark.compute import aggregates
 from noonmark.compute.arrangement import own_needs
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import (
+    ERROR,
     NOTHING,
     Delta,
-    arrow_frame_schema,
     columns,
-    errors_of,
+    error_text,
     frame_schema,
+    names,
     rows_of,
     union,
 )
 from noonmark.compute.lookup import Place
-from noonmark.persist.run import DIFF, TIME
+from noonmark.errors import EvaluationError
+from noonmark.persist.run import DIFF, TIME, consolidate
+from noonmark.persist.spark import typed_errors
 from noonmark.rows.arrow import arrow_type, from_array, to_array
 from noonmark.rows.schema import Schema
+from noonmark.rows.spark import spark_type
 from noonmark.sql.functions.fit import WIDE
 from noonmark.sql.ir import relation as r
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 
 def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
-    """The changes of a linear aggregation."""
+    """The changes of a linear aggregation: one Spark job for accumulators and aggregates."""
     if source.frame is None:
         return NOTHING
     (need,) = own_needs(node)
+    made = _changes(node, scope.place(need), source)
+    schema, count = aggregates.accumulator_schema(node), len(node.keys)
+    own = [*names(count), *names(len(node.aggregates), "o")]
+    out = dict(zip(own, names(len(own)), strict=True))
+    if source.small:
+        with typed_errors():
+            table = made.toArrow()
+        kept = table.filter(table.column(f"c{count}").is_valid())
+        kept = kept.set_column(
+            kept.column_names.index(ERROR), ERROR, pa.nulls(kept.num_rows, pa.string())
+        )
+        layout = [*names(len(schema)), ERROR, TIME, DIFF]
+        scope.note(need, scope.local(consolidate(kept.select(layout)), schema))
+        shown = table.select([*own, ERROR, TIME, DIFF]).rename_columns(
+            [*out.values(), ERROR, TIME, DIFF]
+        )
+        return scope.local(consolidate(shown), node.schema)
+    made = made.localCheckpoint()
+    kept_frame = made.where(f.col(f"c{count}").isNotNull()).select(
+        *names(len(schema)), f.lit(None).cast("string").alias(ERROR), TIME, DIFF
+    )
+    scope.note(need, source.then(kept_frame))
+    shown_frame = made.select(*(f.col(a).alias(b) for a, b in out.items()), ERROR, TIME, DIFF)
+    return source.then(shown_frame)
+
+
+def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
+    """Accumulators, c0 and on, the aggregates of each, o0 and on, and the errors of the input."""
+    assert source.frame is not None
     schema, width = aggregates.accumulator_schema(node), len(node.keys)
     given = aggregates.arguments(node, source.frame)
     keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(width)]
@@ -51,13 +88,15 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     sums = sums.select(*columns(len(schema)), TIME)
     if not source.small:
         sums = sums.repartition(*columns(width)) if width else sums.coalesce(1)
-    work = Accumulate(scope.place(need), schema, width)
-    rows = sums.mapInArrow(work, frame_schema(schema, timed=True))
-    changed = union([rows, errors_of(given, schema)])
-    settled = scope.arrange(need, Delta(changed, source.bytes))
-    if settled.frame is None:
-        return NOTHING
-    return Delta(aggregates.finished(node, settled.frame), settled.bytes)
+    fields = frame_schema(schema, timed=True).fields
+    added = [
+        StructField(f"o{at}", spark_type(call.type)) for at, call in enumerate(node.aggregates)
+    ]
+    made = StructType([*fields[: len(schema)], *added, *fields[len(schema) :]])
+    rows = sums.mapInArrow(Accumulate(place, node), made)
+    empty = [f.lit(None).cast(x.dataType).alias(x.name) for x in made.fields[:-3]]
+    failed = given.where(f.col(ERROR).isNotNull()).select(*empty, ERROR, TIME, DIFF)
+    return union([rows, failed])
 
 
 Row = tuple[Any, ...]
@@ -68,8 +107,17 @@ class Accumulate:
     """Runs on executors: accumulators of changes in, changes of accumulators out."""
 
     place: Place
-    schema: Schema
-    width: int
+    node: r.Aggregate
+
+    @property
+    def schema(self) -> Schema:
+        """Of the accumulators."""
+        return aggregates.accumulator_schema(self.node)
+
+    @property
+    def width(self) -> int:
+        """Of the key."""
+        return len(self.node.keys)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All groups of one partition."""
@@ -116,18 +164,34 @@ class Accumulate:
             old = None if gone else new
 
     def _batch(self, made: list[tuple[Row, int, int]]) -> pa.RecordBatch:
+        schema = self.schema
         arrays = [
-            to_array([row[at] for row, _, _ in made], each.type)
-            for at, each in enumerate(self.schema)
+            to_array([row[at] for row, _, _ in made], each.type) for at, each in enumerate(schema)
+        ]
+        finals = [self._final(row) for row, _, _ in made]
+        arrays += [
+            to_array([values[at] for values, _ in finals], call.type)
+            for at, call in enumerate(self.node.aggregates)
         ]
         arrays += [
-            pa.nulls(len(made), pa.string()),
+            pa.array([error for _, error in finals], pa.string()),
             pa.array([time for _, time, _ in made], pa.int64()),
             pa.array([diff for _, _, diff in made], pa.int64()),
         ]
-        return pa.RecordBatch.from_arrays(
-            arrays, schema=arrow_frame_schema(self.schema, timed=True)
-        )
+        layout = [*names(len(schema)), *names(len(self.node.aggregates), "o"), ERROR, TIME, DIFF]
+        return pa.RecordBatch.from_arrays(arrays, names=layout)
+
+    def _final(self, row: Row) -> tuple[Row, str | None]:
+        """The aggregates of a row of accumulators, or why there are none."""
+        accumulators = row[self.width + 1 :]
+        try:
+            values = tuple(
+                aggregates.final(call, accumulators[2 * at], accumulators[2 * at + 1])
+                for at, call in enumerate(self.node.aggregates)
+            )
+        except EvaluationError as error:
+            return (None,) * len(self.node.aggregates), error_text(error)
+        return values, None
 
 
 def _plus(a: Any, b: Any) -> Any:

@@ -15,16 +15,20 @@ Where it runs: driver.
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from noonmark.compute import aggregates, keyed
 from noonmark.compute.arrangement import own_needs
 from noonmark.compute.delta.aggregate import aggregate
 from noonmark.compute.delta.join import join
 from noonmark.compute.delta.keyed import recompute
 from noonmark.compute.delta.scope import Scope
-from noonmark.compute.frame import NOTHING, Delta, union
+from noonmark.compute.frame import ERROR, NOTHING, Delta, names, union
 from noonmark.compute.linear import filtered, projected
 from noonmark.errors import Unsupported
+from noonmark.persist.run import DIFF, TIME
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import ColumnRef
 
 
 class Rules:
@@ -50,8 +54,7 @@ class Rules:
                 below = self.delta(node.input)
                 return below if below.frame is None else below.then(filtered(node, below.frame))
             case r.Project():
-                below = self.delta(node.input)
-                return below if below.frame is None else below.then(projected(node, below.frame))
+                return self._project(node)
             case r.Union():
                 return self._union(node)
             case r.Join(kind=r.JoinKind.INNER):
@@ -61,6 +64,19 @@ class Rules:
         if not keyed.is_known(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
         return recompute(node, self.scope, self._settled(node))
+
+    def _project(self, node: r.Project) -> Delta:
+        """A projection; one that only picks columns of changes at hand costs no job."""
+        below = self.delta(node.input)
+        if below.frame is None:
+            return below
+        picked = [scalar.index for scalar in node.scalars if isinstance(scalar, ColumnRef)]
+        if below.table is None or len(picked) < len(node.scalars):
+            return below.then(projected(node, below.frame))
+        given = [*(below.table.column(f"c{at}") for at in picked)]
+        rest = [below.table.column(name) for name in (ERROR, TIME, DIFF)]
+        layout = [*names(len(picked)), ERROR, TIME, DIFF]
+        return self.scope.local(pa.table([*given, *rest], names=layout), node.schema)
 
     def _union(self, node: r.Union) -> Delta:
         deltas = [self.delta(each) for each in node.inputs]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as f
 
-from noonmark.compute.arrangement import Keeper, Need
+from noonmark.compute.arrangement import Keeper, Need, through
 from noonmark.compute.definition import ERRORS_SCHEMA, errors_name
 from noonmark.compute.frame import (
     ERROR,
@@ -25,6 +25,7 @@ from noonmark.compute.frame import (
     errors_of,
     local_frame,
     positional,
+    rows_of,
     union,
 )
 from noonmark.compute.lookup import Place, rows_by_key
@@ -35,6 +36,7 @@ from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
 from noonmark.persist.spark_read import changes_query, frame_of, plan_at
 from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,11 +112,10 @@ class Scope:
 
     def old_rows(self, need: Need, keys: DataFrame, *, small: bool) -> DataFrame:
         """The rows of a need before `lower`, at least those whose keys are among `keys`."""
-        frame = rows_by_key(
-            self.spark, self.client, self.keepers[need], keys, self.lower - 1, small=small
-        )
+        keeper = self.keepers[need]
+        frame = rows_by_key(self.spark, self.client, keeper, keys, self.lower - 1, small=small)
         self._kept.append(frame)
-        return frame
+        return rows_of(through(need.relation, keeper.need.relation, frame))
 
     def place(self, need: Need) -> Place:
         """Where tasks look up what a need asks for."""
@@ -140,11 +141,18 @@ class Scope:
         keeper = self.keepers[need]
         if not keeper.own:
             return delta
-        schema = keeper.schema if need.sums else need.relation.schema
-        settled = self.settle(delta, schema)
-        if settled.frame is not None:
-            self.writes[keeper] = settled
+        base = keeper.need.relation
+        if isinstance(base, r.Scan):
+            self.note(need, self.changes(base.collection, base.columns))
+            return delta
+        settled = self.settle(delta, need.relation.schema)
+        self.note(need, settled)
         return settled
+
+    def note(self, need: Need, settled: Delta) -> None:
+        """What the arrangement that answers a need is to be changed by."""
+        if settled.frame is not None:
+            self.writes[self.keepers[need]] = settled
 
 
 def _in_layout(frame: DataFrame, schema: Schema) -> DataFrame:
