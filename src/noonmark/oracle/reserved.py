@@ -3,7 +3,8 @@
 The log of the oracle is a `Consensus` of its own, one entry per reservation: "this owner may give
 times up to `high`". A time is given only when it is at or below a durable `high`; so after a
 crash everything that was ever given is at or below the last one, and the next owner begins above
-it. A read costs no storage, and a write costs one append per `RANGE_MS` of the timeline.
+it. While a range lives a read costs no storage at all, and neither does a write inside of it: one
+append serves every call for `LIFE_S`, or for `RANGE_MS` of the timeline when writes run ahead.
 
 Two processes. A new owner appends its own reservation, above the old one's, and from then on the
 old owner can reserve nothing: its next append finds the number taken. What remains is the rest of
@@ -18,11 +19,12 @@ may differ by.
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import msgspec
 
 from noonmark.clock import Clock
-from noonmark.errors import Fenced
+from noonmark.errors import Fenced, MissingObject, Stopped
 from noonmark.persist.config import DEFAULT, Config
 from noonmark.persist.frame import ENTRY, open_frame, seal_frame
 from noonmark.persist.location import Consensus
@@ -32,7 +34,7 @@ from noonmark.persist.runtime import Runtime
 RANGE_MS = 1000
 LIFE_S = 1.0
 _MARGIN_S = 0.1
-_READ_AHEAD = 256
+_TRUNCATE_EVERY = 256
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -56,6 +58,7 @@ class ReservedOracle:
         self._seqno = 0
         self._high = 0
         self._dies_at = 0.0
+        self._closed = False
         self._read = 0
         self._write = 0
 
@@ -115,12 +118,16 @@ class ReservedOracle:
     def close(self) -> None:
         """Release the rest of the range, so that the next owner need not wait."""
         with self._mutex:
+            if self._closed:
+                return
+            self._closed = True
             high = max(self._read, self._write)
-            self._dies_at = 0.0
             self._runtime.submit(self._append(Reservation(self._owner, high, True))).result()
 
     def _cover(self, time: int) -> None:
         """Have `time` inside a living range of ours. The caller holds the mutex."""
+        if self._closed:
+            raise Stopped("this timestamp oracle was closed", hint="Open the oracle again.")
         if time <= self._high and self._clock.monotonic() < self._dies_at:
             return
         if not self._runtime.submit(self._reserve(max(time, self._high))).result():
@@ -140,29 +147,48 @@ class ReservedOracle:
         return True
 
     async def _append(self, reservation: Reservation) -> bool:
-        seqno = self._seqno + 1
-        name = f"oracle/{seqno}"
-        data = seal_frame(name, ENTRY, msgspec.msgpack.encode(reservation))
-
-        async def attempt() -> bool:
-            if await self._log.append(seqno, data):
+        """Whether the reservation is in the log, after everything that we know of."""
+        data = msgspec.msgpack.encode(reservation)
+        while True:
+            seqno = self._seqno + 1
+            frame = seal_frame(_name(seqno), ENTRY, data)
+            found = await self._retries.run("reserve times", partial(self._put, seqno, frame))
+            if found is None or found.owner != self._owner:
+                return False
+            self._seqno = seqno
+            if seqno % _TRUNCATE_EVERY == 0:
+                await self._retries.run("truncate oracle", partial(self._log.truncate, seqno))
+            if found == reservation:
                 return True
-            found = await self._log.read(seqno, 1)
-            return bool(found) and found[0] == data  # an earlier try whose answer was lost
+            # An earlier reservation of ours, whose answer never came: this one goes after it.
 
-        # An answer that was lost is settled by trying again: the entry is the same.
-        if not await self._retries.run("reserve times", attempt):
-            return False
-        self._seqno = seqno
-        if seqno % _READ_AHEAD == 0:
-            await self._retries.run("truncate oracle", lambda: self._log.truncate(seqno))
-        return True
+    async def _put(self, seqno: int, frame: bytes) -> Reservation | None:
+        """Whose reservation has that number now; None when it is long gone."""
+        if await self._log.append(seqno, frame):
+            return _decode(seqno, frame)
+        try:
+            found = await self._log.read(seqno, 1)
+        except MissingObject:
+            return None
+        return _decode(seqno, found[0]) if found else None
 
     async def _last(self) -> Reservation | None:
         """The newest reservation in the log."""
-        head = await self._retries.run("oracle head", self._log.head)
-        if head == 0:
-            return None
-        (data,) = await self._retries.run("read oracle", lambda: self._log.read(head, 1))
-        self._seqno = head
-        return msgspec.msgpack.decode(open_frame(f"oracle/{head}", ENTRY, data), type=Reservation)
+        while True:
+            head = await self._retries.run("oracle head", self._log.head)
+            if head == 0:
+                return None
+            try:
+                (data,) = await self._retries.run("read oracle", partial(self._log.read, head, 1))
+            except MissingObject:
+                continue  # the log went on and was truncated between the two calls
+            self._seqno = head
+            return _decode(head, data)
+
+
+def _name(seqno: int) -> str:
+    return f"oracle/{seqno}"
+
+
+def _decode(seqno: int, data: bytes) -> Reservation:
+    return msgspec.msgpack.decode(open_frame(_name(seqno), ENTRY, data), type=Reservation)
