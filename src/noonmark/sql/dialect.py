@@ -30,6 +30,7 @@ def _call(name: str) -> Any:
     )
 
 
+_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _SYNTAX = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 
 
@@ -48,6 +49,26 @@ class _Parser(PostgresParser):
         TokenType.DHASH_ARROW: _call("#>>"),
         TokenType.PLACEHOLDER: _call("?"),
     }
+
+    def _parse_interval(
+        self,
+        require_interval: bool = True,
+        parse_function_unit: bool = True,  # noqa: ARG002 - sqlglot's signature
+    ) -> Any:
+        """``INTERVAL 'text' [unit [TO unit]]``, the text as it is: sqlglot's own drops parts."""
+        start = self._index
+        if not self._match(TokenType.INTERVAL) and require_interval:
+            return None
+        if not self._match(TokenType.STRING, advance=False):
+            self._retreat(start)
+            return None
+        text = self._parse_primary()
+        unit = None
+        if self._curr and self._curr.text.upper() in _UNITS:
+            unit = self._parse_var(any_token=True, upper=True)
+            if self._match_text_seq("TO"):
+                unit = exp.IntervalSpan(this=unit, expression=self._parse_var(any_token=True))
+        return self.expression(exp.Interval(this=text, unit=unit))
 
 
 class Dialect(Postgres):

@@ -31,6 +31,8 @@ from noonmark.sql.functions.function import Any_, Parameter, Result, Signature
 from noonmark.sql.functions.jsonb import jsonb_of, parse
 from noonmark.sql.functions.order import sort_key
 
+_SUM_DIGITS = t.NUMERIC_PRECISION_MAX - 10
+
 Rows = Sequence[tuple[tuple[Any, ...], int]]
 Meaning = Callable[[tuple[t.SqlType, ...], Rows], Any]
 
@@ -41,6 +43,15 @@ class Aggregator(Signature):
 
     linear: bool = False
     ordered: bool = False  # the result depends on the order of the rows
+
+    def fails(self, types: tuple[t.SqlType, ...]) -> bool:
+        """Whether rows exist over which it raises; 10^10 rows are taken for all there can be."""
+        if self.name in ("single value", "jsonb_agg"):
+            return True
+        if self.name not in ("sum", "avg") or isinstance(types[0], t.SmallInt | t.Integer):
+            return self.name.startswith(("var", "stddev"))
+        digits = types[0].precision if isinstance(types[0], t.Numeric) else None
+        return not isinstance(types[0], t.BigInt) and (digits is None or digits > _SUM_DIGITS)
 
 
 def _first(rows: Rows) -> list[tuple[Any, int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from noonmark.errors import DivisionByZero, InvalidArgument, OutOfRange
@@ -180,13 +181,17 @@ def _integers() -> list[Function]:
 
 def _floats() -> list[Function]:
     rows = []
-    for kind in FLOATS:
-        two = (kind, kind)
+    for kind, other in product(FLOATS, FLOATS):
+        two = (kind, other)
+        wide = kind() if kind is other else t.Double()
         rows += [
-            Function("+", two, kind(), _float_add, fallible=True),
-            Function("-", two, kind(), _float_sub, fallible=True),
-            Function("*", two, kind(), _float_mul, fallible=True),
-            Function("/", two, kind(), _float_div, fallible=True),
+            Function("+", two, wide, _float_add, fallible=True),
+            Function("-", two, wide, _float_sub, fallible=True),
+            Function("*", two, wide, _float_mul, fallible=True),
+            Function("/", two, wide, _float_div, fallible=True),
+        ]
+    for kind in FLOATS:
+        rows += [
             Function("-", (kind,), kind(), operator.neg),
             Function("abs", (kind,), kind(), abs),
         ]

@@ -393,9 +393,17 @@ class Let(Relation):
 
     def __post_init__(self) -> None:
         for get in gets(self.body):
-            same = get.name != self.name or get.columns == self.value.schema
+            same = get.name != self.name or _serves(self.value.schema, get.columns)
             _require(same, f'"{self.name}" is used under another schema than it has')
         _output(self, self.body.schema)
+
+
+def _serves(given: Schema, wanted: Schema) -> bool:
+    """Whether rows of one schema can be read under the other: NULL only where it is expected."""
+    return len(given) == len(wanted) and all(
+        a.type == b.type and (b.nullable or not a.nullable)
+        for a, b in zip(given, wanted, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """Expressions: a syntax tree and the row that it sees to a `Scalar`.
 
-One function per kind of node, in the table at the end; a node that is not in the table is refused by
-name. A quoted literal stays of type unknown until its place gives it a type.
+One function per kind of node, in the table at the end; a node that is not in the table is refused
+by name. A quoted literal stays of type unknown until its place gives it a type.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -155,7 +156,10 @@ def _literal(tree: exp.Literal, _: Row) -> Scalar:
 
 
 def number(text: str) -> Literal:
-    """A number as written: the smallest integer type from integer on, else an exact numeric."""
+    """A number as written: integer, bigint or numeric, whichever is first to hold it.
+
+    What has more digits than a numeric is a double precision (PostgreSQL: still a numeric).
+    """
     if text.isdigit() and int(text) < 1 << 63:
         return Literal(t.Integer() if int(text) < 1 << 31 else t.BigInt(), int(text))
     try:
@@ -166,7 +170,9 @@ def number(text: str) -> Literal:
     scale = max(-exponent, 0) if isinstance(exponent, int) else 0
     digits = max(value.adjusted() + 1, 0) + scale
     if digits > t.NUMERIC_PRECISION_MAX:
-        raise InvalidValue(f"{text[:50]} has more than {t.NUMERIC_PRECISION_MAX} digits")
+        if math.isinf(float(value)):
+            raise InvalidValue(f"{text[:50]} has more than {t.NUMERIC_PRECISION_MAX} digits")
+        return Literal(t.Double(), float(value))
     return Literal(
         t.Numeric(max(digits, scale, 1), scale), value.quantize(Decimal(1).scaleb(-scale))
     )
@@ -225,12 +231,9 @@ def _joinable(arguments: list[Scalar], tree: exp.Expression) -> list[Scalar]:
 def _unary(name: str) -> Callable[[Any, Row], Scalar]:
     def act(tree: exp.Unary, row: Row) -> Scalar:
         operand = plan(tree.this, row)
-        if (
-            name == "-"
-            and isinstance(operand, Literal)
-            and isinstance(operand.type, t.Integer | t.BigInt | t.Numeric)
-        ):
-            return Literal(operand.type, -operand.value)
+        if name == "-" and isinstance(tree.this, exp.Literal) and isinstance(operand, Literal):
+            if not tree.this.is_string:
+                return Literal(operand.type, -operand.value)
         return call(name, [operand], tree, operator=True)
 
     return act

@@ -1,0 +1,425 @@
+"""The meaning of plans, in plain Python: the oracle of everything that computes them.
+
+Law: ``evaluate(plan, inputs)`` is the multiset that the docstrings of `noonmark.sql.ir.relation`
+define, for the collections at one time. It is written to be read, not to be fast.
+
+A multiset is a dict from row to count; counts are positive, and rows are tuples of Python values
+(`noonmark.rows.value`, arrays as tuples). Which of several equal rows stands for a group is fixed:
+the first in the total order of rows.
+
+Law (errors): if an expression fails on a row that the plan asks it of, the whole answer is that
+`EvaluationError`, and there are no rows. When the row is gone, the answer has rows again. If
+several rows fail, which of their errors is the answer is not defined.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from noonmark.compute.reference_window import window
+from noonmark.errors import EvaluationError, UnknownCollection, UsageError
+from noonmark.rows import types as t
+from noonmark.sql.evaluate import Outer
+from noonmark.sql.evaluate import evaluate as scalar_value
+from noonmark.sql.functions.fit import fit
+from noonmark.sql.functions.order import null_last, row_key, sort_key, total_key
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.call import AggregateCall, SortKey
+from noonmark.sql.ir.scalar import Scalar
+
+Row = tuple[Any, ...]
+Multiset = dict[Row, int]
+
+ROUNDS_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a plan is asked of: collections, names that are bound, rows of enclosing Applies."""
+
+    collections: Mapping[str, Multiset]
+    names: Mapping[str, Multiset] = field(default_factory=dict)
+    outer: Outer = field(default_factory=dict)
+
+    def bind(self, names: Mapping[str, Multiset]) -> _Inputs:
+        return replace(self, names={**self.names, **names})
+
+    def inside(self, scope: int, row: Row) -> _Inputs:
+        return replace(self, outer={**self.outer, scope: row})
+
+
+def evaluate(relation: r.Relation, collections: Mapping[str, Mapping[Row, int]]) -> Multiset:
+    """The rows of the plan over the collections at one time.
+
+    Raises:
+        EvaluationError: the plan has no answer on these rows.
+    """
+    for name, rows in collections.items():
+        if any(count < 0 for count in rows.values()):
+            raise UsageError(f"collection {name} has a row a negative number of times")
+    present = {
+        name: {row: count for row, count in rows.items() if count}
+        for name, rows in collections.items()
+    }
+    return _ask(relation, _Inputs(present))
+
+
+def outcome(
+    relation: r.Relation, collections: Mapping[str, Mapping[Row, int]]
+) -> Multiset | EvaluationError:
+    """The answer, rows or error: what a view holds at that time."""
+    try:
+        return evaluate(relation, collections)
+    except EvaluationError as error:
+        return error
+
+
+def in_order(rows: Mapping[Row, int], relation: r.Relation, order: Sequence[SortKey]) -> list[Row]:
+    """The rows, each as often as it is there, sorted; ties by the whole row."""
+    key = _order_key(relation, order, {})
+    return sorted((row for row, count in rows.items() for _ in range(count)), key=key)
+
+
+def _ask(relation: r.Relation, inputs: _Inputs) -> Multiset:
+    return _MEANINGS[type(relation)](relation, inputs)
+
+
+def _sum(pairs: Iterable[tuple[Row, int]]) -> Multiset:
+    total: Counter[Row] = Counter()
+    for row, count in pairs:
+        total[row] += count
+    return {row: count for row, count in total.items() if count}
+
+
+def _types(relation: r.Relation) -> tuple[t.SqlType, ...]:
+    return tuple(column.type for column in relation.schema)
+
+
+def _scan(relation: r.Scan, inputs: _Inputs) -> Multiset:
+    found = inputs.collections.get(relation.collection)
+    if found is None:
+        raise UnknownCollection(f"collection {relation.collection} was not given")
+    return dict(found)
+
+
+def _constant(relation: r.Constant, _: _Inputs) -> Multiset:
+    return _sum((row, 1) for row in relation.rows)
+
+
+def _get(relation: r.Get, inputs: _Inputs) -> Multiset:
+    return dict(inputs.names[relation.name])
+
+
+def _filter(relation: r.Filter, inputs: _Inputs) -> Multiset:
+    rows = _ask(relation.input, inputs)
+    test = relation.predicate
+    return {row: n for row, n in rows.items() if scalar_value(test, row, inputs.outer) is True}
+
+
+def _project(relation: r.Project, inputs: _Inputs) -> Multiset:
+    rows = _ask(relation.input, inputs)
+    return _sum((_values(relation.scalars, row, inputs), n) for row, n in rows.items())
+
+
+def _values(scalars: Iterable[Scalar], row: Row, inputs: _Inputs) -> Row:
+    return tuple(scalar_value(each, row, inputs.outer) for each in scalars)
+
+
+# --- joins
+
+
+def _join(relation: r.Join, inputs: _Inputs) -> Multiset:
+    left, right = _ask(relation.left, inputs), _ask(relation.right, inputs)
+    matches = _matcher(relation, right, inputs)
+    nulls = (None,) * len(relation.right.schema)
+    result: list[tuple[Row, int]] = []
+    seen: set[Row] = set()
+    for row, count in left.items():
+        partners = matches(row)
+        seen.update(partner for partner, _ in partners)
+        result += _combine(relation.kind, row, count, partners, nulls)
+    if relation.kind in (r.JoinKind.RIGHT, r.JoinKind.FULL):
+        before = (None,) * len(relation.left.schema)
+        result += [(before + row, count) for row, count in right.items() if row not in seen]
+    return _sum(result)
+
+
+def _combine(
+    kind: r.JoinKind, row: Row, count: int, partners: list[tuple[Row, int]], nulls: Row
+) -> list[tuple[Row, int]]:
+    if kind in (r.JoinKind.SEMI, r.JoinKind.ANTI):
+        return [(row, count)] if bool(partners) == (kind is r.JoinKind.SEMI) else []
+    if not partners and kind in (r.JoinKind.LEFT, r.JoinKind.FULL):
+        return [(row + nulls, count)]
+    return [(row + partner, count * times) for partner, times in partners]
+
+
+def _matcher(
+    relation: r.Join, right: Multiset, inputs: _Inputs
+) -> Callable[[Row], list[tuple[Row, int]]]:
+    """Finds the partners of a left row, by key where there are keys."""
+    by_key: dict[Any, list[tuple[Row, int]]] = {}
+    for row, count in right.items():
+        key = _join_key([each.right for each in relation.keys], relation.keys, row, inputs)
+        if key is not None:
+            by_key.setdefault(key, []).append((row, count))
+
+    def find(row: Row) -> list[tuple[Row, int]]:
+        key = _join_key([each.left for each in relation.keys], relation.keys, row, inputs)
+        if key is None:
+            return []
+        return [
+            (partner, count)
+            for partner, count in by_key.get(key, ())
+            if scalar_value(relation.on, row + partner, inputs.outer) is True
+        ]
+
+    return find
+
+
+def _join_key(
+    scalars: Sequence[Scalar], keys: Sequence[r.JoinKey], row: Row, inputs: _Inputs
+) -> Any:
+    """What must be equal; None if a NULL makes the row match nothing."""
+    parts = []
+    for scalar, key in zip(scalars, keys, strict=True):
+        value = scalar_value(scalar, row, inputs.outer)
+        if value is None and not key.null_equal:
+            return None
+        parts.append(null_last(sort_key(scalar.type))(value))
+    return tuple(parts)
+
+
+def _apply(relation: r.Apply, inputs: _Inputs) -> Multiset:
+    nulls = (None,) * len(relation.right.schema)
+    result: list[tuple[Row, int]] = []
+    for row, count in _ask(relation.left, inputs).items():
+        right = _ask(relation.right, inputs.inside(relation.scope, row))
+        partners = [
+            (partner, times)
+            for partner, times in right.items()
+            if scalar_value(relation.on, row + partner, inputs.outer) is True
+        ]
+        result += _combine(relation.kind, row, count, partners, nulls)
+    return _sum(result)
+
+
+# --- groups
+
+
+def _groups(
+    rows: Multiset, scalars: Sequence[Scalar], relation: r.Relation, inputs: _Inputs
+) -> Iterator[tuple[Row, list[tuple[Row, int]]]]:
+    """The keys and the rows of every group, rows in their total order."""
+    key_of = row_key(tuple(each.type for each in scalars))
+    found: dict[Any, tuple[Row, list[tuple[Row, int]]]] = {}
+    total = row_key(_types(relation), total_key)
+    for row in sorted(rows, key=total):
+        values = _values(scalars, row, inputs)
+        found.setdefault(key_of(values), (values, []))[1].append((row, rows[row]))
+    yield from found.values()
+
+
+def _aggregate(relation: r.Aggregate, inputs: _Inputs) -> Multiset:
+    rows = _ask(relation.input, inputs)
+    groups = list(_groups(rows, relation.keys, relation.input, inputs))
+    if not relation.keys and not groups:
+        groups = [((), [])]
+    return _sum(
+        (keys + tuple(fold(each, members, inputs.outer) for each in relation.aggregates), 1)
+        for keys, members in groups
+    )
+
+
+def fold(call: AggregateCall, rows: Sequence[tuple[Row, int]], outer: Outer) -> Any:
+    """The value of an aggregate over rows and their counts."""
+    types = tuple(each.type for each in call.arguments)
+    taken: list[tuple[Any, Row, int]] = []
+    order = _sort_keys(call.order, outer)
+    own = row_key(types, total_key)
+    for row, count in rows:
+        if call.filter is not None and scalar_value(call.filter, row, outer) is not True:
+            continue
+        arguments = tuple(scalar_value(each, row, outer) for each in call.arguments)
+        if call.entry.strict and any(value is None for value in arguments):
+            continue
+        taken.append(((order(row), own(arguments)), arguments, count))
+    taken.sort(key=lambda each: each[0])
+    if call.distinct:
+        equal = row_key(types)
+        first = {equal(arguments): (key, arguments, 1) for key, arguments, _ in reversed(taken)}
+        taken = sorted(first.values(), key=lambda each: each[0])
+    folded = call.entry.meaning(types, [(arguments, count) for _, arguments, count in taken])
+    return fit(folded, call.type)
+
+
+def _distinct(relation: r.Distinct, inputs: _Inputs) -> Multiset:
+    return dict.fromkeys(_classes(_ask(relation.input, inputs), relation), 1)
+
+
+def _classes(rows: Multiset, relation: r.Relation) -> dict[Row, int]:
+    """Rows that are equal as one row, with their counts summed: 1 day and 24 hours are equal."""
+    equal, total = row_key(_types(relation)), row_key(_types(relation), total_key)
+    first: dict[Any, Row] = {}
+    counts: Counter[Row] = Counter()
+    for row in sorted(rows, key=total):
+        counts[first.setdefault(equal(row), row)] += rows[row]
+    return dict(counts)
+
+
+# --- order
+
+
+class _Reversed:
+    """A key that sorts the other way."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __lt__(self, other: _Reversed) -> bool:
+        return bool(other.key < self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and bool(self.key == other.key)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _sort_keys(order: Sequence[SortKey], outer: Outer) -> Callable[[Row], tuple[Any, ...]]:
+    keys = [sort_key(each.scalar.type) for each in order]
+
+    def key(row: Row) -> tuple[Any, ...]:
+        parts: list[Any] = []
+        for each, of in zip(order, keys, strict=True):
+            value = scalar_value(each.scalar, row, outer)
+            if value is None:
+                parts.append((-1 if each.nulls_first else 1, None))
+            else:
+                parts.append((0, _Reversed(of(value)) if each.descending else of(value)))
+        return tuple(parts)
+
+    return key
+
+
+def _order_key(
+    relation: r.Relation, order: Sequence[SortKey], outer: Outer
+) -> Callable[[Row], tuple[Any, ...]]:
+    """The sort keys, then the whole row."""
+    first, rest = _sort_keys(order, outer), row_key(_types(relation), total_key)
+    return lambda row: (first(row), rest(row))
+
+
+def _top_k(relation: r.TopK, inputs: _Inputs) -> Multiset:
+    rows = _ask(relation.input, inputs)
+    key = _order_key(relation.input, relation.order, inputs.outer)
+    result: list[tuple[Row, int]] = []
+    for _, members in _groups(rows, relation.partition, relation.input, inputs):
+        skip, left = relation.offset, relation.limit
+        for row, count in sorted(members, key=lambda each: key(each[0])):
+            passed = min(skip, count)
+            taken = count - passed if left is None else min(count - passed, left)
+            skip -= passed
+            left = None if left is None else left - taken
+            result.append((row, taken))
+    return _sum(result)
+
+
+# --- set operations and the rest
+
+
+def _union(relation: r.Union, inputs: _Inputs) -> Multiset:
+    return _sum(pair for each in relation.inputs for pair in _ask(each, inputs).items())
+
+
+def _both(relation: r.Intersect | r.Except, inputs: _Inputs) -> Iterator[tuple[Row, int, int]]:
+    """Every class of equal rows with its counts on the left and on the right."""
+    left = _ask(relation.left, inputs)
+    right = _ask(relation.right, inputs)
+    equal = row_key(_types(relation))
+    counts: Counter[Any] = Counter()
+    for row, count in right.items():
+        counts[equal(row)] += count
+    for row, count in _classes(left, relation.left).items():
+        yield row, count, counts[equal(row)]
+
+
+def _intersect(relation: r.Intersect, inputs: _Inputs) -> Multiset:
+    return _sum(
+        (row, min(a, b) if relation.all else min(a, b, 1)) for row, a, b in _both(relation, inputs)
+    )
+
+
+def _except(relation: r.Except, inputs: _Inputs) -> Multiset:
+    return _sum(
+        (row, max(a - b, 0) if relation.all else int(b == 0))
+        for row, a, b in _both(relation, inputs)
+    )
+
+
+def _flat_map(relation: r.FlatMap, inputs: _Inputs) -> Multiset:
+    result: list[tuple[Row, int]] = []
+    call = relation.call
+    for row, count in _ask(relation.input, inputs).items():
+        arguments = _values(call.arguments, row, inputs)
+        if any(value is None for value in arguments):
+            continue
+        for at, made in enumerate(call.entry.meaning(*arguments), 1):
+            fitted = tuple(map(fit, made, call.types))
+            result.append((row + fitted + ((at,) if call.ordinality else ()), count))
+    return _sum(result)
+
+
+def _window(relation: r.Window, inputs: _Inputs) -> Multiset:
+    rows = _ask(relation.input, inputs)
+    key = _order_key(relation.input, relation.order, inputs.outer)
+    peers = _sort_keys(relation.order, inputs.outer)
+    result: list[Row] = []
+    for _, members in _groups(rows, relation.partition, relation.input, inputs):
+        listed = sorted((row for row, n in members for _ in range(n)), key=key)
+        result += window(relation.calls, listed, [peers(row) for row in listed], inputs.outer, fold)
+    return _sum((row, 1) for row in result)
+
+
+def _let(relation: r.Let, inputs: _Inputs) -> Multiset:
+    value = _ask(relation.value, inputs)
+    return _ask(relation.body, inputs.bind({relation.name: value}))
+
+
+def _recursive(relation: r.Recursive, inputs: _Inputs) -> Multiset:
+    current: dict[str, Multiset] = {name: {} for name in relation.names}
+    for _ in range(relation.limit or ROUNDS_MAX):
+        bound = inputs.bind(current)
+        following = {
+            name: _ask(value, bound)
+            for name, value in zip(relation.names, relation.values, strict=True)
+        }
+        if following == current:
+            return _ask(relation.body, bound)
+        current = following
+    raise EvaluationError("a recursive query has no fixpoint within its limit of rounds")
+
+
+_MEANINGS: dict[type[r.Relation], Callable[[Any, _Inputs], Multiset]] = {
+    r.Scan: _scan,
+    r.Constant: _constant,
+    r.Get: _get,
+    r.Filter: _filter,
+    r.Project: _project,
+    r.Join: _join,
+    r.Apply: _apply,
+    r.Aggregate: _aggregate,
+    r.Distinct: _distinct,
+    r.TopK: _top_k,
+    r.Union: _union,
+    r.Intersect: _intersect,
+    r.Except: _except,
+    r.FlatMap: _flat_map,
+    r.Window: _window,
+    r.Let: _let,
+    r.Recursive: _recursive,
+}

@@ -1,0 +1,91 @@
+"""The meaning of window calls over one sorted partition. See `noonmark.sql.ir.relation.Window`."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from noonmark.sql.evaluate import Outer
+from noonmark.sql.evaluate import evaluate as scalar_value
+from noonmark.sql.functions.fit import fit
+from noonmark.sql.functions.window import Place
+from noonmark.sql.ir.call import AggregateCall, Exclusion, Frame, Unit, WindowCall
+
+Row = tuple[Any, ...]
+Fold = Callable[[AggregateCall, Sequence[tuple[Row, int]], Outer], Any]
+
+
+def window(
+    calls: Sequence[WindowCall],
+    rows: Sequence[Row],
+    keys: Sequence[Any],
+    outer: Outer,
+    fold: Fold,
+) -> list[Row]:
+    """Every row of the partition with the values of the calls; rows with equal keys are peers."""
+    groups = _groups(keys)
+    columns = [_column(call, rows, groups, outer, fold) for call in calls]
+    return [row + tuple(column[at] for column in columns) for at, row in enumerate(rows)]
+
+
+def _groups(keys: Sequence[Any]) -> list[int]:
+    """For each row the number of its group of peers."""
+    groups: list[int] = []
+    for at, key in enumerate(keys):
+        groups.append(0 if at == 0 else groups[-1] + (key != keys[at - 1]))
+    return groups
+
+
+def _column(
+    call: WindowCall, rows: Sequence[Row], groups: list[int], outer: Outer, fold: Fold
+) -> list[Any]:
+    values = [[scalar_value(argument, row, outer) for row in rows] for argument in call.arguments]
+    result = []
+    for at in range(len(rows)):
+        frame = _frame(call.frame, at, groups)
+        if not call.is_window:
+            folded = AggregateCall(call.function, call.arguments, filter=call.filter)
+            result.append(fold(folded, [(rows[i], 1) for i in frame], outer))
+            continue
+        place = Place(
+            position=at,
+            size=len(rows),
+            peers_start=bisect_left(groups, groups[at]),
+            peers_end=bisect_right(groups, groups[at]),
+            group=groups[at],
+            frame=frame,
+            argument=lambda k, i: values[k][i],
+        )
+        result.append(fit(call.entry.meaning(place), call.type))
+    return result
+
+
+def _frame(frame: Frame, at: int, groups: list[int]) -> list[int]:
+    """The positions of the rows in the frame of the row at `at`."""
+    start, end = _bounds(frame, at, groups)
+    own = groups[at]
+
+    def kept(i: int) -> bool:
+        match frame.exclude:
+            case Exclusion.CURRENT_ROW:
+                return i != at
+            case Exclusion.GROUP:
+                return groups[i] != own
+            case Exclusion.TIES:
+                return i == at or groups[i] != own
+        return True
+
+    return [i for i in range(max(start, 0), min(end, len(groups))) if kept(i)]
+
+
+def _bounds(frame: Frame, at: int, groups: list[int]) -> tuple[int, int]:
+    """The first position and one past the last."""
+    size = len(groups)
+    if frame.unit is Unit.ROWS:
+        start = 0 if frame.start is None else at + frame.start
+        return start, size if frame.end is None else at + frame.end + 1
+    # Bounds of RANGE are 0 or open, so both units count groups of peers.
+    start = 0 if frame.start is None else bisect_left(groups, groups[at] + frame.start)
+    end = size if frame.end is None else bisect_right(groups, groups[at] + frame.end)
+    return start, end

@@ -1,0 +1,135 @@
+"""Fold: scalars that do not depend on the row become literals, and conditions get simpler.
+
+f(1, 2)                 its value, unless it fails: then it fails for every row, as before
+a AND TRUE, a OR FALSE  a
+a AND FALSE             FALSE
+NOT NOT a               a;      NOT (a < b)    a >= b
+a IS NULL               FALSE, if a is never NULL;   a IS TRUE    a, likewise
+CASE, COALESCE          without the branches that are never taken
+Filter by TRUE          its input;   by FALSE or NULL    no rows
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noonmark.errors import EvaluationError
+from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir import scalar as s
+from noonmark.sql.ir.node import Node, children, rebuild
+from noonmark.sql.ir.relation import Constant, Filter, Relation
+from noonmark.sql.rules.rewrite import bottom_up
+
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def fold_scalar(scalar: s.Scalar) -> s.Scalar:
+    """The scalar, simpler."""
+
+    def act(node: Any) -> Node:
+        changed = rebuild(node, act)
+        return _simpler(changed) if isinstance(changed, s.Scalar) else changed
+
+    result = act(scalar)
+    assert isinstance(result, s.Scalar)
+    return result
+
+
+def _simpler(scalar: s.Scalar) -> s.Scalar:
+    if isinstance(scalar, s.Literal | s.ColumnRef | s.OuterRef):
+        return scalar
+    if _is_constant(scalar):
+        try:
+            return s.Literal(scalar.type, evaluate(scalar))
+        except EvaluationError:
+            return scalar
+    match scalar:
+        case s.And() | s.Or():
+            return _junction(scalar)
+        case s.Not():
+            return _not(scalar)
+        case s.Is():
+            return _is(scalar)
+        case s.Case():
+            return _case(scalar)
+        case s.Coalesce():
+            return _coalesce(scalar)
+    return scalar
+
+
+def _is_constant(scalar: s.Scalar) -> bool:
+    parts = list(children(scalar))
+    nested = [x for part in parts for x in (children(part) if isinstance(part, s.When) else [part])]
+    return all(isinstance(each, s.Literal) for each in nested)
+
+
+def _junction(scalar: s.And | s.Or) -> s.Scalar:
+    kind = type(scalar)
+    neutral, decisive = (s.TRUE, s.FALSE) if kind is s.And else (s.FALSE, s.TRUE)
+    flat: list[s.Scalar] = []
+    for part in scalar.parts:
+        flat += part.parts if type(part) is kind else [part]  # type: ignore[attr-defined]
+    kept = list(dict.fromkeys(part for part in flat if part != neutral))
+    if decisive in kept:
+        return decisive
+    if len(kept) == 1:
+        return kept[0]
+    return kind(tuple(kept)) if kept else neutral
+
+
+def _not(scalar: s.Not) -> s.Scalar:
+    inner = scalar.operand
+    if isinstance(inner, s.Not):
+        return inner.operand
+    if isinstance(inner, s.Compare):
+        return s.Compare(_OPPOSITE[inner.op], inner.left, inner.right)
+    return scalar
+
+
+def _is(scalar: s.Is) -> s.Scalar:
+    if scalar.operand.nullable:
+        return scalar
+    if scalar.value is None:
+        return scalar if s.may_fail(scalar.operand) else s.FALSE
+    return scalar.operand if scalar.value else _simpler(s.Not(scalar.operand))
+
+
+def _case(scalar: s.Case) -> s.Scalar:
+    kept: list[s.When] = []
+    for branch in scalar.branches:
+        if isinstance(branch.condition, s.Literal):
+            if branch.condition.value is True:
+                return s.Case(tuple(kept), branch.value) if kept else branch.value
+            continue
+        kept.append(branch)
+    return s.Case(tuple(kept), scalar.default) if kept else scalar.default
+
+
+def _coalesce(scalar: s.Coalesce) -> s.Scalar:
+    kept: list[s.Scalar] = []
+    for argument in scalar.arguments:
+        if isinstance(argument, s.Literal) and argument.value is None:
+            continue
+        kept.append(argument)
+        if not argument.nullable:
+            break
+    if not kept:
+        return s.Literal(scalar.type, None)
+    return kept[0] if len(kept) == 1 else s.Coalesce(tuple(kept))
+
+
+def _fold(relation: Relation) -> Relation:
+    def act(node: Any) -> Node:
+        if isinstance(node, Relation):
+            return node
+        return fold_scalar(node) if isinstance(node, s.Scalar) else rebuild(node, act)
+
+    changed = rebuild(relation, act)
+    if isinstance(changed, Filter) and isinstance(changed.predicate, s.Literal):
+        if changed.predicate.value is True:
+            return changed.input
+        return Constant(changed.schema, ())
+    return changed
+
+
+fold = bottom_up(_fold)

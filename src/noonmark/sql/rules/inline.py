@@ -1,0 +1,38 @@
+"""Inline: a name of WITH that is used once, or costs nothing to compute twice, is replaced.
+
+What stays a `Let` is a subplan with several users: it is computed once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noonmark.sql.ir.node import Node, rebuild, walk
+from noonmark.sql.ir.relation import Constant, Get, Let, Relation, Scan, gets
+from noonmark.sql.ir.scalar import OuterRef
+from noonmark.sql.rules.rewrite import bottom_up
+
+
+def _inline(relation: Relation) -> Relation:
+    if not isinstance(relation, Let):
+        return relation
+    uses = sum(get.name == relation.name for get in gets(relation.body))
+    # A correlated value belongs to one row outside: it is inlined so that decorrelation sees it.
+    correlated = any(isinstance(node, OuterRef) for node in walk(relation.value))
+    if uses > 1 and not correlated and not isinstance(relation.value, Scan | Constant):
+        return relation
+    return replace_get(relation.body, relation.name, relation.value)
+
+
+def replace_get(relation: Relation, name: str, value: Relation) -> Relation:
+    """The relation with the value in place of the name."""
+
+    def act(node: Any) -> Node:
+        return value if isinstance(node, Get) and node.name == name else rebuild(node, act)
+
+    result = act(relation)
+    assert isinstance(result, Relation)
+    return result
+
+
+inline = bottom_up(_inline)
