@@ -6,6 +6,7 @@ The location is in memory and the wall clock is set by the test, so leases run o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -302,3 +303,41 @@ def test_what_storage_did_not_create_is_not_described(world: World) -> None:
     world.client.create_or_load("plain", SCHEMA)
     with pytest.raises(UnknownCollection):
         world.storage.description("plain")
+
+
+def test_many_threads_create_and_one_of_equals_wins(world: World) -> None:
+    def create(number: int) -> bool:
+        world.storage.create(f"own {number}", ORDERS)
+        try:
+            world.storage.create("same", ORDERS)
+        except NameTaken:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        won = list(threads.map(create, range(24)))
+    assert won.count(True) == 1
+    names = world.client.state.names
+    assert len(names) == len(set(names.values())) == 25
+    assert all(len(world.storage.capabilities(name)) == 2 for name in names)
+
+
+def test_capabilities_are_acquired_while_frontiers_move(world: World) -> None:
+    _, write = world.storage.create("orders", ORDERS)
+    last = 150
+
+    def advance(write: WriteCapability) -> None:
+        for time in range(last):
+            write = world.storage.update_and_downgrade(write, [row(time)], time + 1)
+
+    with ThreadPoolExecutor(1) as threads:
+        advancing = threads.submit(advance, write)
+        seen = []
+        while not advancing.done():
+            both = world.storage.acquire_capabilities("orders")
+            seen.append(both[1].frontier.only() or 0)
+            world.storage.drop(*both)
+        advancing.result(10)
+    assert seen == sorted(seen)
+    assert world.frontiers("orders")[1] == at(last)
+    assert world.contents("orders", last - 1) == {(1, "row 1"): last}
