@@ -167,7 +167,7 @@ class Journal:
             try:
                 if await self.consensus.append(entry.seqno, data):
                     return True
-                return await self._is_ours(entry)
+                break
             except Determinate as error:
                 await pause(in_doubt or error)
             except Indeterminate as error:
@@ -177,15 +177,23 @@ class Journal:
                 if in_doubt is None:
                     raise
                 raise in_doubt from error
+        return await self._is_ours(entry)
 
     async def _is_ours(self, entry: Entry) -> bool:
         """Settle: is the entry at that number the one with our token?"""
         try:
-            found = await self.consensus.read(entry.seqno, 1)
+            found = await self.retries.run("settle", partial(self.consensus.read, entry.seqno, 1))
         except MissingObject:
             # Truncated: a later writer went on without us. Its state remembers our last commit.
             await self._follow()
-            return any(era.token == entry.token for era in self.state.eras)
+            eras = {era.epoch: era.token for era in self.state.eras}
+            if entry.epoch == 0:
+                return False  # a reader may say the same again: taking a hold twice is one hold
+            if entry.epoch not in eras:
+                raise _unsettled(entry, f"The log remembers {len(eras)} later writers.") from None
+            return eras[entry.epoch] == entry.token
+        except Determinate as error:
+            raise _unsettled(entry, str(error)) from error
         return bool(found) and self._decode(entry.seqno, found[0]).token == entry.token
 
     async def _follow(self) -> None:
@@ -270,6 +278,15 @@ class Journal:
                 if _seqno_of(rollup.key) < previous:
                     delete = partial(self.blob.delete, rollup.key)
                     await self.retries.run("delete rollup", delete)
+
+
+def _unsettled(entry: Entry, detail: str) -> Indeterminate:
+    return Indeterminate(
+        f"whether log entry {entry.seqno} is ours cannot be known",
+        detail=detail,
+        hint="Read back what was written before writing it again.",
+        seqno=entry.seqno,
+    )
 
 
 def _seqno_of(rollup: str) -> int:
