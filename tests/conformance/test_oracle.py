@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import Fenced, Indeterminate, MissingObject, Stopped, StorageError
-from noonmark.oracle import MemoryOracle, ReservedOracle, TimestampOracle
+from noonmark.oracle import MemoryOracle, ReservedOracle, TimestampOracle, reserved
 from noonmark.oracle.reserved import LIFE_S, RANGE_MS
 from noonmark.persist.config import Config
 from noonmark.persist.impl.open import open_consensus
@@ -240,9 +240,16 @@ def test_reads_and_writes_inside_a_range_cost_no_storage(durable: World) -> None
     assert log.calls == calls + 1, "one append serves a whole life"
 
 
+@pytest.fixture
+def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Truncation after a few reservations instead of a few hundred."""
+    monkeypatch.setattr(reserved, "_TRUNCATE_EVERY", 16)
+
+
+@pytest.mark.usefixtures("short_log")
 def test_the_log_stays_short(durable: World) -> None:
     oracle = durable.open()
-    for _ in range(270):
+    for _ in range(20):
         durable.clock.running_s += LIFE_S
         oracle.read_ts()
     log = durable.log()
@@ -283,10 +290,11 @@ def test_the_old_owner_is_silent_before_the_new_one_speaks(durable: World) -> No
     witness.write(new)
 
 
+@pytest.mark.usefixtures("short_log")
 def test_an_owner_that_slept_through_a_truncation_is_fenced(durable: World) -> None:
     old = durable.open()
     new = durable.open()
-    for _ in range(270):
+    for _ in range(20):
         durable.clock.running_s += LIFE_S
         new.read_ts()
     with pytest.raises(Fenced):
