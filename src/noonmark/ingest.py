@@ -37,9 +37,10 @@ from noonmark.ingest_task import Destination, IngestTask, Row, unpacked
 from noonmark.oracle.contract import TimestampOracle
 from noonmark.persist import command as c
 from noonmark.persist import task
-from noonmark.persist.client import Client, ReadHandle
+from noonmark.persist.client import Client
 from noonmark.persist.part import Part
 from noonmark.persist.plan import Plan, Query
+from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.state import Collection, Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
 from noonmark.remap import begin, compact, mint, offset_resumption

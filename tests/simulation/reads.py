@@ -18,7 +18,8 @@ from noonmark.errors import (
     StorageError,
     UnknownCollection,
 )
-from noonmark.persist.client import Client, ReadHandle
+from noonmark.persist.client import Client
+from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.snapshot import Listen

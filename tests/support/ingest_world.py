@@ -21,7 +21,8 @@ from noonmark.clock import SYSTEM
 from noonmark.errors import Stopped
 from noonmark.ingest import Ingestion, InPlaceEngine
 from noonmark.oracle import MemoryOracle
-from noonmark.persist.client import Client, Options, ReadHandle
+from noonmark.persist.client import Client, Options
+from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.config import Config
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
@@ -111,7 +112,7 @@ class World:
 
     def run(self) -> World:
         try:
-            for _ in range(self.random.randrange(3, 11)):
+            for _ in range(self.random.randrange(3, 9)):
                 self.upstream.grow()
                 self.clock.now += self.random.choice((0, 1, 10, 1000, -50))
                 self.fuse.left = self._chance_of_death(0.5)
@@ -193,7 +194,10 @@ class World:
         if self._durable is None or self._durable[0] != (self.client, seqno):
             upper = min(self.handle(name).upper.only() or 0 for name in self.collections)
             since = self.handle("history_remap").since.only() or 0
-            self._durable = (self.client, seqno), self.bound_at(max(upper - 1, since))
+            last = max(upper - 1, since)
+            # What was noted as of a time is what it is for ever: that too is checked.
+            known = self.bindings[last] if last in self.bindings else self.bound_at(last)
+            self._durable = (self.client, seqno), known
         return self._durable[1]
 
     def bound_at(self, time: int) -> Known:

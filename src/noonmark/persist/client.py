@@ -25,9 +25,6 @@ from typing import Any, Literal, TypeVar
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import (
     BeforeSince,
-    Fenced,
-    LockHeld,
-    NotYetComplete,
     ReadOnly,
     SchemaMismatch,
     StorageError,
@@ -47,25 +44,20 @@ from noonmark.persist.journal import Journal
 from noonmark.persist.location import Blob, Consensus
 from noonmark.persist.notify import Notifier, follow
 from noonmark.persist.parts import PART_PREFIX, PartStore
-from noonmark.persist.plan import Query
 from noonmark.persist.queue import Prepare, WriteQueue
 from noonmark.persist.read import Reader
-from noonmark.persist.refusals import format_frontier
+from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
-from noonmark.persist.snapshot import Listen, Snapshot
-from noonmark.persist.state import Collection, Frontier, Lock, State, schema_to_wire
+from noonmark.persist.state import Collection, Frontier, State, schema_to_wire
 from noonmark.persist.upkeep import Upkeep
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, as_frontier
+from noonmark.persist.writer_lock import WriterLock
 from noonmark.rows.schema import Column, Schema
 
 T = TypeVar("T")
 
 Mode = Literal["write", "notified", "polling", "independent"]
-
-#: The lease of a lock whose holder the operating system watches: no clock ends it.
-_FOREVER_MS = 2**62
-_TAKE_ATTEMPTS = 100
 
 
 @dataclass(frozen=True)
@@ -123,11 +115,10 @@ class Client:
         self.holds: dict[str, HoldHandle] = {}
         self.upkeep = Upkeep(self)
         self.writable = options.mode == "write"
-        self.lease_is_needed = True
         self.owner = f"{socket.gethostname()}/{os.getpid()}"
         self._queue: WriteQueue | None = None
         self._notifier: Notifier | None = None
-        self._host_lock: HostLock | None = None
+        self.lock: WriterLock | None = None
         self._background: list[asyncio.Task[Any]] = []
         self._stopped = False
 
@@ -152,71 +143,27 @@ class Client:
         return client
 
     async def _become_writer(self, blob: Blob) -> None:
-        self._take_host_lock(blob)
+        folder = getattr(blob, "root", None)
+        lock = self.lock = WriterLock(
+            self.journal,
+            None if folder is None else HostLock(str(folder), self.owner),
+            owner=self.owner,
+            reentrance_id=self.options.reentrance_id,
+            lease_ms=self.config.lock_lease_ms,
+            now_ms=self.now_ms,
+        )
+        lock.ask_host()
         address = ""
         if self.options.notify_host is not None:
             self._notifier = Notifier(self)
             address = await self._notifier.start(self.options.notify_host)
-        epoch = await self._take_lock(address)
+        epoch = await lock.take(address)
         self.parts.epoch = epoch
         self._queue = WriteQueue(self.runtime, self.journal, epoch)
         if self._notifier is not None:
             self._notifier.begin()
         sweep = sweep_orphans(self.blob, self.retries, self.journal.state)
         self._background.append(self.runtime.loop.create_task(sweep))
-
-    def _take_host_lock(self, blob: Blob) -> None:
-        """On local disk: ask the operating system who lives.
-
-        A lock without an end belongs to the process that has the host lock. A lock with a lease was
-        taken over from a process that kept the host lock, and then the lease alone decides.
-        """
-        folder = getattr(blob, "root", None)
-        if folder is None:
-            return
-        self._host_lock = HostLock(str(folder), self.owner)
-        if self._host_lock.acquire():
-            self.lease_is_needed = False
-            return
-        lock = self.journal.state.lock
-        if lock is not None and (
-            not _ends_with_its_process(lock) or lock.reentrance_id == self.options.reentrance_id
-        ):
-            return
-        holder = self._host_lock.holder()
-        raise LockHeld(
-            f'the location is being written by "{holder}"',
-            detail=f"It has the file lock of {folder}"
-            + (f"; the last epoch is {lock.epoch}." if lock else "."),
-            hint="Stop that process, or open the location read-only.",
-            holder=holder,
-            epoch=self.journal.state.epoch,
-        )
-
-    async def _take_lock(self, address: str) -> int:
-        for _ in range(_TAKE_ATTEMPTS):
-            now_ms, old = self.now_ms(), self.journal.state.lock
-            # Whoever held a lock that ends with its process had the host lock, which is ours now.
-            orphaned = not self.lease_is_needed and old is not None and _ends_with_its_process(old)
-            lock = Lock(
-                epoch=self.journal.state.epoch + 1,
-                reentrance_id=self.options.reentrance_id or self.clock.fresh_id(),
-                holder=self.owner,
-                taken_ms=now_ms,
-                expires_ms=now_ms + self.config.lock_lease_ms
-                if self.lease_is_needed
-                else _FOREVER_MS,
-                address=address,
-            )
-            try:
-                (outcome,) = await self.journal.commit(lock.epoch, [(c.TakeLock(lock, orphaned),)])
-            except Fenced:
-                await self.journal.refresh()  # somebody else was quicker; ask again
-                continue
-            if outcome.error is not None:
-                raise outcome.error
-            return lock.epoch
-        raise LockHeld("the write lock changes hands too fast to be taken", holder=None)
 
     async def _become_reader(self) -> None:
         notified = self.options.mode == "notified"
@@ -379,9 +326,9 @@ class Client:
             for handle in list(self.holds.values()):
                 with contextlib.suppress(WriterError, StorageError):  # its lease ends it instead
                     await handle.release()
-            if self._queue is not None:
+            if self._queue is not None and self.lock is not None:
                 await self._queue.drain()
-                await self._release_lock()
+                await self.lock.release()
         finally:
             await self._let_go()
 
@@ -394,93 +341,14 @@ class Client:
         await asyncio.gather(*self._background, return_exceptions=True)
         await self.blob.close()
         await self.consensus.close()
-        if self._host_lock is not None:
-            self._host_lock.release()
-
-    async def _release_lock(self) -> None:
-        try:
-            await self.journal.commit(self.parts.epoch, [(c.ReleaseLock(),)])
-        except (WriterError, StorageError):
-            return  # somebody else has it already, or finds out by the lease or the host lock
+        if self.lock is not None:
+            self.lock.let_go_of_host()
 
     def __enter__(self) -> Client:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-
-class ReadHandle:
-    """The right to read one collection."""
-
-    def __init__(self, client: Client, collection: int, codec: Codec) -> None:
-        self._client = client
-        self.collection = collection
-        self.codec = codec
-
-    @property
-    def since(self) -> Frontier:
-        """The first readable times, as this process knows."""
-        return self._client.state.collection(self.collection).since
-
-    @property
-    def upper(self) -> Frontier:
-        """The first incomplete times, as this process knows."""
-        return self._client.state.collection(self.collection).upper
-
-    def snapshot(self, as_of: int, *, wait: bool = True, **query: Any) -> Future[Snapshot]:
-        """The contents at `as_of`; waits until that time is complete.
-
-        Args:
-            as_of: the time.
-            wait: False to get `NotYetComplete` instead of waiting.
-            **query: `columns`, `where` and `keys`, as in `plan.Query`.
-        """
-        return self._client.runtime.submit(self._snapshot(Query(as_of, **query), wait))
-
-    async def _snapshot(self, query: Query, wait: bool) -> Snapshot:
-        client = self._client
-
-        def complete(state: State) -> bool:
-            return not state.collection(self.collection).upper.less_equal(query.as_of)
-
-        if not wait and not complete(client.state):
-            found = client.state.collection(self.collection)
-            raise NotYetComplete(
-                f'"{found.name}" is not complete at {query.as_of}',
-                detail=f"Its upper is {format_frontier(found.upper)}.",
-                hint="Read at an earlier time, or wait.",
-                as_of=query.as_of,
-                upper=found.upper,
-            )
-        await client.journal.wait_for(complete)
-        return Snapshot(client, client.reader.plan(self.collection, query), self.codec)
-
-    def listen(self, as_of: int, *, hold: bool | None = None) -> Listen:
-        """Updates at times after `as_of`.
-
-        Args:
-            as_of: a readable time.
-            hold: whether to take a hold, so that since cannot overtake the listener; by default
-                yes, except for an independent reader, which cannot.
-        """
-        client = self._client
-        return client.runtime.submit(self._listen(as_of, hold)).result()
-
-    async def _listen(self, as_of: int, hold: bool | None) -> Listen:
-        client = self._client
-        listen = Listen(client, self.collection, self.codec, as_of)
-        if hold is None:
-            hold = client.options.mode != "independent"
-        if hold:
-            listen.hold = await client.acquire(self.collection, as_frontier(as_of))
-        else:
-            client.reader.plan(self.collection, Query(as_of))
-        return listen
-
-
-def _ends_with_its_process(lock: Lock) -> bool:
-    return lock.expires_ms == _FOREVER_MS
 
 
 def _check_same(found: Collection, schema: Schema, key: tuple[str, ...]) -> None:

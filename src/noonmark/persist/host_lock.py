@@ -23,6 +23,7 @@ class HostLock:
     """An exclusive lock on ``writer.lock`` in a location's folder, which says who has it."""
 
     def __init__(self, folder: str, owner: str) -> None:
+        self.folder = folder
         self._path = Path(folder) / "writer.lock"
         self._owner = owner
         self._file: int | None = None

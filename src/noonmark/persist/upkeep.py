@@ -127,7 +127,7 @@ class Upkeep:
         ids = tuple(h.id for h in hold.expired(client.journal.state, now_ms))
         if ids:
             await asyncio.wrap_future(client.submit((c.Expire(ids),)))
-        if client.lease_is_needed:
+        if client.lock is not None and client.lock.lease_is_needed:
             renewal = c.RenewLock(now_ms + client.config.lock_lease_ms)
             await asyncio.wrap_future(client.submit((renewal,)))
 

@@ -20,8 +20,9 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.errors import SchemaMismatch
-from noonmark.persist.client import Client, ReadHandle
+from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
+from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.snapshot import Listen, Snapshot, Step
 from noonmark.persist.state import Collection
