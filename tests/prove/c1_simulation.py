@@ -35,7 +35,9 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     faults: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     violations: list[str] = []
-    workers = multiprocessing.get_context("spawn").Pool(os.cpu_count())
+    # Arrow keeps memory that a seed has used: a worker that lives too long grows.
+    context = multiprocessing.get_context("spawn")
+    workers = context.Pool(os.cpu_count(), maxtasksperchild=5)
     with workers as pool, bar("seeds", chosen.count) as advance:
         for reports in pool.imap_unordered(run_seeds, chunks):
             for report in reports:
