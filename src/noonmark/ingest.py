@@ -129,6 +129,10 @@ class Ingestion:
         ]
         *outputs, self.errors, self.remap_target = targets
         self.outputs = tuple(outputs)
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """Know what is stored: at the start, and when the answer to a commit was lost."""
         loaded = self._load_remap()
         self.remap = compact(loaded, self._meet(loaded.upper))
 
@@ -170,8 +174,11 @@ class Ingestion:
         """Bring every collection of the source up to now.
 
         Raises:
-            SourceStalled: upstream did not answer; nothing is lost, call again later.
+            SourceStalled: upstream did not answer; nothing is lost, call again later. The same
+                holds for every other error, as far as its cause goes away.
         """
+        if self.remap.upper != self.remap_target.read.upper:
+            self._take_up()
         probe = self.client.runtime.submit(
             self.source.latest(self.client.clock, self.remap.latest)
         ).result()

@@ -1,8 +1,9 @@
 """Ingestion side by side: every source ticks in a thread of its own, and none waits for another.
 
 A source that stalls is tried again with growing pauses and says why; its collections stay where
-they were, and those of other sources go on. A definite error of our own ends that source's thread
-and is kept in its status. Ticks begin at fixed intervals; when one takes longer, the next begins
+they were, and those of other sources go on. So is one whose Spark job failed, or whose storage did
+not answer: nothing is lost by trying. A definite error of our own ends that source's thread and is
+kept in its status. Ticks begin at fixed intervals; when one takes longer, the next begins
 at once and covers more: under load ticks grow, when idle they shrink.
 """
 
@@ -13,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from noonmark.clock import SYSTEM, Clock
-from noonmark.errors import NoonmarkError, SourceStalled
+from noonmark.errors import NoonmarkError, SourceStalled, StorageError
 from noonmark.ingest import Ingestion, Tick
 
+_TRANSIENT = (SourceStalled, StorageError)
 _PAUSE_FIRST_S = 0.25
 _PAUSE_LARGEST_S = 30.0
 
@@ -85,7 +87,9 @@ class IngestLoop:
             began = self._clock.monotonic()
             try:
                 tick = ingestion.tick()
-            except SourceStalled as error:
+            except Exception as error:
+                if isinstance(error, NoonmarkError) and not isinstance(error, _TRANSIENT):
+                    raise
                 self._note(name, state="stalled", error=str(error))
                 self._stop.wait(pause_s)
                 pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
