@@ -20,6 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from noonmark.clock import Clock
 from noonmark.errors import (
     Determinate,
@@ -128,7 +130,12 @@ class Journal:
             while True:
                 outcomes, entry, after = self._evaluate(epoch, transactions, token)
                 if entry is None:
-                    return outcomes
+                    # Nothing will be put, so nothing shows yet that the state was the newest.
+                    judged = self.state
+                    await self._follow()
+                    if self.state is judged:
+                        return outcomes
+                    continue
                 data = seal_frame(f"log/{entry.seqno}", ENTRY, encode_entry(entry))
                 if await self._put(entry, data):
                     state = machine.advance(after, entry)
@@ -143,6 +150,8 @@ class Journal:
     ) -> tuple[list[Outcome], Entry | None, State]:
         state = self.state
         now_ms = self.clock.now_ms()
+        entry = Entry(state.seqno + 1, epoch, token, now_ms, tuple(transactions))
+        machine.check_epoch(state, entry)
         outcomes: list[Outcome] = []
         accepted: list[Transaction] = []
         for transaction in transactions:
@@ -155,9 +164,7 @@ class Journal:
                 outcomes.append(Outcome(state))
         if not accepted:
             return outcomes, None, state
-        entry = Entry(self.state.seqno + 1, epoch, token, now_ms, tuple(accepted))
-        machine.check_epoch(self.state, entry)
-        return outcomes, entry, state
+        return outcomes, msgspec.structs.replace(entry, transactions=tuple(accepted)), state
 
     async def _put(self, entry: Entry, data: bytes) -> bool:
         """Whether `entry` is in the log at its number; only returns when that is certain."""
