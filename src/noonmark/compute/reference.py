@@ -211,21 +211,26 @@ def _apply(relation: r.Apply, inputs: _Inputs) -> Multiset:
 
 
 def _groups(
-    rows: Multiset, scalars: Sequence[Scalar], relation: r.Relation, inputs: _Inputs
+    rows: Multiset, scalars: Sequence[Scalar], inputs: _Inputs
 ) -> Iterator[tuple[Row, list[tuple[Row, int]]]]:
-    """The keys and the rows of every group, rows in their total order."""
-    key_of = row_key(tuple(each.type for each in scalars))
-    found: dict[Any, tuple[Row, list[tuple[Row, int]]]] = {}
-    total = row_key(_types(relation), total_key)
-    for row in sorted(rows, key=total):
+    """The keys and the rows of every group; of keys that are equal, the first in total order."""
+    types = tuple(each.type for each in scalars)
+    equal, total = row_key(types), row_key(types, total_key)
+    found: dict[Any, list[tuple[Row, int]]] = {}
+    keys: dict[Any, Row] = {}
+    for row, count in rows.items():
         values = _values(scalars, row, inputs)
-        found.setdefault(key_of(values), (values, []))[1].append((row, rows[row]))
-    yield from found.values()
+        key = equal(values)
+        found.setdefault(key, []).append((row, count))
+        if values != keys.setdefault(key, values):
+            keys[key] = min(values, keys[key], key=total)
+    for key, members in found.items():
+        yield keys[key], members
 
 
 def _aggregate(relation: r.Aggregate, inputs: _Inputs) -> Multiset:
     rows = _ask(relation.input, inputs)
-    groups = list(_groups(rows, relation.keys, relation.input, inputs))
+    groups = list(_groups(rows, relation.keys, inputs))
     if not relation.keys and not groups:
         groups = [((), [])]
     return _sum(
@@ -238,6 +243,8 @@ def fold(call: AggregateCall, rows: Sequence[tuple[Row, int]], outer: Outer) -> 
     """The value of an aggregate over rows and their counts."""
     types = tuple(each.type for each in call.arguments)
     taken: list[tuple[Any, Row, int]] = []
+    # The order costs time and matters to few.
+    sorting = call.entry.ordered or call.distinct
     order = _sort_keys(call.order, outer)
     own = row_key(types, total_key)
     for row, count in rows:
@@ -246,14 +253,25 @@ def fold(call: AggregateCall, rows: Sequence[tuple[Row, int]], outer: Outer) -> 
         arguments = tuple(scalar_value(each, row, outer) for each in call.arguments)
         if call.entry.strict and any(value is None for value in arguments):
             continue
-        taken.append(((order(row), own(arguments)), arguments, count))
-    taken.sort(key=lambda each: each[0])
+        place = (order(row), own(arguments)) if sorting else None
+        taken.append((place, arguments, count))
+    if sorting:
+        taken.sort(key=lambda each: each[0])
     if call.distinct:
-        equal = row_key(types)
-        first = {equal(arguments): (key, arguments, 1) for key, arguments, _ in reversed(taken)}
-        taken = sorted(first.values(), key=lambda each: each[0])
+        taken = _once(taken, types)
     folded = call.entry.meaning(types, [(arguments, count) for _, arguments, count in taken])
     return fit(folded, call.type)
+
+
+def _once(
+    taken: list[tuple[Any, Row, int]], types: tuple[t.SqlType, ...]
+) -> list[tuple[Any, Row, int]]:
+    """Of arguments that are equal, the first, counted once."""
+    equal = row_key(types)
+    first: dict[Any, tuple[Any, Row, int]] = {}
+    for place, arguments, _ in taken:
+        first.setdefault(equal(arguments), (place, arguments, 1))
+    return list(first.values())
 
 
 def _distinct(relation: r.Distinct, inputs: _Inputs) -> Multiset:
@@ -318,7 +336,7 @@ def _top_k(relation: r.TopK, inputs: _Inputs) -> Multiset:
     rows = _ask(relation.input, inputs)
     key = _order_key(relation.input, relation.order, inputs.outer)
     result: list[tuple[Row, int]] = []
-    for _, members in _groups(rows, relation.partition, relation.input, inputs):
+    for _, members in _groups(rows, relation.partition, inputs):
         skip, left = relation.offset, relation.limit
         for row, count in sorted(members, key=lambda each: key(each[0])):
             passed = min(skip, count)
@@ -379,7 +397,7 @@ def _window(relation: r.Window, inputs: _Inputs) -> Multiset:
     key = _order_key(relation.input, relation.order, inputs.outer)
     peers = _sort_keys(relation.order, inputs.outer)
     result: list[Row] = []
-    for _, members in _groups(rows, relation.partition, relation.input, inputs):
+    for _, members in _groups(rows, relation.partition, inputs):
         listed = sorted((row for row, n in members for _ in range(n)), key=key)
         result += window(relation.calls, listed, [peers(row) for row in listed], inputs.outer, fold)
     return _sum((row, 1) for row in result)

@@ -95,8 +95,13 @@ class Signature:
 class Function(Signature):
     """A function of one row's values."""
 
-    fallible: bool = False
+    fallible: bool | Callable[[tuple[t.SqlType, ...]], bool] = False  # may depend on the types
+    decided_by: tuple[int, ...] = ()  # the arguments that alone decide whether it fails
     typed: bool = False  # the meaning takes the tuple of argument types before the arguments
+
+    def fails(self, arguments: tuple[t.SqlType, ...]) -> bool:
+        """Whether some arguments of these types make it raise."""
+        return self.fallible if isinstance(self.fallible, bool) else self.fallible(arguments)
 
 
 S = TypeVar("S", bound=Signature)

@@ -140,6 +140,18 @@ def _product_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
     return t.Numeric() if a is None or b is None else bounded(a[0] + b[0], a[1] + b[1])
 
 
+def _sum_overflows(types: tuple[t.SqlType, ...]) -> bool:
+    a, b = map(_digits, types)
+    digits = None if a is None or b is None else max(a[0], b[0]) + 1 + max(a[1], b[1])
+    return digits is None or digits > t.NUMERIC_PRECISION_MAX
+
+
+def _product_overflows(types: tuple[t.SqlType, ...]) -> bool:
+    a, b = map(_digits, types)
+    digits = None if a is None or b is None else sum(a) + sum(b)
+    return digits is None or digits > t.NUMERIC_PRECISION_MAX
+
+
 def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
     return types[0]
 
@@ -152,9 +164,9 @@ def _whole_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
 ONE, TWO, PLAIN = (t.Numeric,), (t.Numeric, t.Numeric), t.Numeric()
 
 TABLE = (
-    Function("+", TWO, _sum_type, WIDE.add, fallible=True),
-    Function("-", TWO, _sum_type, WIDE.subtract, fallible=True),
-    Function("*", TWO, _product_type, WIDE.multiply, fallible=True),
+    Function("+", TWO, _sum_type, WIDE.add, fallible=_sum_overflows),
+    Function("-", TWO, _sum_type, WIDE.subtract, fallible=_sum_overflows),
+    Function("*", TWO, _product_type, WIDE.multiply, fallible=_product_overflows),
     Function("/", TWO, PLAIN, divide, fallible=True),
     Function("%", TWO, _sum_type, _modulo, fallible=True),
     Function("mod", TWO, _sum_type, _modulo, fallible=True),

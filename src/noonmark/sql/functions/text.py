@@ -205,7 +205,14 @@ def _plain() -> list[Function]:
     for name in ("substring", "substr"):
         rows += [
             Function(name, counted, _TEXT, _substring_from),
-            Function(name, (*counted, t.Integer), _TEXT, _substring, fallible=True),
+            Function(
+                name,
+                (*counted, t.Integer),
+                _TEXT,
+                _substring,
+                fallible=True,
+                decided_by=(2,),
+            ),
         ]
     for name, left in (("lpad", True), ("rpad", False)):
         rows += [
@@ -236,13 +243,13 @@ def _matching() -> list[Function]:
     rows = []
     for name, folded in (("like", False), ("ilike", True)):
         rows += [
-            Function(name, two, _BOOL, _like(folded), fallible=True),
-            Function(name, three, _BOOL, _like_escape(folded), fallible=True),
+            Function(name, two, _BOOL, _like(folded), fallible=True, decided_by=(1,)),
+            Function(name, three, _BOOL, _like_escape(folded), fallible=True, decided_by=(1, 2)),
         ]
     texts = t.Array(_TEXT)
     for name, flags in (("~", ""), ("~*", "i")):
         search: Any = lambda text, regex, f=flags: bool(pattern.regex(regex, f).search(text))  # noqa: E731
-        rows.append(Function(name, two, _BOOL, search, fallible=True))
+        rows.append(Function(name, two, _BOOL, search, fallible=True, decided_by=(1,)))
     rows += [
         Function(
             "similar to", two, _BOOL, lambda x, p: bool(pattern.similar(p).match(x)), fallible=True

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from noonmark.errors import DatatypeMismatch
+from noonmark.errors import DatatypeMismatch, EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column
 from noonmark.sql.functions import FUNCTIONS
@@ -25,6 +25,7 @@ from noonmark.sql.functions.function import Function
 from noonmark.sql.ir.node import Node, rebuild, walk
 
 BOOLEAN = t.Boolean()
+_HARMLESS: dict[type[t.SqlType], Any] = {t.Text: "", t.Integer: 1}
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
@@ -125,8 +126,26 @@ class Call(Scalar):
 
     @property
     def fails(self) -> bool:
-        """Whether the function may raise."""
-        return self.entry.fallible
+        """Whether the function may raise, with the literals that it is called with."""
+        entry = self.entry
+        if not entry.fails(tuple(argument.type for argument in self.arguments)):
+            return False
+        if not entry.decided_by:
+            return True
+        deciding = [self.arguments[at] for at in entry.decided_by]
+        return not all(isinstance(each, Literal) for each in deciding) or self._probe_fails()
+
+    def _probe_fails(self) -> bool:
+        """Whether the literals that decide make it raise: asked with harmless other arguments."""
+        probe = [
+            argument.value if isinstance(argument, Literal) else _HARMLESS[type(argument.type)]
+            for argument in self.arguments
+        ]
+        try:
+            None in probe or self.entry.meaning(*probe)
+        except EvaluationError:
+            return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,15 +59,23 @@ class Row:
         """What a name stands for, here or outside."""
         entry = self.scope.find(name, table, position)
         if entry is not None:
-            if self.refuse is not None:
-                self.refuse(name, entry.table, position)
-            return self.column_at(entry.index)
+            if self.refuse is None:
+                return self.column_at(entry.index)
+            return self._grouped(name, table) or self.refuse(name, entry.table, position)
         if self.outer is None:
             return None
         found = self.outer.find(name, table, position)
         if not isinstance(found, ColumnRef):
             return found
         return OuterRef(found.type, found.nullable, self.outer_scope, found.index, found.name)
+
+    def _grouped(self, name: str, table: str | None) -> Scalar | None:
+        """The group key that a column is, asked for from inside a subquery."""
+        tree = exp.Column(
+            this=exp.Identifier(this=name, quoted=True),
+            table=None if table is None else exp.Identifier(this=table, quoted=True),
+        )
+        return None if self.match is None else self.match(tree)
 
     def named(self, name: str, table: str | None, position: int | None) -> Scalar:
         """What a name stands for.

@@ -194,20 +194,19 @@ def plan_item(tree: exp.Expression, frame: Frame) -> Source:
     """One item of FROM."""
     alias, names = _alias(tree)
     if isinstance(tree, exp.Lateral):
-        only(tree, "this", "alias")
+        only(tree, "this", "alias", "ordinality")
         inner = tree.this
-        source = plan_item(inner, frame)
-        extra = _ordinality_name(inner)
-        return _renamed(source, alias, names + extra if names and extra else names, tree)
+        if isinstance(inner, exp.Anonymous):
+            return _function(inner, bool(tree.args.get("ordinality")), alias, names, frame)
+        if isinstance(inner, exp.Unnest):
+            return _unnest(inner, alias, names, frame)
+        return _renamed(plan_item(inner, frame), alias, names, tree)
     if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous):
         only(tree, "this", "alias", "ordinality")
         ordinality = bool(tree.args.get("ordinality"))
         return _function(tree.this, ordinality, alias, names, frame)
     if isinstance(tree, exp.Unnest):
-        only(tree, "expressions", "alias", "offset")
-        call = exp.Anonymous(this="unnest", expressions=tree.expressions)
-        names = names + _ordinality_name(tree) if names else names
-        return _function(call, bool(tree.args.get("offset")), alias, names, frame)
+        return _unnest(tree, alias, names, frame)
     if isinstance(tree, exp.Table):
         return _joined(_renamed(_table(tree, frame), alias, names, tree), tree, frame)
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
@@ -222,9 +221,13 @@ def plan_item(tree: exp.Expression, frame: Frame) -> Source:
     raise unsupported(f"{type(tree).__name__} in FROM", tree)
 
 
-def _ordinality_name(tree: exp.Expression) -> list[str]:
+def _unnest(tree: exp.Unnest, alias: str | None, names: list[str], frame: Frame) -> Source:
+    only(tree, "expressions", "alias", "offset")
     offset = tree.args.get("offset")
-    return [name_of(offset)] if isinstance(offset, exp.Identifier) else []
+    if names and isinstance(offset, exp.Identifier):
+        names = [*names, name_of(offset)]  # sqlglot takes the name of the ordinality apart
+    call = exp.Anonymous(this="unnest", expressions=tree.expressions)
+    return _function(call, bool(offset), alias, names, frame)
 
 
 def _alias(tree: exp.Expression) -> tuple[str | None, list[str]]:

@@ -33,7 +33,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     (order_joins,),
     TIDY,
     (join_keys,),
-    (prune,),
+    (prune, merge),
     TIDY,
 )
 """Each group is applied until it changes nothing, then the next."""

@@ -11,9 +11,11 @@ Filter by TRUE          its input;   by FALSE or NULL    no rows
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from noonmark.errors import EvaluationError
+from noonmark.rows import types as t
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.node import Node, children, rebuild
@@ -54,6 +56,8 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
             return _case(scalar)
         case s.Coalesce():
             return _coalesce(scalar)
+        case s.Compare():
+            return _date_compare(scalar)
     return scalar
 
 
@@ -74,7 +78,20 @@ def _junction(scalar: s.And | s.Or) -> s.Scalar:
         return decisive
     if len(kept) == 1:
         return kept[0]
-    return kind(tuple(kept)) if kept else neutral
+    if not kept:
+        return neutral
+    return s.And(tuple(kept)) if kind is s.And else _factored(kept)
+
+
+def _factored(parts: list[s.Scalar]) -> s.Scalar:
+    """The OR of the parts, with what all of them demand taken out."""
+    lists = [list(s.conjuncts(part)) for part in parts]
+    common = [p for p in lists[0] if all(p in each for each in lists) and not s.may_fail(p)]
+    if not common:
+        return s.Or(tuple(parts))
+    rest = [s.conjunction([p for p in each if p not in common]) for each in lists]
+    either = _junction(s.Or(tuple(rest)))
+    return s.conjunction([*common, *s.conjuncts(either)])
 
 
 def _not(scalar: s.Not) -> s.Scalar:
@@ -116,6 +133,29 @@ def _coalesce(scalar: s.Coalesce) -> s.Scalar:
     if not kept:
         return s.Literal(scalar.type, None)
     return kept[0] if len(kept) == 1 else s.Coalesce(tuple(kept))
+
+
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+# A date stands for its midnight: before a later time of the day means up to that day.
+_BY_DAY = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
+
+
+def _date_compare(scalar: s.Compare) -> s.Scalar:
+    match scalar:
+        case s.Compare(left=s.Literal() as literal, right=s.Cast(operand=date) as cast):
+            op = _FLIPPED[scalar.op]
+        case s.Compare(left=s.Cast(operand=date) as cast, right=s.Literal() as literal):
+            op = scalar.op
+        case _:
+            return scalar
+    if not isinstance(date.type, t.Date) or not isinstance(literal.value, dt.datetime):
+        return scalar
+    if not isinstance(cast.type, t.Timestamp | t.TimestampTz):
+        return scalar
+    day = s.Literal(t.Date(), literal.value.date())
+    if literal.value.time() == dt.time():
+        return s.Compare(op, date, day)
+    return s.Compare(_BY_DAY[op], date, day) if op in _BY_DAY else scalar
 
 
 def _fold(relation: Relation) -> Relation:

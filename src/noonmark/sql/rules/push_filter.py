@@ -21,7 +21,6 @@ from typing import Any
 
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
-from noonmark.sql.rules.fold import fold_scalar
 from noonmark.sql.rules.rewrite import bottom_up, filtered, onto, substitute
 
 Parts = list[s.Scalar]
@@ -161,17 +160,37 @@ def _without_outer(join: r.Join, parts: Parts) -> r.Join:
 
 def _refuses_null(part: s.Scalar, missing: set[int]) -> bool:
     """Whether the part is not TRUE when these columns are NULL."""
-    if not s.columns_of(part) & missing or s.may_fail(part):
-        return False
-    nulls = s.map_columns(
-        part, lambda ref: s.Literal(ref.type, None) if ref.index in missing else ref
-    )
-    folded = fold_scalar(nulls)
-    if isinstance(folded, s.Literal):
-        return folded.value is not True
-    return isinstance(part, s.Compare) and any(
-        isinstance(side, s.ColumnRef) and side.index in missing for side in (part.left, part.right)
-    )
+    if isinstance(part, s.Or):
+        return all(_refuses_null(each, missing) for each in part.parts)
+    if isinstance(part, s.And):
+        return any(_refuses_null(each, missing) for each in part.parts)
+    return _is_null(part, missing) or part == s.FALSE or _asks_for_value(part, missing)
+
+
+def _asks_for_value(part: s.Scalar, missing: set[int]) -> bool:
+    """IS NOT NULL, IS TRUE, IS FALSE of what is NULL."""
+    match part:
+        case s.Is(operand=inner, value=bool()):
+            return _is_null(inner, missing)
+        case s.Not(operand=s.Is(operand=inner, value=None)):
+            return _is_null(inner, missing)
+    return False
+
+
+def _is_null(scalar: s.Scalar, missing: set[int]) -> bool:
+    """Whether the scalar is surely NULL when these columns are."""
+    match scalar:
+        case s.ColumnRef(index=at):
+            return at in missing
+        case s.Call(arguments=arguments):
+            return scalar.entry.strict and any(_is_null(each, missing) for each in arguments)
+        case s.Cast(operand=inner) | s.Not(operand=inner) | s.FieldRef(record=inner):
+            return _is_null(inner, missing)
+        case s.Compare(left=a, right=b):
+            return _is_null(a, missing) or _is_null(b, missing)
+        case s.InList(operand=inner):
+            return _is_null(inner, missing)
+    return False
 
 
 def _push_condition(join: r.Join) -> r.Relation:
