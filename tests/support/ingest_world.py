@@ -22,10 +22,10 @@ from noonmark.errors import Stopped
 from noonmark.ingest import Ingestion, InPlaceEngine
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options
-from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.config import Config
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
+from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.runtime import Runtime
 from noonmark.source.contract import Frontier
 from noonmark.tvc import Partition, known_partitions
@@ -104,7 +104,7 @@ class World:
         self.answers: dict[tuple[str, int], Counter[Any]] = {}
         self.bindings: dict[int, Known] = {}
         self.uppers: dict[str, int] = {}
-        self._durable: tuple[tuple[Client, int], Known] | None = None
+        self.releases: list[tuple[Frontier, int]] = []
         self.reads = 0
         self.ticks = 0
 
@@ -132,6 +132,7 @@ class World:
             tick = self.ingestion.tick()
             self.ticks += 1
             self._note_binding(tick.time, self.bound_at(tick.time))
+            self._check_releases()
             self._note_answers(tick.time)
         except (Crash, Stopped):
             if not self.fuse.dead:
@@ -165,6 +166,7 @@ class World:
             self.source.feeds(),
         )
         self._note_bindings()
+        self._check_releases()
 
     def _die(self) -> None:
         if self.runtime is not None:
@@ -189,16 +191,18 @@ class World:
 
     def durable(self) -> Known:
         """Up to which offset everything is durable, by what is stored and nothing else."""
-        assert self.client is not None
-        seqno = self.client.state.seqno
-        if self._durable is None or self._durable[0] != (self.client, seqno):
-            upper = min(self.handle(name).upper.only() or 0 for name in self.collections)
-            since = self.handle("history_remap").since.only() or 0
-            last = max(upper - 1, since)
-            # What was noted as of a time is what it is for ever: that too is checked.
-            known = self.bindings[last] if last in self.bindings else self.bound_at(last)
-            self._durable = (self.client, seqno), known
-        return self._durable[1]
+        return self._noted(self._complete())
+
+    def _complete(self) -> int:
+        """The last time that is complete in every collection of the source."""
+        upper = min(self.handle(name).upper.only() or 0 for name in self.collections)
+        return max(upper - 1, self.handle("history_remap").since.only() or 0)
+
+    def _noted(self, time: int) -> Known:
+        """What the remap says as of a time: for ever the same, and that too is checked."""
+        if time not in self.bindings:
+            self.bindings[time] = self.bound_at(time)
+        return self.bindings[time]
 
     def bound_at(self, time: int) -> Known:
         """The remap as of a time."""
@@ -212,15 +216,21 @@ class World:
             raise Violation(f"{partition!r} {offset} is durable and was read again: {durable}")
 
     def note_release(self, frontier: Frontier) -> None:
-        durable = self.durable()
-        known = None if frontier.is_empty() else known_partitions(frontier)
-        if durable is not None and (
-            known is None or any(offset > durable.get(p, 0) for p, offset in known.items())
-        ):
-            raise Violation(f"{known} was released, but only {durable} is durable")
-        if self.released is not None and not frontier.at_or_beyond(self.released):
-            raise Violation(f"{frontier!r} was released after {self.released!r}")
-        self.released = frontier
+        """On the loop, where nothing can be waited for: what it was is looked at afterwards."""
+        self.releases.append((frontier, self._complete()))
+
+    def _check_releases(self) -> None:
+        """What was released was durable, by what was stored at that moment."""
+        for frontier, time in self.releases:
+            durable, known = self._noted(time), _known(frontier)
+            if durable is not None and (
+                known is None or any(offset > durable.get(p, 0) for p, offset in known.items())
+            ):
+                raise Violation(f"{known} was released, but only {durable} is durable")
+            if self.released is not None and not frontier.at_or_beyond(self.released):
+                raise Violation(f"{frontier!r} was released after {self.released!r}")
+            self.released = frontier
+        self.releases.clear()
 
     def _note_bindings(self) -> None:
         """What the remap says; a tick may let it forget, but never say something else."""
