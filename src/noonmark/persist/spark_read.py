@@ -4,18 +4,18 @@ The driver plans, by the statistics of the state; executors read. The way depend
 
     nothing retracted    Spark's own Parquet reader scans the parts; beside it, in the same job,
                          each part is read once more and compared with its checksum
-    few keys retracted   the rows of other keys are scanned as above; those of the keys that occur
-                         beside a retraction are looked up and summed in a task of their own
-    many retracted       one task per key range merges the runs in that range
+    something retracted  one task per key range merges the runs in that range, with the kernel of
+                         the in-process reader: so the two agree on when rows are the same
+                         (Spark's GROUP BY takes -0.0 for 0.0)
 
-Sums are made by the kernel of the in-process reader, hence with the same idea of when rows are the
-same: Spark's GROUP BY takes -0.0 for 0.0.
+Tried and left out: scanning the rows of untouched keys with Spark and looking up the touched ones.
+At 2 M rows and 1,000 touched keys it was no faster than merging.
 
-Why the checksum of a scan is a pass of its own: Spark verifies the bodies of pages (their
-CRC), but not their headers nor the footer, so that a flipped bit there gave other rows. The pass is
-part of the DataFrame: whoever runs it, however late, runs the check, and the job fails with
-`Corrupt`. It costs one sequential read and a Python task: 0.2 s for 5 M rows of 25 MB on two busy
-cores, beside 1.7 s for the scan.
+Why the checksum of a scan is a pass of its own: Spark verifies the bodies of pages (their CRC), but
+neither their headers nor the footer, where a flipped bit could give other rows. The pass is part of
+the DataFrame: whoever runs it, however late, runs the check, and the job fails. It costs one
+sequential read and a Python task: 0.1 to 0.3 s for 5 M rows in 25 MB on two busy cores, beside 1.7 s
+for a scan of all columns.
 
 A DataFrame is lazy: the parts that it names are kept from garbage collection for as long as the
 object that was returned lives, in the process of the writer; elsewhere for
@@ -38,13 +38,7 @@ from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.plan import Plan, Query, Range
 from noonmark.persist.read import only_adds
 from noonmark.persist.refusals import format_frontier
-from noonmark.persist.spark_scan import (
-    inline_tables,
-    is_patch,
-    is_scannable,
-    patch_frame,
-    scan_frame,
-)
+from noonmark.persist.spark_scan import inline_tables, is_scannable, scan_frame
 from noonmark.persist.spark_slices import finish, local_frame, merge_frame
 
 if TYPE_CHECKING:
@@ -141,8 +135,6 @@ def frame_of(spark: SparkSession, client: Client, plan: Plan) -> DataFrame:
         frame = local_frame(spark, plan, [finish(table, plan) for table in tables])
     elif only_adds(plan, inline := inline_tables(plan)) and is_scannable(client, plan):
         frame = scan_frame(spark, client, plan, inline)
-    elif is_patch(plan) and is_scannable(client, plan):
-        frame = patch_frame(spark, client, plan)
     else:
         frame = merge_frame(spark, client, plan)
     vars(frame)["_noonmark_plan"] = plan  # kept, and its parts with it, as long as the frame

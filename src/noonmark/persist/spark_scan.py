@@ -1,7 +1,7 @@
 """Scans by Spark's own Parquet reader, each part compared with its checksum in the same job.
 
-Law: the rows of a scan are those of the plan's parts up to its time. It is made only of runs that
-retract nothing; keys that a retraction touches are left out of it and looked up (`patch_frame`).
+Law: the rows of a scan are those of the plan's parts and inline batches up to its time. It is made
+only of a plan that retracts nothing.
 
 Where it runs: driver, except for what says otherwise. `noonmark.persist.spark_read` says why.
 """
@@ -9,7 +9,7 @@ Where it runs: driver, except for what says otherwise. `noonmark.persist.spark_r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -19,12 +19,11 @@ from pyspark.sql import functions as f
 from noonmark.persist import run, task
 from noonmark.persist.client import Client
 from noonmark.persist.part import Part
-from noonmark.persist.plan import Plan, Query, Range, plan_read
+from noonmark.persist.plan import Plan, Query, Range
 from noonmark.persist.read import inline_table, narrow, shape
 from noonmark.persist.spark_errors import typed_errors
-from noonmark.persist.spark_slices import finish, frame_schema, local_frame, merge_frame
+from noonmark.persist.spark_slices import finish, frame_schema, local_frame
 from noonmark.rows import types as t
-from noonmark.rows.arrow import arrow_type, from_array
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,13 +37,6 @@ _SCAN_OPTIONS = {
 }
 #: Characters that Spark takes for a pattern in a path.
 _PATTERN = frozenset("{}[]*?\\,")
-#: Keys that Spark and we call the same at the same time.
-_KEY_TYPES = (
-    t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Text, t.Varchar, t.Char, t.Uuid, t.Bytea, t.Date
-)  # fmt: skip
-#: Up to this many updates that may cancel are a patch, when there are so many times more others.
-PATCH_ROWS_MAX = 20_000
-_PATCH_RATIO = 4
 _LITERAL_TYPES = (t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Real, t.Double, t.Text, t.Varchar)
 
 
@@ -69,13 +61,9 @@ def inline_tables(plan: Plan) -> list[pa.Table]:
 
 
 def scan_frame(
-    spark: SparkSession,
-    client: Client,
-    plan: Plan,
-    inline: list[pa.Table],
-    without: pa.Array | None = None,
+    spark: SparkSession, client: Client, plan: Plan, inline: list[pa.Table]
 ) -> DataFrame:
-    """The rows of clean runs; not those that have one of `without` in the first key column."""
+    """The rows of a plan that retracts nothing; `inline` is its `inline_tables`."""
     schema = frame_schema(plan.collection, plan.query, updates=False)
     frames = []
     if plan.parts:
@@ -88,7 +76,7 @@ def scan_frame(
     several = [part for part in plan.parts if part.diff_sum != part.rows]
     for parts in (single, several):
         if parts:
-            frames.append(_scan_parts(spark, client, plan, parts, without=without))
+            frames.append(_scan_parts(spark, client, plan, parts))
     if inline or not frames:
         tables = [finish(shape(table, plan), plan) for table in inline]
         frames.append(local_frame(spark, plan, tables))
@@ -98,14 +86,7 @@ def scan_frame(
     return frame
 
 
-def _scan_parts(
-    spark: SparkSession,
-    client: Client,
-    plan: Plan,
-    parts: list[Part],
-    *,
-    without: pa.Array | None,
-) -> DataFrame:
+def _scan_parts(spark: SparkSession, client: Client, plan: Plan, parts: list[Part]) -> DataFrame:
     """Parts without retractions that all repeat rows, or all do not."""
     schema = frame_schema(plan.collection, plan.query, updates=False)
     everything = Query(plan.query.as_of)
@@ -117,12 +98,6 @@ def _scan_parts(
         frame = frame.where(f.col(run.TIME) <= plan.query.as_of)
     for name, bounds in plan.query.where.items():
         frame = frame.where(_in_range(name, bounds, plan.collection.schema[name].type))
-    if without is not None:
-        first = plan.collection.key[0]
-        fresh = max(plan.collection.schema.names, key=len) + "_"
-        keys = spark.createDataFrame(pa.table({fresh: without}))
-        same = f.col(_quoted(first)).eqNullSafe(f.col(_quoted(fresh)))
-        frame = frame.join(f.broadcast(keys), same, "left_anti")
     columns = [f.col(_quoted(field.name)) for field in schema.fields]
     if any(part.diff_sum != part.rows for part in parts):
         copies = f.explode(f.sequence(f.lit(1).cast("bigint"), f.col(run.DIFF)))
@@ -172,51 +147,3 @@ class VerifyParts:
             for number in batch.column(0).to_pylist():
                 task.verify(self.place, self.groups[number])
         return iter(())
-
-
-# -- few keys retracted: a scan without them, and a look-up ------------------------------------
-
-
-def is_patch(plan: Plan) -> bool:
-    """Whether what may cancel has few keys, of a type that Spark compares as we do."""
-    collection = plan.collection
-    if plan.query.after is not None or not collection.key:
-        return False
-    rows = sum(part.rows for parts in _dirty(plan) for part in parts)
-    rows += sum(batch.rows for batch in plan.inline)
-    others = sum(part.rows for parts in _clean(plan) for part in parts)
-    kind = collection.schema[collection.key[0]].type
-    return isinstance(kind, _KEY_TYPES) and rows <= min(PATCH_ROWS_MAX, others // _PATCH_RATIO)
-
-
-def patch_frame(spark: SparkSession, client: Client, plan: Plan) -> DataFrame:
-    """Rows of other keys from the clean runs; rows of the touched keys from all runs."""
-    collection, first = plan.collection, plan.collection.key[0]
-    touched = client.runtime.submit(_first_keys(client, plan)).result()
-    untouched = replace(plan, runs=_clean(plan), inline=())
-    keys = from_array(touched, collection.schema[first].type)
-    looked_up = plan_read(plan.seqno, collection, replace(plan.query, keys=keys))
-    others = scan_frame(spark, client, untouched, [], touched)
-    return others.unionAll(merge_frame(spark, client, looked_up))
-
-
-def _dirty(plan: Plan) -> tuple[tuple[Part, ...], ...]:
-    """The runs that retract something."""
-    return tuple(parts for parts in plan.runs if any(part.diff_min <= 0 for part in parts))
-
-
-def _clean(plan: Plan) -> tuple[tuple[Part, ...], ...]:
-    """The runs that only add."""
-    return tuple(parts for parts in plan.runs if all(part.diff_min > 0 for part in parts))
-
-
-async def _first_keys(client: Client, plan: Plan) -> pa.Array:
-    """The first key column of everything that is not in a clean run. Runs on the persist loop."""
-    first = plan.collection.key[0]
-    columns = [inline_table(plan.collection, batch).column(first) for batch in plan.inline]
-    for part in (part for parts in _dirty(plan) for part in parts):
-        data = await client.parts.fetch(part)
-        table = await client.runtime.offload(client.parts.decode, part, data, [first])
-        columns.append(table.column(first))
-    kind = arrow_type(plan.collection.schema[first].type)
-    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], kind).unique()
