@@ -127,10 +127,8 @@ def read_back(
 ) -> Iterator[tuple[Row, str | None, int, int]]:
     columns = [from_array(batch.column(i), c.type) for i, c in enumerate(node.schema)]
     errors, times, diffs = (batch.column(n).to_pylist() for n in (ERROR, TIME, DIFF))
-    for row, error, time, diff in zip(
-        zip(*columns, strict=True), errors, times, diffs, strict=True
-    ):
-        yield row, error, time, diff
+    rows = zip(*columns, strict=True)
+    yield from zip(rows, errors, times, diffs, strict=True)
     assert width == len(columns)
 
 

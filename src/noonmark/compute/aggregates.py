@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
+from noonmark.compute.foreign import vectorized
 from noonmark.compute.frame import ERROR, columns, errors_of, rows_of, union
 from noonmark.compute.linear import extended
 from noonmark.compute.native import EXACT
@@ -198,6 +198,4 @@ def _average(call: AggregateCall) -> Callable[..., Column]:
         pairs = zip(counts.to_pylist(), from_array(totals, kind), strict=True)
         return to_array([final(call, count, total) for count, total in pairs], result)
 
-    average.__annotations__ = {"totals": pa.Array, "counts": pa.Array, "return": pa.Array}
-    made: Callable[..., Column] = arrow_udf(average, spark_type(result), ArrowUDFType.SCALAR)
-    return made
+    return vectorized(average, spark_type(result))

@@ -176,8 +176,9 @@ def _arranged(name: str, need: Need) -> Keeper:
 
 def needs(relation: r.Relation) -> Iterator[Need]:
     """Everything that the delta rules of a plan have to ask for, from the bottom."""
-    for below in r.relations_below(relation):
-        yield from needs(below)
+    if not isinstance(relation, r.Recursive):
+        for below in r.relations_below(relation):
+            yield from needs(below)
     yield from own_needs(relation)
 
 

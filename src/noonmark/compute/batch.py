@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute import aggregates, keyed
+from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import (
     ERROR,
     columns,
@@ -29,6 +30,7 @@ from noonmark.compute.frame import (
 )
 from noonmark.compute.linear import filtered, projected
 from noonmark.compute.match import joined
+from noonmark.compute.native import EXACT
 from noonmark.errors import Unsupported
 from noonmark.persist.run import DIFF
 from noonmark.rows.arrow import to_table
@@ -64,13 +66,15 @@ class Batch:
                 return filtered(node, self.frame(node.input))
             case r.Project():
                 return projected(node, self.frame(node.input))
+            case r.FlatMap():
+                return flat_mapped(node, self.frame(node.input))
             case r.Union():
                 return union([self.frame(each) for each in node.inputs])
             case r.Join(kind=r.JoinKind.INNER):
                 return self._inner_join(node)
             case r.Aggregate() if aggregates.is_linear(node):
                 return self._aggregate(node)
-            case r.Distinct():
+            case r.Distinct() if all(isinstance(each.type, EXACT) for each in node.schema):
                 return self._distinct(node)
         if not keyed.is_known(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")

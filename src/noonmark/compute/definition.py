@@ -20,6 +20,8 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.node import Node, rebuild, walk
 from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.parse import plan_query
+from noonmark.sql.rules import simplify
 
 VIEW, ERRORS, ARRANGEMENT = "view", "view_errors", "arrangement"
 ERRORS_SCHEMA = Schema.of(sqlstate="text not null", message="text not null")
@@ -43,6 +45,11 @@ class Definition:
     name: str
     relation: r.Relation
     sql: str = ""
+
+    @classmethod
+    def of_sql(cls, name: str, sql: str, schemas: Mapping[str, Schema]) -> Definition:
+        """The view that a query defines over collections of these schemas."""
+        return cls(name, simplify(plan_query(sql, schemas).relation), sql)
 
     @cached_property
     def plan(self) -> r.Relation:

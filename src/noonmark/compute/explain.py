@@ -46,7 +46,7 @@ def rule_of(node: r.Relation) -> str:
             return "its changes"
         case r.Constant():
             return "never changes"
-        case r.Filter() | r.Project() | r.Union():
+        case r.Filter() | r.Project() | r.FlatMap() | r.Union():
             return "linear, applied to the changes"
         case r.Join(kind=r.JoinKind.INNER):
             return "dL x R_old + L_old x dR + dL x dR, by key"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from noonmark.compute.frame import error_text
 from noonmark.errors import EvaluationError
@@ -46,7 +46,15 @@ def foreign(scalar: Scalar, row: Sequence[Column]) -> Column:
     )
     # A function of no columns still needs one, to know how many rows there are.
     given = [row[index] for index in used] or [f.lit(True)]
-    made: Column = arrow_udf(work.function(), result, ArrowUDFType.SCALAR)(*given)
+    return vectorized(work.function(), result)(*given)
+
+
+def vectorized(function: Callable[..., pa.Array], result: DataType) -> Callable[..., Column]:
+    """A function of Arrow arrays as one of Spark columns."""
+    # Spark reads the kind of a function from its annotations, which must be classes by then.
+    names = [name for name in function.__annotations__ if name != "return"]
+    function.__annotations__ = {**dict.fromkeys(names, pa.Array), "return": pa.Array}
+    made: Callable[..., Column] = arrow_udf(function, result)  # type: ignore[call-overload]
     return made
 
 
@@ -63,8 +71,6 @@ class Evaluate:
         def run(*arrays: pa.Array) -> pa.Array:
             return self(arrays)
 
-        # Spark reads the kind of a function from its annotations, by their classes.
-        run.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
         return run
 
     def __call__(self, arrays: Sequence[pa.Array]) -> pa.Array:

@@ -46,6 +46,7 @@ from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.node import Node, rebuild, walk
 from noonmark.sql.ir.scalar import Scalar, column
 
 if TYPE_CHECKING:
@@ -83,16 +84,23 @@ def parts_of(node: r.Relation) -> tuple[Part, ...]:
                 (node.left, tuple(key.left for key in node.keys)),
                 (node.right, tuple(key.right for key in node.keys)),
             ]
+        case r.Recursive():
+            sides = [(scan, ()) for scan in scans_of(node)]
         case _:
             raise AssertionError(f"{type(node).__name__} has no key")
     used = [at for at in range(len(sides[0][1])) if _exact([key[at].type for _, key in sides])]
     return tuple(Part(relation, tuple(key[at] for at in used)) for relation, key in sides)
 
 
+def scans_of(node: r.Relation) -> list[r.Scan]:
+    """The collections that a plan reads, each once."""
+    return sorted({x for x in walk(node) if isinstance(x, r.Scan)}, key=repr)
+
+
 def is_known(node: r.Relation) -> bool:
     """Whether the operator works by keys."""
     kinds = r.Aggregate, r.TopK, r.Window, r.Distinct, r.Intersect, r.Except, r.Join
-    return isinstance(node, kinds)
+    return isinstance(node, kinds) or (isinstance(node, r.Recursive) and bool(scans_of(node)))
 
 
 def _whole_row(relation: r.Relation) -> tuple[Scalar, ...]:
@@ -182,7 +190,19 @@ def over_scans(node: r.Relation) -> r.Relation:
         case r.Join() | r.Intersect() | r.Except():
             left, right = r.Scan("0", node.left.schema), r.Scan("1", node.right.schema)
             return replace(node, left=left, right=right)
+        case r.Recursive():
+            places = {scan: r.Scan(str(at), scan.columns) for at, scan in enumerate(scans_of(node))}
+            return _with_scans(node, places)
     return replace(node, input=r.Scan("0", node.input.schema))  # type: ignore[attr-defined,call-arg]
+
+
+def _with_scans(node: r.Relation, places: dict[r.Scan, r.Scan]) -> r.Relation:
+    def act(child: Node) -> Node:
+        if isinstance(child, r.Scan):
+            return places[child]
+        return rebuild(child, act)
+
+    return rebuild(node, act)
 
 
 def parts_types(parts: Sequence[Part]) -> Iterator[SqlType]:

@@ -23,7 +23,7 @@ from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.part import Part
 from noonmark.persist.spark import Staged, stage_frame, typed_errors
-from noonmark.persist.spark_read import bare_collection
+from noonmark.persist.spark_slices import bare_collection
 from noonmark.persist.spark_write import WriteTask
 
 if TYPE_CHECKING:

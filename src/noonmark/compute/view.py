@@ -42,7 +42,7 @@ from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import ERROR, LOCAL_BYTES_MAX, Delta, rows_of, split_errors
 from noonmark.compute.reading import frame_at, inputs_with_errors
 from noonmark.compute.staging import stage_all
-from noonmark.errors import ConfigError, NotYetComplete, UsageError
+from noonmark.errors import ConfigError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.run import DIFF, TIME
@@ -88,6 +88,7 @@ class View:
         spark: Callable[[], SparkSession],
         definition: Definition,
         *,
+        as_of: int | None = None,
         retain_ms: int = RETAIN_MS,
     ) -> None:
         if client.blob.url.startswith("memory:"):
@@ -104,7 +105,7 @@ class View:
         self.inputs = inputs_with_errors(client, definition.inputs)
         keys = {name: client.state.collection(name).key for name in definition.inputs}
         self.keepers = definition.keepers(keys)
-        self._create()
+        self._create(as_of)
 
     # -- collections ------------------------------------------------------------------------
 
@@ -140,12 +141,12 @@ class View:
         own = {keeper.name: keeper for keeper in self.keepers.values() if keeper.own}
         return list(own.values())
 
-    def _create(self) -> None:
+    def _create(self, as_of: int | None) -> None:
         """Bring the view's collections to life together and hold its inputs, in one commit."""
         if self.name in self.client.state.names:
             self._check_same()
             return
-        as_of = self._first_time()
+        as_of = self._first_time() if as_of is None else as_of
         details = {"sql": self.definition.sql, "as_of": as_of, "inputs": list(self.inputs)}
         self.client.submit(
             (
@@ -172,19 +173,14 @@ class View:
             )
 
     def _first_time(self) -> int:
-        """The latest time at which all inputs are complete."""
+        """The latest time at which all inputs are complete; or else the first at which they can be.
+
+        A view may so be made over views that are not hydrated yet: it waits for them.
+        """
         collections = [self.client.state.collection(name) for name in self.inputs]
         uppers = [each.upper.only() for each in collections]
-        known = [upper for upper in uppers if upper is not None]
-        sinces = [each.since.only() or 0 for each in collections]
-        as_of = min(known) - 1 if known else max(sinces)
-        if as_of < max(sinces, default=0):
-            raise NotYetComplete(
-                f'the inputs of "{self.name}" have no time in common yet',
-                detail=f"They are complete up to {as_of} and readable from {max(sinces)} on.",
-                hint="Wait until every input is known.",
-            )
-        return as_of
+        complete = min((upper for upper in uppers if upper is not None), default=0) - 1
+        return max([complete, 0, *(each.since.only() or 0 for each in collections)])
 
     def _new(self, name: str, description: CollectionDescription, as_of: int) -> c.Create:
         return c.Create(
@@ -211,12 +207,20 @@ class View:
 
     # -- life -------------------------------------------------------------------------------
 
+    def drop(self) -> None:
+        """End the view: its collections and its holds go, in one commit."""
+        state = self.client.state
+        held = [self._hold_id(name) for name in self.inputs if self._hold_id(name) in state.holds]
+        drops = [c.Drop(state.collection(name).id) for name in self._own_names()]
+        self.client.submit((*drops, *(c.Release(hold) for hold in held))).result()
+
     def tick(self) -> TickRecord | None:
         """Bring the view up to its inputs; None when they have not moved."""
-        if not self.is_hydrated:
-            return self._measured("hydrate", self._hydrate)
-        lower = self.upper.only()
         upper = self._inputs_upper()
+        if not self.is_hydrated:
+            waits = upper is not None and upper <= self.hydrated_at
+            return None if waits else self._measured("hydrate", self._hydrate)
+        lower = self.upper.only()
         if lower is None or (upper is not None and upper <= lower):
             return None
         return self._measured("delta", lambda: self._advance(lower, upper))

@@ -1,4 +1,4 @@
-"""The demo: two generators on one clock, ingested on Spark, read as of any time, verified."""
+"""The demo: two generators on one clock, views over them on Spark, all verified at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from noonmark.clock import SYSTEM
 from noonmark.compute.session import for_ticks, spark_session, stop_session
 from noonmark.demo.scenario import Scenario
-from noonmark.demo.show import frontiers_table, readings_table, sources_table
+from noonmark.demo.show import (
+    audits_table,
+    frontiers_table,
+    readings_table,
+    sources_table,
+    views_table,
+)
+from noonmark.demo.views import Views
 from noonmark.errors import IntegrityError
 from noonmark.ingest import SparkEngine
 from noonmark.persist.client import open_location
@@ -30,7 +37,7 @@ def demo(
         str | None, typer.Option(metavar="URL", help="Where to store; a temporary folder if not.")
     ] = None,
 ) -> None:
-    """Ingest two live sources on one clock and read them as of any time."""
+    """Ingest two live sources on one clock, maintain views over them, and audit it all."""
     console = Console()
     with ExitStack() as stack:
         if data is None:
@@ -40,23 +47,28 @@ def demo(
         with console.status("starting Spark ..."):
             spark = for_ticks(spark_session())
             stack.callback(stop_session)
-        scenario = Scenario(client, SparkEngine(lambda: spark))
-        scenario.start()
+        scenario = Scenario(client, SparkEngine(lambda: spark), Views(client, lambda: spark))
         stack.callback(scenario.stop)
+        with console.status("first ticks ..."):
+            scenario.start()
         _watch(console, scenario, seconds)
         scenario.stop()
         readings = scenario.read_twice()
         console.print(readings_table(readings))
+        audits = scenario.views.audit()
+        console.print(audits_table(audits))
         report = client.runtime.submit(verify(client, lambda _done, _total: None)).result()
         changed = [reading for reading in readings if not reading.same]
-    if changed or report.findings:
+        wrong = [audit.name for audit in audits if audit.differences]
+    if changed or wrong or report.findings:
         raise IntegrityError(
-            "an answer changed, or a stored object is damaged",
-            detail=f"{len(changed)} answers, {len(report.findings)} objects.",
+            "an answer changed, a view is not its definition, or a stored object is damaged",
+            detail=f"{len(changed)} answers, {len(wrong)} views, {len(report.findings)} objects.",
         )
     console.print(
         f"[green]verified[/green] {report.parts} parts and {report.entries} log entries, "
-        f"{report.updates:,} stored updates; every answer read again was the same"
+        f"{report.updates:,} stored updates; every answer read again was the same, "
+        f"every view ({len(audits)}) equal to its definition"
     )
 
 
@@ -66,7 +78,7 @@ def _watch(console: Console, scenario: Scenario, seconds: int) -> None:
     bar = progress.add_task("running", total=seconds)
 
     def picture() -> Group:
-        tables = (sources_table(scenario), frontiers_table(scenario))
+        tables = (sources_table(scenario), frontiers_table(scenario), views_table(scenario))
         title = "every source on one clock"
         return Group(Panel(Group(*tables), title=title, expand=False), progress)
 

@@ -1,4 +1,4 @@
-"""What the demo runs: a counter and an auction house, put on one timeline."""
+"""What the demo runs: a counter and an auction house on one timeline, and views over them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from noonmark.clock import SYSTEM
+from noonmark.demo.views import Views
 from noonmark.ingest import Engine, Ingestion
 from noonmark.ingest_loop import IngestLoop
 from noonmark.oracle import MemoryOracle
@@ -29,10 +30,11 @@ class Reading:
 
 
 class Scenario:
-    """Two sources, ticking side by side until stopped."""
+    """Two sources and the views over them, ticking side by side until stopped."""
 
-    def __init__(self, client: Client, engine: Engine) -> None:
+    def __init__(self, client: Client, engine: Engine, views: Views) -> None:
         self.client = client
+        self.views = views
         now_ms = SYSTEM.now_ms()
         oracle = MemoryOracle(SYSTEM, floor=_latest(client))
         self.sources: dict[str, Source] = {
@@ -49,13 +51,19 @@ class Scenario:
     def start(self) -> None:
         """Begin, and wait for the first tick of each source: Spark warms up meanwhile."""
         self.loop.start()
+        if self._until(lambda: all(status.ticks for status in self.loop.status.values())):
+            self.views.start()
+            self._until(lambda: self.views.house() is not None or self.views.error is not None)
+
+    def _until(self, ready: Callable[[], bool]) -> bool:
+        """Wait until something is so; not if a source failed, nor for ever."""
         deadline = SYSTEM.monotonic() + _WARM_UP_S
-        while not all(status.ticks for status in self.loop.status.values()):
-            if any(s.state == "failed" for s in self.loop.status.values()):
-                return
-            if SYSTEM.monotonic() > deadline:
-                return
+        while not ready():
+            failed = any(s.state == "failed" for s in self.loop.status.values())
+            if failed or SYSTEM.monotonic() > deadline:
+                return False
             self.wait(0.1)
+        return True
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
@@ -66,13 +74,15 @@ class Scenario:
         if not self._stopped.is_set():
             self._stopped.set()
             self.loop.stop()
+            self.views.stop()
 
     def collections(self) -> list[str]:
-        """Everything that the sources feed."""
+        """Everything that the sources feed, and the views."""
         names = []
         for name, source in self.sources.items():
             names += [output.name for output in source.outputs]
             names += [f"{name}_errors", f"{name}_remap"]
+        names += [name for name, view in self.views.flow.views.items() if view.is_hydrated]
         return [name for name in names if name in self.client.state.names]
 
     def read_twice(self) -> list[Reading]:

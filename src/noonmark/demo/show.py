@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from rich.table import Table
 
 from noonmark.demo.scenario import Reading, Scenario
+from noonmark.demo.views import Audited
 from noonmark.tvc import known_partitions
 
 
@@ -53,6 +55,46 @@ def frontiers_table(scenario: Scenario) -> Table:
             f"{sum(batch.rows for batch in found.batches):,}",
             str(len(found.batches)),
         )
+    return table
+
+
+def views_table(scenario: Scenario) -> Table:
+    """The views: how far each is, and what its last tick cost."""
+    table = Table(title="views", title_justify="left")
+    for column in ("view", "upper", "ticks", "rows in", "rows out", "Spark jobs", "ms", "now"):
+        table.add_column(column)
+    records = scenario.views.flow.records
+    house = scenario.views.house()
+    for name, view in scenario.views.flow.views.items():
+        mine = [record for record in records if record.view == name]
+        last = mine[-1] if mine else None
+        shown = "" if house is None or name != "house" else _house_text(house)
+        failed = scenario.views.flow.failures.get(name)
+        table.add_row(
+            name,
+            clock_time(view.upper.only()),
+            str(len(mine)),
+            f"{sum(record.rows_in for record in mine):,}",
+            f"{sum(record.rows_out for record in mine):,}",
+            str(last.jobs) if last else "",
+            f"{last.ms:,.0f}" if last else "",
+            str(failed) if failed else shown,
+        )
+    return table
+
+
+def _house_text(row: tuple[Any, ...]) -> str:
+    sellers, bids, total = row
+    return f"{sellers:,} sellers, {bids or 0:,} bids, {total or 0:,} in all"
+
+
+def audits_table(audits: list[Audited]) -> Table:
+    """The views against their definitions."""
+    table = Table(title="views recomputed from their sources", title_justify="left")
+    for column in ("view", "AS OF", "rows", "rows that differ"):
+        table.add_column(column)
+    for each in audits:
+        table.add_row(each.name, clock_time(each.as_of), f"{each.rows:,}", str(each.differences))
     return table
 
 

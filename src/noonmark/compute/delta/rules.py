@@ -2,7 +2,8 @@
 
     Scan                       the changes of the collection
     Constant                   nothing: it is the same at every time
-    Filter, Project, Union     linear: the operator applied to the changes
+    Filter, Project, FlatMap,
+    Union                      linear: the operator applied to the changes
     inner Join                 delta.join
     Aggregate, linear          delta.aggregate
     all others with a key      delta.keyed
@@ -23,6 +24,7 @@ from noonmark.compute.delta.aggregate import aggregate
 from noonmark.compute.delta.join import join
 from noonmark.compute.delta.keyed import recompute
 from noonmark.compute.delta.scope import Scope
+from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import ERROR, NOTHING, Delta, names, union
 from noonmark.compute.linear import filtered, projected
 from noonmark.errors import Unsupported
@@ -55,6 +57,9 @@ class Rules:
                 return below if below.frame is None else below.then(filtered(node, below.frame))
             case r.Project():
                 return self._project(node)
+            case r.FlatMap():
+                below = self.delta(node.input)
+                return below if below.frame is None else below.then(flat_mapped(node, below.frame))
             case r.Union():
                 return self._union(node)
             case r.Join(kind=r.JoinKind.INNER):
