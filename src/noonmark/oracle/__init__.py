@@ -2,6 +2,6 @@
 
 from noonmark.oracle.contract import TimestampOracle
 from noonmark.oracle.memory import MemoryOracle
-from noonmark.oracle.reserved import ReservedOracle
+from noonmark.oracle.reserved import AsyncReservedOracle, ReservedOracle
 
-__all__ = ["MemoryOracle", "ReservedOracle", "TimestampOracle"]
+__all__ = ["AsyncReservedOracle", "MemoryOracle", "ReservedOracle", "TimestampOracle"]

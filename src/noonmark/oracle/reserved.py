@@ -13,23 +13,30 @@ monotonic clock, after which the owner gives out nothing more from it; and a new
 know that the old one is gone waits that long, from *after* its own append ended, before its first
 answer. In between nobody answers. Both laws of `contract` then hold across processes, provided
 that two monotonic clocks run at nearly the same rate over that second: `_MARGIN_S` is what they
-may differ by.
+may differ by. A range that is known to be durable only after its life ended gives nothing at all.
+
+`AsyncReservedOracle` has every rule, as coroutines; `ReservedOracle` is its front for threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
 from noonmark.clock import Clock
-from noonmark.errors import Fenced, MissingObject, Stopped
+from noonmark.errors import Determinate, Fenced, MissingObject, Stopped
 from noonmark.persist.config import DEFAULT, Config
 from noonmark.persist.frame import ENTRY, open_frame, seal_frame
 from noonmark.persist.location import Consensus
 from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
+
+T = TypeVar("T")
 
 RANGE_MS = 1000
 LIFE_S = 1.0
@@ -45,38 +52,35 @@ class Reservation(msgspec.Struct, frozen=True):
     released: bool = False
 
 
-class ReservedOracle:
-    """See the module and `contract.TimestampOracle`."""
+class AsyncReservedOracle:
+    """See the module and `contract.TimestampOracle`, as coroutines of one loop.
 
-    def __init__(self, runtime: Runtime, log: Consensus, config: Config = DEFAULT) -> None:
-        self._runtime = runtime
-        self._clock: Clock = runtime.clock
+    The `give_...` methods answer from a living range and never wait; they return None where there
+    is no such range.
+    """
+
+    def __init__(self, clock: Clock, log: Consensus, config: Config = DEFAULT) -> None:
+        self._clock = clock
         self._log = log
-        self._retries = Retries(runtime.clock, config)
-        self._owner = runtime.clock.fresh_id()
-        self._mutex = threading.Lock()
+        self._config = config
+        self._retries = Retries(clock, config)
+        self._owner = clock.fresh_id()
+        self._turn = asyncio.Lock()
         self._seqno = 0
         self._high = 0
+        self._wanted = 0
         self._dies_at = 0.0
         self._closed = False
         self._read = 0
         self._write = 0
 
     @classmethod
-    def open(
-        cls, runtime: Runtime, log: Consensus, *, alone: bool, config: Config = DEFAULT
-    ) -> ReservedOracle:
-        """Become the owner.
-
-        Args:
-            runtime: where storage is talked to.
-            log: the oracle's own log.
-            alone: whether the caller knows that no other owner lives (it holds the write lock of a
-                local disk, say); otherwise the life of the last range is waited out.
-            config: for its retries.
-        """
-        oracle = cls(runtime, log, config)
-        runtime.submit(oracle._take(alone)).result()
+    async def open(
+        cls, clock: Clock, log: Consensus, *, alone: bool, config: Config = DEFAULT
+    ) -> AsyncReservedOracle:
+        """Become the owner; see `ReservedOracle.open`."""
+        oracle = cls(clock, log, config)
+        await oracle._take(alone)
         return oracle
 
     async def _take(self, alone: bool) -> None:
@@ -93,44 +97,72 @@ class ReservedOracle:
             # The range just reserved may be over; the next call reserves another.
         self._read = self._write = floor
 
-    def write_ts(self) -> int:
+    async def write_ts(self) -> int:
         """See the contract."""
-        with self._mutex:
-            time = max(self._write + 1, self._read + 1, self._clock.now_ms())
-            self._cover(time)
-            self._write = time
-            return time
+        return await self._answer(self.give_write)
 
-    def read_ts(self) -> int:
+    async def read_ts(self) -> int:
         """See the contract."""
-        with self._mutex:
-            self._cover(self._read)
-            return self._read
+        return await self._answer(self.give_read)
 
-    def apply_write(self, time: int) -> None:
+    async def apply_write(self, time: int) -> None:
         """See the contract."""
-        with self._mutex:
-            if time > self._read:
-                self._cover(time)
-                self._read = time
-                self._write = max(self._write, time)
+        await self._answer(partial(self.give_apply, time))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Release the rest of the range, so that the next owner need not wait."""
-        with self._mutex:
+        async with self._turn:
             if self._closed:
                 return
             self._closed = True
-            high = max(self._read, self._write)
-            self._runtime.submit(self._append(Reservation(self._owner, high, True))).result()
+            await self._append(Reservation(self._owner, max(self._read, self._write), True))
 
-    def _cover(self, time: int) -> None:
-        """Have `time` inside a living range of ours. The caller holds the mutex."""
+    def give_write(self) -> int | None:
+        """A time for a write."""
+        time = max(self._write + 1, self._read + 1, self._clock.now_ms())
+        if not self._covers(time):
+            return None
+        self._write = time
+        return time
+
+    def give_read(self) -> int | None:
+        """A time for a read."""
+        return self._read if self._covers(self._read) else None
+
+    def give_apply(self, time: int) -> int | None:
+        """Reads are at `time` or later from now on; the time that they are at."""
+        if time > self._read:
+            if not self._covers(time):
+                return None
+            self._read = time
+            self._write = max(self._write, time)
+        return self._read
+
+    def _covers(self, time: int) -> bool:
+        """Whether `time` is inside a living range of ours."""
         if self._closed:
             raise Stopped("this timestamp oracle was closed", hint="Open the oracle again.")
-        if time <= self._high and self._clock.monotonic() < self._dies_at:
-            return
-        if not self._runtime.submit(self._reserve(max(time, self._high))).result():
+        self._wanted = max(self._wanted, time)
+        return time <= self._high and self._clock.monotonic() < self._dies_at
+
+    async def _answer(self, give: Callable[[], int | None]) -> int:
+        """What `give` answers, as soon as a range lives that it can answer from.
+
+        A range whose append took longer than its life is over before it is known: an answer from
+        it could come after one of the next owner. So it is asked for again.
+        """
+        async with self._turn:
+            deadline = self._clock.monotonic() + self._config.retry_deadline_s
+            tried = False
+            while (time := give()) is None:
+                if tried and self._clock.monotonic() > deadline:
+                    raise _too_slow()
+                await self._extend()
+                tried = True
+            return time
+
+    async def _extend(self) -> None:
+        if not await self._reserve(max(self._wanted, self._high)):
             raise Fenced(
                 "another process hands out times now",
                 detail="The timestamp oracle of this location was taken over.",
@@ -186,8 +218,68 @@ class ReservedOracle:
             return _decode(head, data)
 
 
+class ReservedOracle:
+    """See the module and `contract.TimestampOracle`. Methods block; any thread may call them."""
+
+    def __init__(self, runtime: Runtime, times: AsyncReservedOracle) -> None:
+        self._runtime = runtime
+        self._times = times
+        #: Whoever has it is the only one inside `times`, here or on the loop.
+        self._mutex = threading.Lock()
+
+    @classmethod
+    def open(
+        cls, runtime: Runtime, log: Consensus, *, alone: bool, config: Config = DEFAULT
+    ) -> ReservedOracle:
+        """Become the owner.
+
+        Args:
+            runtime: where storage is talked to.
+            log: the oracle's own log.
+            alone: whether the caller knows that no other owner lives (it holds the write lock of a
+                local disk, say); otherwise the life of the last range is waited out.
+            config: for its retries.
+        """
+        taken = AsyncReservedOracle.open(runtime.clock, log, alone=alone, config=config)
+        return cls(runtime, runtime.submit(taken).result())
+
+    def write_ts(self) -> int:
+        """See the contract."""
+        return self._answer(self._times.give_write, self._times.write_ts)
+
+    def read_ts(self) -> int:
+        """See the contract."""
+        return self._answer(self._times.give_read, self._times.read_ts)
+
+    def apply_write(self, time: int) -> None:
+        """See the contract."""
+        times = self._times
+        self._answer(partial(times.give_apply, time), partial(times.apply_write, time))
+
+    def close(self) -> None:
+        """Release the rest of the range, so that the next owner need not wait."""
+        with self._mutex:
+            self._runtime.submit(self._times.close()).result()
+
+    def _answer(
+        self, give: Callable[[], int | None], ask: Callable[[], Coroutine[Any, Any, T]]
+    ) -> int | T:
+        """At once where a living range has the answer; from the loop where storage is needed."""
+        with self._mutex:
+            time = give()
+            return self._runtime.submit(ask()).result() if time is None else time
+
+
 def _name(seqno: int) -> str:
     return f"oracle/{seqno}"
+
+
+def _too_slow() -> Determinate:
+    return Determinate(
+        "storage is too slow to hand out times",
+        detail=f"No reservation became durable within its own life of {LIFE_S} s.",
+        hint="Ask again; look at the latency of the oracle's log.",
+    )
 
 
 def _decode(seqno: int, data: bytes) -> Reservation:
