@@ -285,7 +285,7 @@ class Ingestion:
 
 async def _changes(read: ReadHandle, after: int) -> list[Any]:
     """Every update after a time, up to upper."""
-    listen = await read._listen(after, hold=False)
+    listen = await read.open_listen(after, hold=False)
     step = await listen.next()
     return step.updates if step is not None else []
 

@@ -188,7 +188,7 @@ class Listener:
         name = self.collection.name
         handle = read_handle(client, self.collection)
         mode_holds = self.hold and self.process.mode != "independent"
-        self.listen = await handle._listen(self.as_of, mode_holds)
+        self.listen = await handle.open_listen(self.as_of, mode_holds)
         heard = self.as_of + 1
         while not self._stopped:
             try:

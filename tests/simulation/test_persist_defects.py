@@ -100,7 +100,7 @@ def test_a_listen_that_fails_to_move_its_hold_loses_no_update() -> None:
         _, client = await opened(world, "write")
         await done(client, ORDERS)
         await add(client, 0, 1)
-        listen = await read_handle(client, client.state.collection("orders"))._listen(0, True)
+        listen = await read_handle(client, client.state.collection("orders")).open_listen(0, True)
         assert listen.hold is not None
         heard = []
         failures = [Determinate("storage is away"), None, Determinate("and again"), None, None]

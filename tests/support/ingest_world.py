@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 from noonmark.clock import SYSTEM
 from noonmark.errors import Stopped
-from noonmark.ingest import Ingestion, InPlaceEngine
+from noonmark.ingest import Engine, Ingestion, InPlaceEngine
+from noonmark.ingest_task import RESULT, GatherTask, IngestTask, Row
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options
 from noonmark.persist.config import Config
@@ -27,7 +31,8 @@ from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
 from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.runtime import Runtime
-from noonmark.source.contract import Frontier
+from noonmark.source.contract import Frontier, Split
+from noonmark.source.splits import read_splits
 from noonmark.tvc import Partition, known_partitions
 from support.doubles import HookedBlob
 from support.ingest_model import Known, Model
@@ -61,11 +66,37 @@ class HistoryClock:
 
 
 @dataclass
+class ScatteringEngine:
+    """What Spark does, without Spark: several tasks, a shuffle by bucket, several tasks behind it.
+
+    Which task reads which split, and in which order the shuffle delivers, is left to chance.
+    """
+
+    random: Random
+
+    def run(self, source: Any, splits: Sequence[Split], work: IngestTask) -> list[Row]:
+        groups: list[list[Split]] = [[] for _ in range(self.random.randrange(1, 4))]
+        for split in splits:
+            self.random.choice(groups).append(split)
+        scattering = replace(work, buckets=self.random.randrange(1, 5))
+        made = [b for group in groups for b in scattering(read_splits(source, group))]
+        rows = [row for batch in made for row in batch.to_pylist()]
+        self.random.shuffle(rows)
+        width = self.random.randrange(1, 3)
+        behind: list[Row] = []
+        for at in range(width):
+            mine = [row for row in rows if row["bucket"] % width == at]
+            batches = [pa.RecordBatch.from_pylist([row], RESULT) for row in mine]
+            behind += [row for batch in GatherTask(work)(batches) for row in batch.to_pylist()]
+        return behind
+
+
+@dataclass
 class DyingEngine:
-    """The in-place engine in a process that may die before and after it has written its parts."""
+    """An engine in a process that may die before and after its parts are written."""
 
     fuse: Fuse
-    inner: InPlaceEngine = field(default_factory=InPlaceEngine)
+    inner: Engine
 
     def run(self, *work: Any) -> Any:
         self.fuse.burn("before the engine")
@@ -89,6 +120,9 @@ class World:
         self.fuse = Fuse()
         self.source = TestedSource(
             self.upstream, self.fuse, self.note_read, self.note_release, seed
+        )
+        self.engine: Engine = self.random.choice(
+            (InPlaceEngine(), ScatteringEngine(Random(f"engine/{seed}")))
         )
         self.clock = HistoryClock()
         self.config = Config(
@@ -117,6 +151,8 @@ class World:
                 self.clock.now += self.random.choice((0, 1, 10, 1000, -50))
                 self.fuse.left = self._chance_of_death(0.5)
                 self._step()
+            if self.fuse.dead:
+                self._die()  # of upkeep, beside the last tick
             self.fuse.renew(None)
             self._step()
             self._check_all()
@@ -161,7 +197,7 @@ class World:
             oracle,
             self.source,
             "history",
-            DyingEngine(self.fuse),
+            DyingEngine(self.fuse, self.engine),
             self.retain_ms,
             self.source.feeds(),
         )
@@ -338,7 +374,7 @@ class History:
 
 
 async def _next_step(read: ReadHandle, after: int) -> Any:
-    listen = await read._listen(after, hold=False)
+    listen = await read.open_listen(after, hold=False)
     return await listen.next()
 
 

@@ -72,9 +72,10 @@ class ReadHandle:
                 yes, except for an independent reader, which cannot.
         """
         client = self._client
-        return client.runtime.submit(self._listen(as_of, hold)).result()
+        return client.runtime.submit(self.open_listen(as_of, hold)).result()
 
-    async def _listen(self, as_of: int, hold: bool | None) -> Listen:
+    async def open_listen(self, as_of: int, hold: bool | None = None) -> Listen:
+        """Like `listen`, on the loop."""
         client = self._client
         listen = Listen(client, self.collection, self.codec, as_of)
         if hold is None:

@@ -2,16 +2,19 @@
 
 The calls of the formalism: `Storage.create`, `Storage.subscribe_at`,
 `Storage.update_and_downgrade`, `Storage.acquire_capabilities`. The laws are in
-``docs/formalism.md``.
+``docs/formalism.md``. `Storage` is for threads, `AsyncStorage` has the same calls for coroutines.
 """
 
 from noonmark.storage.capability import Capability, ReadCapability, WriteCapability
+from noonmark.storage.core import NO_LEASE_MS, AsyncStorage
 from noonmark.storage.description import CollectionDescription
-from noonmark.storage.storage import NO_LEASE_MS, Storage
-from noonmark.storage.subscription import Subscription
+from noonmark.storage.storage import Storage
+from noonmark.storage.subscription import AsyncSubscription, Subscription
 
 __all__ = [
     "NO_LEASE_MS",
+    "AsyncStorage",
+    "AsyncSubscription",
     "Capability",
     "CollectionDescription",
     "ReadCapability",

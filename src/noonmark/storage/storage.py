@@ -1,96 +1,43 @@
-"""The Storage layer: explicit collections, and capabilities to read and to write them.
+"""The Storage layer for threads: every method blocks until what it did is durable.
 
-The four calls of the formalism, and what goes with them. A global id is bound once, to one
-collection, for ever. Its frontiers then move one way:
-
-    create                 since = upper = the initial frontier; nothing is readable yet
-    update_and_downgrade   upper follows the meet of all write capabilities
-    downgrade, drop        since follows the meet of all read capabilities, and never passes upper
-    close                  since and upper become empty; what is left is the id, never used again
-
-Every call is durable when it returns. Dropping or losing a capability releases its constraint and
-moves nothing by itself: a collection whose last writer crashed is not closed by that, it waits
-for `acquire_capabilities`.
+`core.AsyncStorage` has the rules; here they are called on the client's loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from noonmark.errors import (
-    BelowUpper,
-    CapabilityInvalid,
-    NameTaken,
-    NotBelowFrontier,
-    UsageError,
-)
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.codec import RowCodec
-from noonmark.persist.refusals import format_frontier
-from noonmark.persist.state import Collection, Frontier, Hold, State, schema_to_wire
-from noonmark.persist.write import Updates, WriteHandle, as_frontier
+from noonmark.persist.state import Frontier, Hold
+from noonmark.persist.write import Updates
 from noonmark.storage.capability import Capability, ReadCapability, WriteCapability
-from noonmark.storage.description import CollectionDescription, description_of
+from noonmark.storage.core import AsyncStorage
+from noonmark.storage.description import CollectionDescription
 from noonmark.storage.subscription import Subscription
-from noonmark.tvc import EMPTY
 
 K = TypeVar("K", ReadCapability, WriteCapability)
-
-#: A lease that no clock ends: for the system's own capabilities.
-NO_LEASE_MS = 2**62
-_CREATE_ATTEMPTS = 100
+T = TypeVar("T")
 
 
 class Storage:
-    """See the module. Methods block until they are durable; any thread may call them."""
+    """See `core`. Any thread but the loop's may call."""
 
     def __init__(self, client: Client, *, lease_ms: int | None = None) -> None:
         self.client = client
-        self._lease_ms = client.config.hold_lease_ms if lease_ms is None else lease_ms
+        self._core = AsyncStorage(client, lease_ms=lease_ms)
+
+    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
+        return self.client.runtime.submit(call).result()
 
     # -- the four calls ---------------------------------------------------------------------
 
     def create(
         self, id: str, description: CollectionDescription, frontier: int | Frontier = 0
     ) -> tuple[ReadCapability, WriteCapability]:
-        """Bind `id` to a new collection; both capabilities are at the initial frontier.
-
-        Raises:
-            NameTaken: the id was used before, whether or not its collection still exists.
-        """
-        at = as_frontier(frontier)
-        for _ in range(_CREATE_ATTEMPTS):
-            ref = self.client.state.next_collection
-            read = ReadCapability(id, at, self.client.clock.fresh_id())
-            write = WriteCapability(id, at, self.client.clock.fresh_id())
-            create = c.Create(
-                name=id,
-                key=description.key,
-                schema=schema_to_wire(description.schema),
-                frontier=at,
-                annotation=description.annotation(),
-                expected_id=ref,
-            )
-            # Since is bound by capabilities alone, so everything else is allowed from the start.
-            allow = c.AllowCompaction(ref, EMPTY)
-            holds = (self._acquire(read, ref), self._acquire(write, ref))
-            try:
-                self.client.submit((create, *holds, allow)).result()
-            except NameTaken as error:
-                raise NameTaken(
-                    f'global id "{id}" was used before',
-                    hint="A global id is never reused; choose a new one.",
-                    id=id,
-                ) from error
-            except UsageError:
-                if self.client.state.next_collection == ref:
-                    raise
-                continue  # another collection took that number meanwhile
-            return read, write
-        raise UsageError(f'"{id}" could not be created: others are created too fast')
+        """See `AsyncStorage.create`."""
+        return self._wait(self._core.create(id, description, frontier))
 
     def subscribe_at(
         self,
@@ -100,235 +47,64 @@ class Storage:
         filter: Any = None,
         projection: tuple[str, ...] | None = None,
     ) -> Subscription:
-        """The contents at the capability's frontier once they are known, then every update.
-
-        Args:
-            capability: where to read from. The subscription takes a hold of its own, renewed while
-                it lives, so this one may be downgraded or dropped at once.
-            snapshot: False to begin with the updates after the frontier.
-            filter: a pyarrow compute expression over the columns; rows for which it is not true
-                are not sent.
-            projection: the columns to send.
-        """
-        collection = self._validate(capability)
-        return Subscription(
-            self.client,
-            collection,
-            capability.frontier.only(),
-            snapshot=snapshot,
-            filter=filter,
-            projection=projection,
+        """See `AsyncStorage.subscribe_at`."""
+        opened = self._core.subscribe_at(
+            capability, snapshot=snapshot, filter=filter, projection=projection
         )
+        return Subscription(self.client.runtime, self._wait(opened))
 
     def update_and_downgrade(
         self, capability: WriteCapability, updates: Updates, new_frontier: int | Frontier
     ) -> WriteCapability:
-        """Apply `updates` and downgrade the capability, as one.
-
-        All times must be at or beyond the capability's frontier and not at or beyond the new one.
-        """
+        """See `AsyncStorage.update_and_downgrade`."""
         return self.update_many([(capability, updates, new_frontier)]).result()[0]
 
     def update_many(
         self, writes: Iterable[tuple[WriteCapability, Updates, int | Frontier]]
     ) -> Future[list[WriteCapability]]:
-        """`update_and_downgrade` of several collections in one commit; a future."""
-        txn = self.client.atomic()
-        after = []
-        for capability, updates, new_frontier in writes:
-            collection = self._validate(capability)
-            frontier = as_frontier(new_frontier)
-            handle = WriteHandle(self.client, collection.id, RowCodec(collection.schema))
-            bounds = txn.add_updates(handle, updates)
-            _check_times(capability, bounds, frontier)
-            txn.add(self._downgrade(capability, frontier))
-            after.append(capability.at(frontier))
-        return _then(txn.commit(), after)
+        """See `AsyncStorage.update_many`."""
+        return self._core.update_many(writes)
 
     def acquire_capabilities(self, id: str) -> tuple[ReadCapability, WriteCapability]:
-        """Capabilities at the current since and upper: best effort, and empty when closed."""
-        while True:
-            collection = self.client.state.collection(id)
-            read = ReadCapability(id, collection.since, self.client.clock.fresh_id())
-            write = WriteCapability(id, collection.upper, self.client.clock.fresh_id())
-            holds = (self._acquire(read, collection.id), self._acquire(write, collection.id))
-            try:
-                self.client.submit(holds).result()
-            except (BelowUpper, UsageError):
-                if self.client.state.collection(id) == collection:
-                    raise
-                continue  # a frontier moved between looking and taking
-            return read, write
+        """See `AsyncStorage.acquire_capabilities`."""
+        return self._wait(self._core.acquire_capabilities(id))
 
     # -- what capabilities can do -----------------------------------------------------------
 
     def clone(self, capability: K) -> K:
-        """A second capability with the same rights, and a life of its own."""
-        collection = self._validate(capability)
-        fresh = type(capability)(capability.id, capability.frontier, self.client.clock.fresh_id())
-        self._commit(self._acquire(fresh, collection.id))
-        return fresh
+        """See `AsyncStorage.clone`."""
+        return self._wait(self._core.clone(capability))
 
     def downgrade(self, capability: K, frontier: int | Frontier) -> K:
-        """Give up the times before `frontier`."""
-        (downgraded,) = self.apply([(capability, as_frontier(frontier))])
-        return downgraded
+        """See `AsyncStorage.downgrade`."""
+        return self._wait(self._core.downgrade(capability, frontier))
 
     def renew(self, capability: K) -> K:
-        """Extend the lease."""
-        return self.downgrade(capability, capability.frontier)
+        """See `AsyncStorage.renew`."""
+        return self._wait(self._core.renew(capability))
 
     def drop(self, *capabilities: Capability) -> None:
-        """Give up capabilities; dropping one that has expired is no error."""
-        while releases := [c.Release(each.token) for each in capabilities if self._held(each)]:
-            try:
-                self._commit(*releases)
-            except CapabilityInvalid:
-                continue  # one of them expired, or was dropped, between looking and dropping
-            return
+        """See `AsyncStorage.drop`."""
+        self._wait(self._core.drop(*capabilities))
 
     def apply(self, changes: Iterable[tuple[K, Frontier]]) -> list[K]:
-        """Downgrade many capabilities in one commit: deferred actions, batched."""
-        changes = list(changes)
-        self._commit(*(self._downgrade(each, frontier) for each, frontier in changes))
-        return [each.at(frontier) for each, frontier in changes]
+        """See `AsyncStorage.apply`."""
+        return self._wait(self._core.apply(changes))
 
     def close(self, id: str) -> None:
-        """The end of a collection: both frontiers become empty, every capability is void."""
-        ref = self.client.state.collection(id).id
-        end = (c.Seal(ref, EMPTY), c.AllowCompaction(ref, EMPTY))
-        while (holds := self.capabilities(id)) or not self._is_closed(ref):
-            now_ms = self.client.now_ms()
-            expired = tuple(hold.id for hold in holds if hold.expires_ms <= now_ms)
-            living = [c.Release(hold.id) for hold in holds if hold.expires_ms > now_ms]
-            try:
-                self.client.submit((*living, c.Expire(expired), *end)).result()
-            except CapabilityInvalid:
-                continue  # one of them expired, or was dropped, between looking and closing
-
-    def _is_closed(self, ref: int) -> bool:
-        return self.client.state.collection(ref).since.is_empty()
+        """See `AsyncStorage.close`."""
+        self._wait(self._core.close(id))
 
     # -- what is known ----------------------------------------------------------------------
 
     def description(self, id: str) -> CollectionDescription:
-        """What `id` was bound to."""
-        return description_of(self.client.state.collection(id))
+        """See `AsyncStorage.description`."""
+        return self._core.description(id)
 
     def frontiers(self) -> dict[str, tuple[Frontier, Frontier]]:
-        """Since and upper of every collection."""
-        collections = self.client.state.collections.values()
-        return {each.name: (each.since, each.upper) for each in collections}
+        """See `AsyncStorage.frontiers`."""
+        return self._core.frontiers()
 
     def capabilities(self, id: str) -> list[Hold]:
-        """Who holds what on a collection."""
-        collection = self.client.state.collection(id)
-        return [h for h in self.client.state.holds.values() if h.collection == collection.id]
-
-    def _validate(self, capability: Capability) -> Collection:
-        """The capability's collection, if the capability is valid as stated."""
-        hold = self._held(capability)
-        if hold is None:
-            raise CapabilityInvalid(
-                f'the capability on "{capability.id}" is not valid',
-                detail="It was dropped, or its lease ran out.",
-                hint="Get new ones with acquire_capabilities; what it protected may be gone.",
-                id=capability.id,
-                token=capability.token,
-            )
-        collection = self.client.state.collection(hold.collection)
-        if (hold.frontier, hold.writes, collection.name) != (
-            capability.frontier,
-            capability.writes,
-            capability.id,
-        ):
-            raise CapabilityInvalid(
-                f'the capability on "{capability.id}" is not valid as stated',
-                detail=f'It is one to {"write" if hold.writes else "read"} "{collection.name}" at '
-                f"{format_frontier(hold.frontier)}; one to "
-                f'{"write" if capability.writes else "read"} "{capability.id}" at '
-                f"{format_frontier(capability.frontier)} was stated.",
-                hint="Use the capability that the last call returned.",
-                id=capability.id,
-                frontier=hold.frontier,
-                stated=capability.frontier,
-            )
-        return collection
-
-    def _held(self, capability: Capability) -> Hold | None:
-        """What the capability stands for, wherever it is by now; None when it is void."""
-        client = self.client
-        hold = client.state.holds.get(capability.token)
-        if not client.writable and (hold is None or hold.frontier != capability.frontier):
-            # A reader may not have heard yet of what another process handed over.
-            state = client.runtime.submit(client.journal.refresh()).result()
-            hold = state.holds.get(capability.token)
-        return None if hold is None or hold.expires_ms <= client.now_ms() else hold
-
-    def _commit(self, *commands: c.Acquire | c.Downgrade | c.Release) -> None:
-        """Commit changes of capabilities as one; a process that only reads may do so, too."""
-        self.client.runtime.submit(self.client.commit_hold(*commands)).result()
-
-    def _acquire(self, capability: Capability, ref: int) -> c.Acquire:
-        return c.Acquire(
-            id=capability.token,
-            collection=ref,
-            frontier=capability.frontier,
-            expires_ms=self._lease_end(),
-            seqno=self.client.state.seqno,
-            owner=self.client.owner,
-            writes=capability.writes,
-        )
-
-    def _downgrade(self, capability: Capability, frontier: Frontier) -> c.Downgrade:
-        return c.Downgrade(
-            id=capability.token,
-            frontier=frontier,
-            expires_ms=self._lease_end(),
-            seqno=self.client.state.seqno,
-            stated=capability.frontier,
-        )
-
-    def _lease_end(self) -> int:
-        if self._lease_ms >= NO_LEASE_MS:
-            return NO_LEASE_MS
-        return self.client.now_ms() + self._lease_ms
-
-
-def _check_times(
-    capability: WriteCapability, bounds: tuple[int, int] | None, frontier: Frontier
-) -> None:
-    if bounds is None:
-        return
-    first, last = bounds
-    if not capability.frontier.less_equal(first):
-        raise BelowUpper(
-            f'cannot write to "{capability.id}" at time {first}',
-            detail=f"The capability is at {format_frontier(capability.frontier)}.",
-            hint="Write at times at or beyond the capability's frontier.",
-            time=first,
-            frontier=capability.frontier,
-        )
-    if frontier.less_equal(last):
-        raise NotBelowFrontier(
-            f"an update at time {last} is not before {format_frontier(frontier)}",
-            detail="Times must not be at or beyond the frontier that the call downgrades to.",
-            time=last,
-            frontier=frontier,
-        )
-
-
-def _then(committed: Future[State], result: list[WriteCapability]) -> Future[list[WriteCapability]]:
-    """A future of `result`, once `committed` has resolved."""
-    chained: Future[list[WriteCapability]] = Future()
-    chained.set_running_or_notify_cancel()
-
-    def done(future: Future[State]) -> None:
-        error = future.exception()
-        if error is not None:
-            chained.set_exception(error)
-        else:
-            chained.set_result(result)
-
-    committed.add_done_callback(done)
-    return chained
+        """See `AsyncStorage.capabilities`."""
+        return self._core.capabilities(id)

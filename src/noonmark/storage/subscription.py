@@ -12,9 +12,9 @@ while its process lives, and moved up behind what was delivered.
 
 from __future__ import annotations
 
-import threading
+import asyncio
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from typing import Any
 
 import pyarrow as pa
@@ -24,14 +24,15 @@ from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.runtime import Runtime
 from noonmark.persist.snapshot import Listen, Snapshot, Step
 from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain
 
 
-class Subscription:
-    """Iterate, once, to receive steps; `cancel` from any thread to end it."""
+class AsyncSubscription:
+    """Steps by `next`, on the loop; `close` ends it."""
 
     def __init__(
         self,
@@ -45,7 +46,6 @@ class Subscription:
     ) -> None:
         """Begin at the frontier {`at`}, or, for None, at the empty one: nothing will come."""
         self._client = client
-        self._snapshot = snapshot
         self._filter = filter
         schema = collection.schema
         self._names = list(schema.names if projection is None else projection)
@@ -53,51 +53,94 @@ class Subscription:
         self._codec = RowCodec(Schema(tuple(schema[name] for name in self._names)))
         self._read = ReadHandle(client, collection.id, RowCodec(schema))
         self._at = at
-        self._listen: Listen | None = None if at is None else self._read.listen(at, hold=True)
-        self._mutex = threading.Lock()
+        self._is_owed_snapshot = snapshot
+        self._listen: Listen | None = None
         self._first_read: Future[Snapshot] | None = None
         self._cancelled = False
 
-    def __iter__(self) -> Iterator[Step]:
-        if self._at is None or self._listen is None:
-            return
-        try:
-            if self._snapshot:
-                contents = self._contents(self._at)
-                if contents is None:
-                    return
-                yield self._narrow(contents, Antichain.of(self._at + 1))
-            for step in self._listen:
-                yield self._narrow(step.table, step.progress)
-        finally:
-            self.cancel()
+    @classmethod
+    async def open(
+        cls,
+        client: Client,
+        collection: Collection,
+        at: int | None,
+        *,
+        snapshot: bool,
+        filter: Any,
+        projection: tuple[str, ...] | None,
+    ) -> AsyncSubscription:
+        """A subscription with its hold."""
+        opened = cls(
+            client, collection, at, snapshot=snapshot, filter=filter, projection=projection
+        )
+        if at is not None:
+            opened._listen = await opened._read.open_listen(at, hold=True)
+        return opened
 
-    def cancel(self) -> None:
-        """End the subscription; a step that is waited for is given up."""
-        with self._mutex:
-            self._cancelled = True
-            if self._first_read is not None:
-                self._first_read.cancel()
+    async def next(self) -> Step | None:
+        """The next step, once there is one; None at the end.
+
+        After an error it may be called again: nothing is lost and nothing is given twice.
+        """
+        if self._at is None or self._listen is None or self._cancelled:
+            return None
+        if self._is_owed_snapshot:
+            contents = await self._contents(self._at)
+            if contents is None:
+                return None
+            step = await self._narrow(contents, Antichain.of(self._at + 1))
+            self._is_owed_snapshot = False
+            return step
+        heard = await self._listen.next()
+        return None if heard is None else await self._narrow(heard.table, heard.progress)
+
+    async def close(self) -> None:
+        """End the subscription and release its hold; a step that is waited for is given up."""
+        self._cancelled = True
+        if self._first_read is not None:
+            self._first_read.cancel()
         if self._listen is not None:
-            self._client.runtime.submit(self._listen.close())
+            await self._listen.close()
 
-    def _contents(self, at: int) -> pa.Table | None:
+    async def _contents(self, at: int) -> pa.Table | None:
         """The contents at `at` as updates at `at`, once they are complete; None if cancelled."""
-        with self._mutex:
+        self._first_read = self._read.snapshot(at)
+        try:
+            snapshot = await asyncio.wrap_future(self._first_read)
+        except asyncio.CancelledError:
             if self._cancelled:
                 return None
-            self._first_read = self._read.snapshot(at)
-        try:
-            contents = self._first_read.result().to_arrow()
-        except CancelledError:
-            return None
+            raise
+        tables = [table async for table in snapshot]
+        contents = pa.concat_tables([snapshot.schema.empty_table(), *tables])
         times = pa.repeat(pa.scalar(at, pa.int64()), contents.num_rows)
         return contents.add_column(contents.column_names.index(DIFF), TIME, times)
 
-    def _narrow(self, table: pa.Table, progress: Antichain[int]) -> Step:
-        if self._filter is not None:
-            table = table.filter(self._filter)
-        return Step(table.select([*self._names, TIME, DIFF]), progress, self._codec)
+    async def _narrow(self, table: pa.Table, progress: Antichain[int]) -> Step:
+        def narrowed() -> pa.Table:
+            chosen = table if self._filter is None else table.filter(self._filter)
+            return chosen.select([*self._names, TIME, DIFF])
+
+        return Step(await self._client.runtime.offload(narrowed), progress, self._codec)
+
+
+class Subscription:
+    """Iterate, once, to receive steps; `cancel` from any thread to end it."""
+
+    def __init__(self, runtime: Runtime, steps: AsyncSubscription) -> None:
+        self._runtime = runtime
+        self._steps = steps
+
+    def __iter__(self) -> Iterator[Step]:
+        try:
+            while (step := self._runtime.submit(self._steps.next()).result()) is not None:
+                yield step
+        finally:
+            self._runtime.submit(self._steps.close()).result()
+
+    def cancel(self) -> None:
+        """End the subscription; a step that is waited for is given up."""
+        self._runtime.submit(self._steps.close())
 
 
 def _check_columns(collection: Collection, names: list[str]) -> None:
