@@ -19,8 +19,8 @@ from noonmark.errors import (
     UnknownCollection,
 )
 from noonmark.persist.client import Client
-from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.codec import RowCodec
+from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.snapshot import Listen
 from noonmark.persist.state import Collection, State
