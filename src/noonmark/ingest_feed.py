@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noonmark.errors import ConfigError
+from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import REASON, Source
 from noonmark.source.envelope import Envelope, Kind, debezium_schema
@@ -101,6 +102,9 @@ def raw(
         schema = decoding.schema
     if not key and key_format is not None:
         key = key_format.schema.names
+    for name in key:
+        if isinstance(schema[name].type, t.Array | t.Record):
+            raise ConfigError(f'column "{name}" of type {schema[name].type} cannot be in a key')
     # Only UPSERT has keys that records are told apart by; a key of NONE just sorts.
     told_apart = key if envelope == "UPSERT" else ()
     made = Envelope(envelope, schema, told_apart, collection, source.offset_unit)

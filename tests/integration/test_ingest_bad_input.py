@@ -282,6 +282,11 @@ def test_a_feed_that_cannot_be(rig: Rig) -> None:
         Ingestion(rig.client, rig.oracle, source, "f", InPlaceEngine())
     with pytest.raises(ConfigError, match="needs a key"):
         raw(source, 0, "t", Json(SCHEMA), envelope="UPSERT")
+    lists = Json(Schema.of(id="bigint[]"))
+    with pytest.raises(ConfigError, match="cannot be in a key"):
+        raw(source, 0, "t", lists, envelope="UPSERT", key=("id",))
+    with pytest.raises(SchemaMismatch, match="does not exist"):
+        raw(source, 0, "t", Json(SCHEMA), envelope="UPSERT", key=("other",))
     twice = (raw(source, 0, "t", Json(SCHEMA)), raw(source, 0, "u", Json(SCHEMA)))
     with pytest.raises(ConfigError, match="feeds one collection"):
         Ingestion(rig.client, rig.oracle, source, "f", InPlaceEngine(), feeds=twice)

@@ -2,9 +2,9 @@
 
 It has what real ones have: partitions that appear at any time, offsets without a record, several
 messages at one offset (a transaction, over several outputs), retractions, idle periods, an end. A
-split may be cut anywhere, also inside of an offset. Outputs are typed, or raw for the envelopes
-NONE and UPSERT, with values and keys that cannot be read. Every call may be the one at which the
-process dies: see `Fuse`.
+split may be cut anywhere, also inside of an offset where all is typed. Outputs are typed, or raw
+for the envelopes NONE and UPSERT, with values and keys that cannot be read. Every call may be the
+one at which the process dies: see `Fuse`.
 """
 
 from __future__ import annotations
@@ -221,8 +221,9 @@ class TestedSource:
             at = start
             while at < stop:
                 to = random.randrange(at + 1, stop + 1)
-                size = len(self.upstream.messages[partition].get(at, ()))
-                if to == at + 1 and size > 1:
+                there = self.upstream.messages[partition].get(at, ())
+                kinds = {self.upstream.outputs[message.output] for message in there}
+                if to == at + 1 and len(there) > 1 and kinds == {"typed"}:
                     splits += [Split(partition, at, to, (0, 1)), Split(partition, at, to, (1,))]
                 else:
                     splits.append(Split(partition, at, to, weight=to - at))

@@ -146,7 +146,7 @@ class World:
 
     def run(self) -> World:
         try:
-            for _ in range(self.random.randrange(3, 9)):
+            for _ in range(self.random.randrange(3, 8)):
                 self.upstream.grow()
                 self.clock.now += self.random.choice((0, 1, 10, 1000, -50))
                 self.fuse.left = self._chance_of_death(0.5)
@@ -286,7 +286,7 @@ class World:
             if upper != time + 1 or upper < self.uppers.get(name, 0):
                 raise Violation(f"after a tick at {time}, the upper of {name} is {upper}")
             self.uppers[name] = upper
-            if self.random.random() < 0.25:
+            if self.random.random() < 0.15:
                 self.answers[name, time] = read.snapshot(time).result().counts()
 
     # -- what is checked at the end ---------------------------------------------------------

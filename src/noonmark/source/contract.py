@@ -11,7 +11,8 @@ finished, nothing will ever follow. All records of one transaction have one offs
 Law (complete): when `latest` returned F, every record at a point not in F exists and can be read.
 Law (monotone): `latest(clock, known)` is at or beyond `known`.
 Law (cover): the splits of `plan(lower, upper)` hold each record at a point in `lower` and not in
-`upper` exactly once, and no other. Records of one offset may lie in several splits.
+`upper` exactly once, and no other. Records of one offset may lie in several splits, those of a raw
+output in one only: the last one of a key counts, so their order within the offset does.
 Law (replay): reading a split again gives the same records, until their offsets are released. For
 typed outputs "the same" is the sum of diffs by row and offset: extra updates that cancel are none.
 Law (release): after `release(F)` nothing at a point that is not in F is read again, by anyone.
