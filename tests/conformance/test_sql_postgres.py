@@ -10,6 +10,7 @@ import pytest
 
 from support.servers import PostgresServer
 from support.sql_expressions import EXPRESSIONS
+from support.sql_generator import Generator
 from support.sql_peer import connected, disagreement, load
 from support.sql_queries import GUARDED, QUERIES, ROWS, SCHEMAS
 
@@ -47,3 +48,16 @@ def test_queries(tables: psycopg.Connection, rules: bool) -> None:
 def _has_total_order(sql: str) -> bool:
     """Where ORDER BY is last in the text, rows come in that order; ties do not occur or show."""
     return bool(re.search(r"order by [\w, ]+( limit \d+)?$", sql)) and "union" not in sql
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_generated_queries(tables: psycopg.Connection, seed: int) -> None:
+    generator = Generator(seed)
+    wrong = []
+    for _ in range(30):
+        sql, _kinds = generator.query(2, [])
+        for rules in (False, True):
+            found = disagreement(tables, sql, SCHEMAS, ROWS, rules=rules)
+            if found is not None:
+                wrong.append(f"rules {rules}: {found}")
+    assert wrong == [], "\n" + "\n".join(wrong)

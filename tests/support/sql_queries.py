@@ -1,5 +1,7 @@
 """Queries whose rows PostgreSQL decides, over small collections with NULLs and duplicates."""
 
+# ruff: noqa: E501 - a query is a line
+
 from __future__ import annotations
 
 import datetime as dt

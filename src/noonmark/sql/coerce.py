@@ -259,8 +259,8 @@ def _undefined(
 ) -> UndefinedFunction:
     kind = "operator" if operator else "function"
     return UndefinedFunction(
-        f"{_shown(name, types, operator)} does not exist: {kind} {name} is not among those "
-        "that are supported, or takes other arguments",
-        hint="You might need to add explicit type casts.",
+        f"{_shown(name, types, operator)} does not exist",
+        hint=f"No {kind} matches the given name and argument types. "
+        "You might need to add explicit type casts.",
         position=position,
     )

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.postgres import PostgresParser
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from noonmark.errors import InvalidSyntax
 
@@ -78,7 +78,7 @@ class Dialect(Postgres):
     Parser = _Parser
 
 
-def parse(text: str) -> exp.Expression:
+def parse(text: str) -> exp.Expr:
     """The syntax tree of exactly one statement.
 
     Raises:
@@ -111,7 +111,7 @@ def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:
     return InvalidSyntax(message, position=position, detail=first.get("description"))
 
 
-def position_of(tree: exp.Expression) -> int | None:
+def position_of(tree: exp.Expr) -> int | None:
     """Where in the text a node starts: the first place that it or a part of it is known at."""
     starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
     return min(starts) + 1 if starts else None

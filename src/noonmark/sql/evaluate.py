@@ -57,7 +57,7 @@ def _compare(scalar: s.Compare, row: Row, outer: Outer) -> bool | None:
     if left is None or right is None:
         return None
     keys = sort_key(scalar.left.type)(left), sort_key(scalar.right.type)(right)
-    return OPERATORS[scalar.op](*keys)
+    return bool(OPERATORS[scalar.op](*keys))
 
 
 def _is_distinct(scalar: s.IsDistinct, row: Row, outer: Outer) -> bool:
@@ -73,7 +73,7 @@ def _junction(stop: bool) -> Callable[[Any, Row, Outer], bool | None]:
     def act(scalar: s.And | s.Or, row: Row, outer: Outer) -> bool | None:
         result: bool | None = not stop
         for part in scalar.parts:
-            value = evaluate(part, row, outer)
+            value: bool | None = evaluate(part, row, outer)
             if value is stop:
                 return stop
             if value is None:

@@ -293,8 +293,8 @@ def _table() -> list[Aggregator]:
     for name, moment in moments.items():
         for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
             rows.append(_row(name, (kind,), plain, moment.exact, linear=True))
-        for kind in (t.Real, t.Double):
-            rows.append(_row(name, (kind,), double, moment.of_floats))
+        for other in (t.Real, t.Double):
+            rows.append(_row(name, (other,), double, moment.of_floats))
     return rows
 
 

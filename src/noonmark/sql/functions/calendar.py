@@ -192,11 +192,9 @@ def _clock_micros(hour: int, minute: int, second: float) -> int:
     return total
 
 
-def _make_timestamp(
-    year: int, month: int, day: int, hour: int, minute: int, second: float
-) -> i.Stamp:
+def _make_timestamp(year: int, month: int, day: int, *clock: Any) -> i.Stamp:
     days = v.days_of(_make_date(year, month, day))
-    return i.timestamp(days * DAY + _clock_micros(hour, minute, second))
+    return i.timestamp(days * DAY + _clock_micros(*clock))
 
 
 def _to_timestamp(seconds: float) -> i.Stamp:

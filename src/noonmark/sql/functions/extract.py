@@ -71,7 +71,6 @@ _INTERVAL_FIELDS: dict[str, Callable[[v.Interval], Any]] = {
     "second": lambda a: _signed(a.micros, lambda m: _seconds(m, 6)),
     "milliseconds": lambda a: _signed(a.micros, lambda m: _seconds(m, 3)),
     "microseconds": lambda a: _signed(a.micros, lambda m: m % i.MINUTE),
-    "epoch": lambda a: _interval_epoch(a),
 }
 
 
@@ -93,6 +92,9 @@ def _interval_epoch(a: v.Interval) -> Decimal:
     years = _quotient(a.months, 12)
     seconds = years * 31_557_600 + (a.months - years * 12) * 2_592_000 + a.days * 86_400
     return Decimal(seconds) + Decimal(a.micros).scaleb(-6)
+
+
+_INTERVAL_FIELDS["epoch"] = _interval_epoch
 
 
 def _of_infinity(field: str) -> None:

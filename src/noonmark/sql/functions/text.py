@@ -229,7 +229,7 @@ def _plain() -> list[Function]:
 
 
 def _joining() -> list[Function]:
-    options = {"strict": False, "variadic": True, "typed": True}
+    options: dict[str, Any] = {"strict": False, "variadic": True, "typed": True}
     return [
         Function("||", (t.Text, t.Text), _TEXT, lambda a, b: a + b),
         Function("||", (t.Bytea, t.Bytea), t.Bytea(), lambda a, b: a + b),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from typing import Any, TypeVar
 
 N = TypeVar("N", bound="Node")
@@ -21,9 +20,13 @@ class Node:
     """The base of scalars, relations and the small parts between them."""
 
 
-@cache
+_FIELDS: dict[type[Node], tuple[str, ...]] = {}
+
+
 def _field_names(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.init)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(field.name for field in fields(kind) if field.init)
+    return _FIELDS[kind]
 
 
 def children(node: Node) -> Iterator[Node]:

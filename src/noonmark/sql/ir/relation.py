@@ -254,7 +254,7 @@ class Aggregate(Relation):
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        parts = (*self.keys, *self.aggregates)
+        parts: tuple[Scalar | AggregateCall, ...] = (*self.keys, *self.aggregates)
         _require(len(parts) == len(self.names), "an aggregation needs a name per column")
         check_columns(parts, self.input.schema)
         _output(

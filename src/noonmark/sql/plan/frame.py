@@ -44,7 +44,7 @@ def inside(row: Row) -> tuple[Frame, int]:
     return Frame(row.statement, row.names, row, scope), scope
 
 
-def only(tree: exp.Expression, *known: str) -> None:
+def only(tree: exp.Expr, *known: str) -> None:
     """Refuse every part of a node that the planner does not read."""
     for name, value in tree.args.items():
         if value and name not in known:

@@ -53,7 +53,7 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
     return _scaled(result) if name in ("round", "trunc") else result
 
 
-def _plain(argument: exp.Expression) -> exp.Expression:
+def _plain(argument: exp.Expr) -> exp.Expr:
     if isinstance(argument, exp.Distinct | exp.Order | exp.Star | exp.Alias):
         raise unsupported(f"{type(argument).__name__} in a function's arguments", argument)
     return argument

@@ -32,7 +32,7 @@ from noonmark.sql.plan.scalar import plan, plan_boolean, plan_value
 _SETS_MAX = 64
 
 
-def aggregates_in(tree: exp.Expression) -> Iterator[exp.Expression]:
+def aggregates_in(tree: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregate calls of an expression that belong to its own query, FILTER included."""
     if isinstance(tree, exp.Query):
         return
@@ -49,16 +49,16 @@ def aggregates_in(tree: exp.Expression) -> Iterator[exp.Expression]:
         yield from aggregates_in(child)
 
 
-def _window_parts(tree: exp.Window) -> list[exp.Expression]:
+def _window_parts(tree: exp.Window) -> list[exp.Expr]:
     order = tree.args.get("order")
     return [*(tree.args.get("partition_by") or ()), *([order] if order is not None else [])]
 
 
-def _call_of(tree: exp.Expression) -> exp.Expression:
+def _call_of(tree: exp.Expr) -> exp.Expr:
     return tree.this if isinstance(tree, exp.Filter) else tree
 
 
-def is_aggregate(tree: exp.Expression) -> bool:
+def is_aggregate(tree: exp.Expr) -> bool:
     """Whether the node is a call of an aggregate."""
     call = _call_of(tree)
     return isinstance(call, exp.Anonymous) and name_of(call.this) in AGGREGATES.by_name
@@ -68,14 +68,14 @@ def is_aggregate(tree: exp.Expression) -> bool:
 class Arguments:
     """The arguments of an aggregate, taken apart."""
 
-    trees: tuple[exp.Expression, ...]
+    trees: tuple[exp.Expr, ...]
     distinct: bool
     order: tuple[exp.Ordered, ...]
 
 
 def arguments_of(tree: exp.Anonymous) -> Arguments:
     """What stands between the parentheses of an aggregate."""
-    trees: list[exp.Expression] = list(tree.expressions)
+    trees: list[exp.Expr] = list(tree.expressions)
     order: tuple[exp.Ordered, ...] = ()
     if trees and isinstance(trees[-1], exp.Order):
         last = trees.pop()
@@ -89,7 +89,7 @@ def arguments_of(tree: exp.Anonymous) -> Arguments:
     return Arguments(tuple(trees), distinct, order)
 
 
-def plan_aggregate(tree: exp.Expression, row: Row) -> AggregateCall:
+def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     """An aggregate call over the rows before aggregation."""
     call = _call_of(tree)
     assert isinstance(call, exp.Anonymous)
@@ -131,7 +131,7 @@ class _Keys:
 
 
 def plan_group(
-    tree: exp.Select, trees: Sequence[exp.Expression], row: Row, frame: Frame, items: Items
+    tree: exp.Select, trees: Sequence[exp.Expr], row: Row, frame: Frame, items: Items
 ) -> Row | None:
     """The row after aggregation; None if the SELECT has none.
 
@@ -157,7 +157,7 @@ def plan_group(
     return after
 
 
-Items = Callable[[exp.Expression], exp.Expression]
+Items = Callable[[exp.Expr], exp.Expr]
 
 
 def _keys(group: exp.Group | None, row: Row, items: Items) -> _Keys:
@@ -175,7 +175,7 @@ def _keys(group: exp.Group | None, row: Row, items: Items) -> _Keys:
     return keys
 
 
-def _sets(tree: exp.Expression, keys: _Keys, row: Row, items: Items) -> list[tuple[int, ...]]:
+def _sets(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> list[tuple[int, ...]]:
     """The grouping sets of one element of GROUP BY."""
     if isinstance(tree, exp.Rollup | exp.Cube):
         parts = [_sets(each, keys, row, items)[0] for each in tree.expressions]
@@ -192,7 +192,7 @@ def _sets(tree: exp.Expression, keys: _Keys, row: Row, items: Items) -> list[tup
     return [(_key(tree, keys, row, items),)]
 
 
-def _key(tree: exp.Expression, keys: _Keys, row: Row, items: Items) -> int:
+def _key(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> int:
     scalar = plan_value(items(tree), row)
     if scalar not in keys.scalars:
         keys.scalars.append(scalar)
@@ -237,7 +237,7 @@ def _name(part: Scalar | AggregateCall) -> str:
 
 
 def _find_grouping(
-    trees: Sequence[exp.Expression], keys: _Keys, row: Row, after: Row, masks: int
+    trees: Sequence[exp.Expr], keys: _Keys, row: Row, after: Row, masks: int
 ) -> None:
     """GROUPING(a, b): one bit per argument, set where the row's set leaves it out."""
     from noonmark.sql.plan.scalar import call as call_function
@@ -266,10 +266,10 @@ def _find_grouping(
             after.computed[node] = result
 
 
-def _matcher(keys: _Keys, before: Row, after: Row) -> Callable[[exp.Expression], Scalar | None]:
+def _matcher(keys: _Keys, before: Row, after: Row) -> Callable[[exp.Expr], Scalar | None]:
     """Finds the group key that an expression is."""
 
-    def match(tree: exp.Expression) -> Scalar | None:
+    def match(tree: exp.Expr) -> Scalar | None:
         if isinstance(tree, exp.Literal | exp.Boolean | exp.Null) or tree.find(exp.Query):
             return None
         if any(True for _ in aggregates_in(tree)) or tree.find(exp.Window):
@@ -291,10 +291,10 @@ def _refuse(name: str, table: str | None, position: int | None) -> NoReturn:
     )
 
 
-def group_items(names: Sequence[str], trees: Sequence[exp.Expression], row: Row) -> Items:
+def group_items(names: Sequence[str], trees: Sequence[exp.Expr], row: Row) -> Items:
     """What an element of GROUP BY stands for: a position, a column, or else an output name."""
 
-    def find(tree: exp.Expression) -> exp.Expression:
+    def find(tree: exp.Expr) -> exp.Expr:
         if isinstance(tree, exp.Paren):
             return find(tree.this)
         if isinstance(tree, exp.Literal) and not tree.is_string:

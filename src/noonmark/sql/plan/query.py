@@ -71,7 +71,7 @@ def _first(relation: Relation, count: int) -> Relation:
     return Project(relation, kept, schema.names[:count])
 
 
-def plan_query(tree: exp.Expression, frame: Frame) -> Planned:
+def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
     """Any query."""
     with_ = tree.args.get("with_")
     if with_ is not None:
@@ -95,7 +95,7 @@ def plan_query(tree: exp.Expression, frame: Frame) -> Planned:
 # --- WITH
 
 
-def _plan_with(tree: exp.Expression, with_: exp.With, frame: Frame) -> Planned:
+def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
     if with_.args.get("recursive"):
         raise unsupported("WITH RECURSIVE", with_)
     bound: list[tuple[str, Relation]] = []
@@ -146,7 +146,7 @@ class _Item:
     """One output column before it is planned; a star's columns are planned already."""
 
     name: str
-    tree: exp.Expression
+    tree: exp.Expr
 
 
 def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
@@ -189,7 +189,7 @@ def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
     return _select_list(tree, items, row, frame)
 
 
-def _items(tree: exp.Expression, row: Row) -> list[_Item]:
+def _items(tree: exp.Expr, row: Row) -> list[_Item]:
     if isinstance(tree, exp.Star) or (
         isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)
     ):
@@ -210,7 +210,7 @@ def _items(tree: exp.Expression, row: Row) -> list[_Item]:
     return [_Item(_shown_name(tree), tree)]
 
 
-def _reference(table: str | None, name: str, index: int, row: Row) -> exp.Expression:
+def _reference(table: str | None, name: str, index: int, row: Row) -> exp.Expr:
     """A column of a star as a name that finds exactly it, whatever other columns are called."""
     tree = exp.Column(
         this=exp.Identifier(this=name, quoted=True),
@@ -221,7 +221,7 @@ def _reference(table: str | None, name: str, index: int, row: Row) -> exp.Expres
     return tree
 
 
-_NAMED_BY_KIND: dict[type[exp.Expression], str] = {
+_NAMED_BY_KIND: dict[type[exp.Expr], str] = {
     exp.Case: "case",
     exp.Exists: "exists",
     exp.Extract: "extract",
@@ -237,7 +237,7 @@ _NAMED_BY_KIND: dict[type[exp.Expression], str] = {
 }
 
 
-def _shown_name(tree: exp.Expression) -> str:
+def _shown_name(tree: exp.Expr) -> str:
     """PostgreSQL's name of an output column without an alias."""
     if isinstance(tree, exp.Column | exp.Dot):
         return name_of(tree.this if isinstance(tree, exp.Column) else tree.expression)
@@ -265,7 +265,7 @@ class _Outputs:
     row: Row
     may_hide: bool = True
 
-    def place(self, scalar: Scalar, tree: exp.Expression) -> int:
+    def place(self, scalar: Scalar, tree: exp.Expr) -> int:
         """Where the scalar stands, hidden if the select list does not have it."""
         if scalar in self.scalars:
             return self.scalars.index(scalar)
@@ -277,7 +277,7 @@ class _Outputs:
         self.scalars.append(scalar)
         return len(self.scalars) - 1
 
-    def find(self, tree: exp.Expression, clause: str) -> int:
+    def find(self, tree: exp.Expr, clause: str) -> int:
         """The output that a position, a name or an expression in ORDER BY stands for."""
         known = output_position(tree, self.names, clause)
         if known is not None:
@@ -285,7 +285,7 @@ class _Outputs:
         return self.place(plan_value(tree, self.row), tree)
 
 
-def output_position(tree: exp.Expression, names: Sequence[str], clause: str) -> int | None:
+def output_position(tree: exp.Expr, names: Sequence[str], clause: str) -> int | None:
     """The output column that a position or a bare name stands for."""
     if isinstance(tree, exp.Literal) and not tree.is_string:
         at = int(tree.this) if tree.this.isdigit() else 0
@@ -347,7 +347,7 @@ def _check_distinct_on(
 # --- LIMIT
 
 
-def _limited(planned: Planned, tree: exp.Expression, frame: Frame) -> Planned:
+def _limited(planned: Planned, tree: exp.Expr, frame: Frame) -> Planned:
     """A query of another kind with its ORDER BY and LIMIT, which see its output columns alone."""
     order = tree.args.get("order")
     relation = planned.output()
@@ -368,9 +368,7 @@ def _limited(planned: Planned, tree: exp.Expression, frame: Frame) -> Planned:
     return Planned(_top(relation, tuple(keys), tree, frame), planned.names, sort, planned.unknown)
 
 
-def _top(
-    relation: Relation, order: tuple[SortKey, ...], tree: exp.Expression, frame: Frame
-) -> Relation:
+def _top(relation: Relation, order: tuple[SortKey, ...], tree: exp.Expr, frame: Frame) -> Relation:
     limit_tree, offset_tree = tree.args.get("limit"), tree.args.get("offset")
     if limit_tree is None and offset_tree is None:
         return relation
@@ -379,7 +377,7 @@ def _top(
     return relation if limit is None and not offset else TopK(relation, (), order, limit, offset)
 
 
-def _count_of(tree: exp.Expression | None, frame: Frame, clause: str) -> int | None:
+def _count_of(tree: exp.Expr | None, frame: Frame, clause: str) -> int | None:
     if tree is None:
         return None
     if isinstance(tree, exp.Fetch):
@@ -440,7 +438,7 @@ def _constant(rows: list[list[Scalar]], names: tuple[str, ...], places: list[Row
     return parts[0] if len(parts) == 1 else Union(tuple(parts))
 
 
-_SET_OPERATIONS: dict[type[exp.Expression], str] = {
+_SET_OPERATIONS: dict[type[exp.Expr], str] = {
     exp.Union: "UNION",
     exp.Intersect: "INTERSECT",
     exp.Except: "EXCEPT",
@@ -486,7 +484,7 @@ def _union(left: Relation, right: Relation, every: bool) -> Relation:
     return union if every else Distinct(union)
 
 
-_SETS: dict[type[exp.Expression], Callable[[Any, Any, bool], Relation]] = {
+_SETS: dict[type[exp.Expr], Callable[[Any, Any, bool], Relation]] = {
     exp.Union: _union,
     exp.Intersect: Intersect,
     exp.Except: Except,

@@ -46,8 +46,8 @@ class Row:
     outer: Row | None = None
     outer_scope: int = 0  # the number of the Apply that gives the row outside
     names: Mapping[str, Relation] = field(default_factory=dict)  # WITH
-    computed: dict[exp.Expression, Scalar] = field(default_factory=dict)
-    match: Callable[[exp.Expression], Scalar | None] | None = None  # group keys
+    computed: dict[exp.Expr, Scalar] = field(default_factory=dict)
+    match: Callable[[exp.Expr], Scalar | None] | None = None  # group keys
     refuse: Callable[[str, str | None, int | None], NoReturn] | None = None  # ungrouped columns
 
     def column_at(self, index: int) -> ColumnRef:
@@ -94,7 +94,7 @@ class Row:
             raise missing_column(name, table, scopes, position)
         return found
 
-    def attach(self, relation: Relation, scope: int, tree: exp.Expression) -> ColumnRef:
+    def attach(self, relation: Relation, scope: int, tree: exp.Expr) -> ColumnRef:
         """The one column of a relation of one row, asked for every row here."""
         if self.relation is None:
             raise unsupported(f"a subquery in {self.place}", tree)
@@ -102,13 +102,13 @@ class Row:
         return self.column_at(len(self.relation.schema) - 1)
 
 
-def name_of(identifier: exp.Expression | str | None) -> str:
+def name_of(identifier: exp.Expr | str | None) -> str:
     """An identifier as PostgreSQL folds it: lower case unless it is quoted."""
     if isinstance(identifier, exp.Identifier):
         return str(identifier.this) if identifier.args.get("quoted") else identifier.name.lower()
-    return (identifier.name if isinstance(identifier, exp.Expression) else str(identifier)).lower()
+    return (identifier.name if isinstance(identifier, exp.Expr) else str(identifier)).lower()
 
 
-def unsupported(what: str, tree: exp.Expression, hint: str | None = None) -> Unsupported:
+def unsupported(what: str, tree: exp.Expr, hint: str | None = None) -> Unsupported:
     """The refusal of something by name, with its position."""
     return Unsupported(f"{what} is not supported", hint=hint, position=position_of(tree))

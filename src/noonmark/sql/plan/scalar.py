@@ -50,7 +50,7 @@ from noonmark.sql.ir.scalar import (
 from noonmark.sql.plan.row import Row, name_of, unsupported
 
 
-def plan(tree: exp.Expression, row: Row) -> Scalar:
+def plan(tree: exp.Expr, row: Row) -> Scalar:
     """The scalar that a syntax tree means; it may still be of type unknown."""
     found = row.computed.get(tree)
     if found is not None:
@@ -70,12 +70,12 @@ def plan(tree: exp.Expression, row: Row) -> Scalar:
         raise
 
 
-def plan_value(tree: exp.Expression, row: Row) -> Scalar:
+def plan_value(tree: exp.Expr, row: Row) -> Scalar:
     """The scalar, text where nothing gave it a type."""
     return settle(plan(tree, row))
 
 
-def plan_boolean(tree: exp.Expression, row: Row, place: str) -> Scalar:
+def plan_boolean(tree: exp.Expr, row: Row, place: str) -> Scalar:
     """The scalar, which must be boolean."""
     scalar = plan(tree, row)
     if scalar.type == UNKNOWN:
@@ -88,25 +88,25 @@ def plan_boolean(tree: exp.Expression, row: Row, place: str) -> Scalar:
     return scalar
 
 
-def call(name: str, arguments: Sequence[Scalar], tree: exp.Expression, operator: bool) -> Scalar:
+def call(name: str, arguments: Sequence[Scalar], tree: exp.Expr, operator: bool) -> Scalar:
     """The function or operator of that name that fits the arguments."""
     entry, coerced = resolve(FUNCTIONS, name, arguments, position_of(tree), operator=operator)
     return Call(entry.id, coerced)
 
 
-def same_type(scalars: Sequence[Scalar], place: str, tree: exp.Expression) -> list[Scalar]:
+def same_type(scalars: Sequence[Scalar], place: str, tree: exp.Expr) -> list[Scalar]:
     """All of them as their common type."""
     target = common_type([each.type for each in scalars], place, position_of(tree))
     return [coerce(each, target, position_of(tree)) for each in scalars]
 
 
-def compare(op: str, left: Scalar, right: Scalar, tree: exp.Expression) -> Scalar:
+def compare(op: str, left: Scalar, right: Scalar, tree: exp.Expr) -> Scalar:
     """A comparison, both sides as one kind."""
     a, b = comparable(op, [left, right], tree)
     return Compare(op, a, b)
 
 
-def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expression) -> list[Scalar]:
+def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scalar]:
     """The scalars as one kind. Numerics keep their scales: they compare as they are."""
     position = position_of(tree)
     known = [each.type for each in scalars if each.type != UNKNOWN]
@@ -218,7 +218,7 @@ def _operator(name: str) -> Callable[[Any, Row], Scalar]:
     return act
 
 
-def _joinable(arguments: list[Scalar], tree: exp.Expression) -> list[Scalar]:
+def _joinable(arguments: list[Scalar], tree: exp.Expr) -> list[Scalar]:
     """Text joins with anything but arrays, documents and bytes; those join with their own."""
     types = [each.type for each in arguments]
     apart = (t.Array, t.Jsonb, t.Bytea)
@@ -231,9 +231,9 @@ def _joinable(arguments: list[Scalar], tree: exp.Expression) -> list[Scalar]:
 def _unary(name: str) -> Callable[[Any, Row], Scalar]:
     def act(tree: exp.Unary, row: Row) -> Scalar:
         operand = plan(tree.this, row)
-        if name == "-" and isinstance(tree.this, exp.Literal) and isinstance(operand, Literal):
-            if not tree.this.is_string:
-                return Literal(operand.type, -operand.value)
+        written = isinstance(tree.this, exp.Literal) and not tree.this.is_string
+        if name == "-" and written and isinstance(operand, Literal):
+            return Literal(operand.type, -operand.value)
         return call(name, [operand], tree, operator=True)
 
     return act
@@ -252,11 +252,11 @@ def _comparison(op: str) -> Callable[[Any, Row], Scalar]:
     return act
 
 
-def _unwrap(tree: exp.Expression) -> exp.Expression:
+def _unwrap(tree: exp.Expr) -> exp.Expr:
     return tree.this if isinstance(tree, exp.Paren) else tree
 
 
-def _quantifier(tree: exp.Expression) -> tuple[str, exp.Expression] | None:
+def _quantifier(tree: exp.Expr) -> tuple[str, exp.Expr] | None:
     """ANY, SOME or ALL, and what it ranges over."""
     if isinstance(tree, exp.Any | exp.All):
         return ("all" if isinstance(tree, exp.All) else "any"), _unwrap(tree.this)
@@ -265,9 +265,7 @@ def _quantifier(tree: exp.Expression) -> tuple[str, exp.Expression] | None:
     return None
 
 
-def _quantified(
-    op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expression], row: Row
-) -> Scalar:
+def _quantified(op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row: Row) -> Scalar:
     word, over = quantifier
     if isinstance(over, exp.Query):
         from noonmark.sql.plan.subquery import quantified
@@ -280,9 +278,7 @@ def _quantified(
     return call(f"{op} {word}", [item, array], tree, operator=False)
 
 
-def _row_compare(
-    op: str, left: exp.Tuple, right: exp.Tuple, tree: exp.Expression, row: Row
-) -> Scalar:
+def _row_compare(op: str, left: exp.Tuple, right: exp.Tuple, tree: exp.Expr, row: Row) -> Scalar:
     if len(left.expressions) != len(right.expressions):
         raise InvalidSyntax("unequal number of entries in row expressions")
     pairs = [
@@ -292,7 +288,7 @@ def _row_compare(
     return compare_rows(op, pairs, tree)
 
 
-def compare_rows(op: str, pairs: Sequence[tuple[Scalar, Scalar]], tree: exp.Expression) -> Scalar:
+def compare_rows(op: str, pairs: Sequence[tuple[Scalar, Scalar]], tree: exp.Expr) -> Scalar:
     """``(a, b) op (c, d)``: equality of all, or the order of the first that differ."""
     if op == "=":
         return And(tuple(compare("=", a, b, tree) for a, b in pairs))
@@ -530,7 +526,7 @@ def _dot(tree: exp.Dot, row: Row) -> Scalar:
     return FieldRef(source, names.index(field))
 
 
-def _subquery(tree: exp.Expression, row: Row) -> Scalar:
+def _subquery(tree: exp.Expr, row: Row) -> Scalar:
     from noonmark.sql.plan.subquery import scalar_subquery
 
     return scalar_subquery(tree, row)
@@ -542,7 +538,7 @@ def _exists(tree: exp.Exists, row: Row) -> Scalar:
     return exists(tree.this, row)
 
 
-def _now(tree: exp.Expression, _: Row) -> Scalar:
+def _now(tree: exp.Expr, _: Row) -> Scalar:
     raise unsupported(
         f"{tree.key} in a query",
         tree,
@@ -556,7 +552,7 @@ def _function(tree: exp.Anonymous, row: Row) -> Scalar:
     return plan_function(tree, row)
 
 
-_OPERATORS: dict[type[exp.Expression], str] = {
+_OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -575,7 +571,7 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.JSONBContainsAnyTopKeys: "?|",
     exp.JSONBContainsAllTopKeys: "?&",
 }
-_COMPARISONS: dict[type[exp.Expression], str] = {
+_COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -583,7 +579,7 @@ _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_PATTERNS: dict[type[exp.Expression], str] = {
+_PATTERNS: dict[type[exp.Expr], str] = {
     exp.Like: "like",
     exp.ILike: "ilike",
     exp.SimilarTo: "similar to",
@@ -591,7 +587,7 @@ _PATTERNS: dict[type[exp.Expression], str] = {
     exp.RegexpILike: "~*",
 }
 
-PLANNERS: dict[type[exp.Expression], Callable[[Any, Row], Scalar]] = {
+PLANNERS: dict[type[exp.Expr], Callable[[Any, Row], Scalar]] = {
     exp.Column: _column,
     exp.Literal: _literal,
     exp.Null: _null,

@@ -61,11 +61,11 @@ def plan_from(tree: exp.Select, frame: Frame) -> Source:
     item = plan_item(first.this, frame)
     for join in tree.args.get("joins") or ():
         if _is_comma(join):
-            result = item if result is None else _cross(result, item, join)
+            before = item if result is None else _cross(result, item, join)
             if _is_lateral(join.this):
-                result, item = None, _lateral(result, join, frame)
+                result, item = None, _lateral(before, join, frame)
             else:
-                item = plan_item(join.this, frame)
+                result, item = before, plan_item(join.this, frame)
         else:
             item = plan_join(item, join, frame)
     for lateral in tree.args.get("laterals") or ():
@@ -77,16 +77,16 @@ def _is_comma(join: exp.Join) -> bool:
     return not any(join.args.get(name) for name in ("kind", "side", "method", "on", "using"))
 
 
-def _cross(left: Source, right: Source, tree: exp.Expression) -> Source:
+def _cross(left: Source, right: Source, tree: exp.Expr) -> Source:
     relation = Join(JoinKind.INNER, left.relation, right.relation)
     return Source(relation, _scopes(left, right, tree))
 
 
-def _scopes(left: Source, right: Source, tree: exp.Expression) -> Scope:
+def _scopes(left: Source, right: Source, tree: exp.Expr) -> Scope:
     return left.scope.beside(right.scope, len(left.relation.schema), position_of(tree))
 
 
-def _is_lateral(tree: exp.Expression) -> bool:
+def _is_lateral(tree: exp.Expr) -> bool:
     if isinstance(tree, exp.Lateral | exp.Unnest):
         return True
     return isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous)
@@ -190,7 +190,7 @@ def _lateral(left: Source, join: exp.Join, frame: Frame, kind: JoinKind = JoinKi
     return Source(Apply(kind, left.relation, right.relation, scope_number, on), scope)
 
 
-def plan_item(tree: exp.Expression, frame: Frame) -> Source:
+def plan_item(tree: exp.Expr, frame: Frame) -> Source:
     """One item of FROM."""
     alias, names = _alias(tree)
     if isinstance(tree, exp.Lateral):
@@ -230,7 +230,7 @@ def _unnest(tree: exp.Unnest, alias: str | None, names: list[str], frame: Frame)
     return _function(call, bool(offset), alias, names, frame)
 
 
-def _alias(tree: exp.Expression) -> tuple[str | None, list[str]]:
+def _alias(tree: exp.Expr) -> tuple[str | None, list[str]]:
     alias = tree.args.get("alias")
     if not isinstance(alias, exp.TableAlias):
         return None, []
@@ -264,7 +264,7 @@ def _nested(tree: exp.Subquery, frame: Frame) -> Source:
     return plan_item(tree.this, frame)
 
 
-def _renamed(source: Source, alias: str | None, names: list[str], tree: exp.Expression) -> Source:
+def _renamed(source: Source, alias: str | None, names: list[str], tree: exp.Expr) -> Source:
     """The source under its alias, its first columns under the names that the alias gives."""
     if alias is None:
         return source

@@ -35,6 +35,7 @@ from noonmark.sql.ir.scalar import (
     BOOLEAN,
     FALSE,
     TRUE,
+    And,
     Case,
     Coalesce,
     ColumnRef,
@@ -43,6 +44,7 @@ from noonmark.sql.ir.scalar import (
     Literal,
     MakeArray,
     Not,
+    Or,
     OuterRef,
     Scalar,
     When,
@@ -58,7 +60,7 @@ from noonmark.sql.plan.scalar import compare, compare_rows, plan, plan_boolean
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def _columns(planned: Planned, count: int, tree: exp.Expression) -> Relation:
+def _columns(planned: Planned, count: int, tree: exp.Expr) -> Relation:
     relation = planned.output()
     if len(relation.schema) != count:
         few = len(relation.schema) < count
@@ -71,7 +73,7 @@ def _columns(planned: Planned, count: int, tree: exp.Expression) -> Relation:
     return relation
 
 
-def scalar_subquery(tree: exp.Expression, row: Row) -> Scalar:
+def scalar_subquery(tree: exp.Expr, row: Row) -> Scalar:
     """A query as a value."""
     frame, scope = inside(row)
     relation = _columns(plan_query(tree, frame), 1, tree)
@@ -88,16 +90,13 @@ def _gives_one_row(relation: Relation) -> bool:
     return isinstance(relation, Aggregate) and not relation.keys
 
 
-def exists(tree: exp.Expression, row: Row) -> Scalar:
+def exists(tree: exp.Expr, row: Row) -> Scalar:
     """Whether a query gives a row."""
     frame, scope = inside(row)
-    relation = plan_query(tree, frame).output()
-    counted = Aggregate(relation, (), (AggregateCall("count()"),), ("count",))
-    some = Compare(">", column(0, counted.schema.columns[0]), Literal(t.BigInt(), 0))
-    return row.attach(Project(counted, (some,), ("exists",)), scope, tree)
+    return _is_there(plan_query(tree, frame).output(), scope, row, tree)
 
 
-def array_subquery(tree: exp.Expression, row: Row) -> Scalar:
+def array_subquery(tree: exp.Expr, row: Row) -> Scalar:
     """ARRAY(query): its rows in the order of the query."""
     frame, scope = inside(row)
     planned = plan_query(tree, frame)
@@ -111,14 +110,14 @@ def array_subquery(tree: exp.Expression, row: Row) -> Scalar:
     return row.attach(Project(made, (array,), ("array",)), scope, tree)
 
 
-def _operands(tree: exp.Expression, row: Row) -> list[Scalar]:
+def _operands(tree: exp.Expr, row: Row) -> list[Scalar]:
     inner = tree.this if isinstance(tree, exp.Paren) else tree
     parts = inner.expressions if isinstance(inner, exp.Tuple) else [tree]
     return [plan(each, row) for each in parts]
 
 
 def _comparison(
-    op: str, operands: Sequence[Scalar], relation: Relation, shift: int, tree: exp.Expression
+    op: str, operands: Sequence[Scalar], relation: Relation, shift: int, tree: exp.Expr
 ) -> Scalar:
     """The operands against the columns of the relation, which stand `shift` places further."""
     columns = [
@@ -129,7 +128,7 @@ def _comparison(
     return compare(op, *pairs[0], tree) if len(pairs) == 1 else compare_rows(op, pairs, tree)
 
 
-def quantified(op: str, word: str, left: exp.Expression, query: exp.Expression, row: Row) -> Scalar:
+def quantified(op: str, word: str, left: exp.Expr, query: exp.Expr, row: Row) -> Scalar:
     """``left op ANY (query)`` or ALL, in any place."""
     operands = _operands(left, row)
     frame, scope = inside(row)
@@ -139,6 +138,9 @@ def quantified(op: str, word: str, left: exp.Expression, query: exp.Expression, 
         return OuterRef(ref.type, ref.nullable, scope, ref.index, ref.name)
 
     outside = [map_columns(each, from_outside) for each in operands]
+    if len(operands) == 1 and (op, word) in (("=", "any"), ("<>", "all")):
+        member = _member(operands[0], outside[0], relation, scope, row)
+        return Not(member) if word == "all" else member
     test = _comparison(op, outside, relation, 0, left)
     tests = Project(relation, (Not(test) if word == "all" else test,), ("test",))
     only = column(0, tests.schema.columns[0])
@@ -156,10 +158,37 @@ def quantified(op: str, word: str, left: exp.Expression, query: exp.Expression, 
     return row.attach(Project(found, (result,), ("test",)), scope, left)
 
 
+def _member(operand: Scalar, outside: Scalar, relation: Relation, scope: int, row: Row) -> Scalar:
+    """``operand IN (relation)``: by an equality, which a join can look up.
+
+    TRUE if some x is equal; else NULL if there is an x and one of the two is NULL; else FALSE.
+    `outside` is the operand as the relation sees it.
+    """
+    tree = exp.Exists()
+    equal = _comparison("=", [outside], relation, 0, tree)
+    found = _is_there(Filter(relation, equal), scope, row, tree)
+    item = column(0, relation.schema.columns[0])
+    unknown: list[Scalar] = []
+    if operand.nullable:
+        unknown.append(And((Is(operand, None), _is_there(relation, scope, row, tree))))
+    if item.nullable:
+        unknown.append(_is_there(Filter(relation, Is(item, None)), scope, row, tree))
+    branches = [When(found, TRUE)]
+    if unknown:
+        branches.append(When(Or(tuple(unknown)), Literal(BOOLEAN, None)))
+    return Case(tuple(branches), FALSE)
+
+
+def _is_there(relation: Relation, scope: int, row: Row, tree: exp.Expr) -> Scalar:
+    counted = Aggregate(relation, (), (AggregateCall("count()"),), ("count",))
+    some = Compare(">", column(0, counted.schema.columns[0]), Literal(t.BigInt(), 0))
+    return row.attach(Project(counted, (some,), ("exists",)), scope, tree)
+
+
 # --- WHERE
 
 
-def conjunct_trees(tree: exp.Expression) -> Iterator[exp.Expression]:
+def conjunct_trees(tree: exp.Expr) -> Iterator[exp.Expr]:
     """The parts of a conjunction, from the left."""
     if isinstance(tree, exp.Paren):
         yield from conjunct_trees(tree.this)
@@ -170,7 +199,7 @@ def conjunct_trees(tree: exp.Expression) -> Iterator[exp.Expression]:
         yield tree
 
 
-def filter_by(tree: exp.Expression, row: Row) -> Relation:
+def filter_by(tree: exp.Expr, row: Row) -> Relation:
     """The rows of the row's relation for which the condition is TRUE.
 
     Parts without a subquery come first: they are cheap, and guard the others.
@@ -188,7 +217,7 @@ def filter_by(tree: exp.Expression, row: Row) -> Relation:
     return row.relation
 
 
-def _semi_join(tree: exp.Expression, row: Row) -> bool:
+def _semi_join(tree: exp.Expr, row: Row) -> bool:
     """Apply the conjunct as a semi or anti join, if it is one; the width of the row stays."""
     negated = False
     while isinstance(tree, exp.Not | exp.Paren):
@@ -204,9 +233,7 @@ def _semi_join(tree: exp.Expression, row: Row) -> bool:
     return False
 
 
-def _quantified_join(
-    op: str, word: str, left: exp.Expression, query: exp.Expression, row: Row
-) -> bool:
+def _quantified_join(op: str, word: str, left: exp.Expr, query: exp.Expr, row: Row) -> bool:
     operands = _operands(left, row)
     assert row.relation is not None
     frame, scope = inside(row)

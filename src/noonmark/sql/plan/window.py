@@ -21,7 +21,7 @@ from noonmark.sql.plan.scalar import plan, plan_boolean, plan_value
 Order = tuple[tuple[Scalar, ...], tuple[SortKey, ...]]
 
 
-def windows_in(tree: exp.Expression) -> Iterator[exp.Window]:
+def windows_in(tree: exp.Expr) -> Iterator[exp.Window]:
     """The window calls of an expression that belong to its own query."""
     if isinstance(tree, exp.Query):
         return
@@ -32,9 +32,7 @@ def windows_in(tree: exp.Expression) -> Iterator[exp.Window]:
         yield from windows_in(child)
 
 
-def plan_windows(
-    trees: Sequence[exp.Expression], named: Mapping[str, exp.Window], row: Row
-) -> None:
+def plan_windows(trees: Sequence[exp.Expr], named: Mapping[str, exp.Window], row: Row) -> None:
     """Compute every window call of the trees; the row then knows the column of each."""
     found = list(dict.fromkeys(call for tree in trees for call in windows_in(tree)))
     row.place = "window functions"

@@ -9,8 +9,8 @@ For Apply(kind, L, R), where R refers to columns of L, in this order:
 4. R is an aggregate without keys over such a relation, tied by equalities ``inner = outer``: it is
    grouped by the inner sides, and L is left-joined to the groups. A group that does not exist gives
    what the aggregate gives over no rows (`count`: 0). This is the scalar subquery.
-5. Otherwise (`domain`): D is the distinct values of L's columns that R uses; R is computed for all of
-   D at once, with the columns of D carried through every operator, and joined back to L.
+5. Otherwise (`domain`): D is the distinct values of L's columns that R uses; R is computed for all
+   of D at once, with the columns of D carried through every operator, and joined back to L.
 
 Law: for every l in L the rows beside it are those of R with the columns of l. In 5 that is the law
 of each operator restricted to one value of D: groups, partitions and joins are by D as well.

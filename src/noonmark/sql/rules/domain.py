@@ -177,13 +177,13 @@ def _union(relation: r.Union, domain: _Domain) -> r.Relation:
 
 
 def _intersect(relation: r.Intersect, domain: _Domain) -> r.Relation:
-    sides = _same_names([_spread(each, domain) for each in (relation.left, relation.right)])
-    return r.Intersect(*sides, relation.all)
+    left, right = _same_names([_spread(x, domain) for x in (relation.left, relation.right)])
+    return r.Intersect(left, right, relation.all)
 
 
 def _except(relation: r.Except, domain: _Domain) -> r.Relation:
-    sides = _same_names([_spread(each, domain) for each in (relation.left, relation.right)])
-    return r.Except(*sides, relation.all)
+    left, right = _same_names([_spread(x, domain) for x in (relation.left, relation.right)])
+    return r.Except(left, right, relation.all)
 
 
 def _top_k(relation: r.TopK, domain: _Domain) -> r.Relation:

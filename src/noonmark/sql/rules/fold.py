@@ -72,7 +72,7 @@ def _junction(scalar: s.And | s.Or) -> s.Scalar:
     neutral, decisive = (s.TRUE, s.FALSE) if kind is s.And else (s.FALSE, s.TRUE)
     flat: list[s.Scalar] = []
     for part in scalar.parts:
-        flat += part.parts if type(part) is kind else [part]  # type: ignore[attr-defined]
+        flat += part.parts if type(part) is kind else [part]
     kept = list(dict.fromkeys(part for part in flat if part != neutral))
     if decisive in kept:
         return decisive

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from noonmark.sql.ir.node import Node, rebuild, walk
-from noonmark.sql.ir.relation import Constant, Get, Let, Relation, Scan, gets
-from noonmark.sql.ir.scalar import OuterRef
+from noonmark.sql.ir.relation import Constant, Get, Let, Project, Relation, Scan, gets
+from noonmark.sql.ir.scalar import ColumnRef, OuterRef
 from noonmark.sql.rules.rewrite import bottom_up
 
 
@@ -19,9 +19,15 @@ def _inline(relation: Relation) -> Relation:
     uses = sum(get.name == relation.name for get in gets(relation.body))
     # A correlated value belongs to one row outside: it is inlined so that decorrelation sees it.
     correlated = any(isinstance(node, OuterRef) for node in walk(relation.value))
-    if uses > 1 and not correlated and not isinstance(relation.value, Scan | Constant):
+    if uses > 1 and not correlated and not _costs_nothing(relation.value):
         return relation
     return replace_get(relation.body, relation.name, relation.value)
+
+
+def _costs_nothing(relation: Relation) -> bool:
+    if isinstance(relation, Project) and all(isinstance(x, ColumnRef) for x in relation.scalars):
+        return _costs_nothing(relation.input)
+    return isinstance(relation, Scan | Constant | Get)
 
 
 def replace_get(relation: Relation, name: str, value: Relation) -> Relation:

@@ -1,9 +1,9 @@
 """Order joins: inner joins in an order in which each one has an equality to join by.
 
-A tree of inner joins is a set of relations and a set of conditions. They are joined from the left in
-the order in which they are written, except that a relation without an equality to those before it
-waits until it has one; only when none has is there a cross join. Conditions that may fail stay on
-top, where they are asked of the rows they were asked of. The columns keep their order.
+A tree of inner joins is a set of relations and a set of conditions. They are joined from the left
+in the order in which they are written, except that a relation without an equality to those before
+it waits until it has one; only when none has is there a cross join. Conditions that may fail stay
+on top, where they are asked of the rows they were asked of. The columns keep their order.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from noonmark.sql.ir.node import Node, rebuild, walk
 from noonmark.sql.ir.scalar import ColumnRef, OuterRef, Scalar
@@ -24,13 +24,11 @@ def free(node: Node, scope: int) -> bool:
 def lift(part: N, scope: int, outside: Sequence[Scalar], inside: Sequence[Scalar]) -> N:
     """The part over a row that has both: columns of the row outside, and its own, as given."""
 
-    def act(node: Any) -> Node:
+    def act(node: Any) -> Any:
         if isinstance(node, OuterRef) and node.scope == scope:
             return outside[node.index]
         if isinstance(node, ColumnRef):
             return inside[node.index]
         return rebuild(node, act)
 
-    result = act(part)
-    assert isinstance(result, type(part)) or isinstance(part, Scalar)
-    return result  # type: ignore[return-value]
+    return cast(N, act(part))

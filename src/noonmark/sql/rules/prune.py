@@ -49,7 +49,7 @@ def _used(parts: Iterable[Node]) -> set[int]:
 def _moved(part: Any, source: r.Relation, places: Places) -> Any:
     """A scalar, or a part that holds scalars, over the narrowed input."""
 
-    def act(node: Any) -> Node:
+    def act(node: Any) -> Any:
         if isinstance(node, s.Scalar):
             return onto(node, source.schema, places.__getitem__)
         return rebuild(node, act)
@@ -57,8 +57,13 @@ def _moved(part: Any, source: r.Relation, places: Places) -> Any:
     return act(part)
 
 
+def _at_least_one(relation: r.Relation, needed: set[int]) -> list[int]:
+    """The columns to keep: engines count rows by a column."""
+    return sorted(needed) or list(range(len(relation.schema)))[:1]
+
+
 def _scan(relation: r.Relation, needed: set[int]) -> Narrowed:
-    kept = sorted(needed) or [0] if len(relation.schema) else []
+    kept = _at_least_one(relation, needed)
     names = [relation.schema.names[at] for at in kept]
     return select(relation, kept, names), {at: n for n, at in enumerate(kept)}
 
@@ -69,7 +74,7 @@ def _filter(relation: r.Filter, needed: set[int]) -> Narrowed:
 
 
 def _project(relation: r.Project, needed: set[int]) -> Narrowed:
-    kept = sorted(needed)
+    kept = _at_least_one(relation, needed)
     source, places = _narrow(relation.input, _used(relation.scalars[at] for at in kept))
     scalars = tuple(_moved(relation.scalars[at], source, places) for at in kept)
     names = tuple(relation.names[at] for at in kept)
@@ -126,10 +131,10 @@ def _flat_map(relation: r.FlatMap, needed: set[int]) -> Narrowed:
 
 
 def _union(relation: r.Union, needed: set[int]) -> Narrowed:
-    kept = sorted(needed)
+    kept = _at_least_one(relation, needed)
     inputs = []
     for each in relation.inputs:
-        source, places = _narrow(each, needed)
+        source, places = _narrow(each, set(kept))
         names = [relation.schema.names[at] for at in kept]
         inputs.append(select(source, [places[at] for at in kept], names))
     return r.Union(tuple(inputs)), {at: n for n, at in enumerate(kept)}

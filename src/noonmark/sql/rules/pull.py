@@ -1,8 +1,8 @@
 """Pull: the conditions of a relation that refer to the row outside, taken off and handed up.
 
-Law: let ``pull(R) = (R', conditions, places)``. For every row outside, R is the rows of R' that meet
-the conditions, seen through `places`: column i of R is column places[i] of R'. R' does not refer
-to the row outside.
+Law: let ``pull(R) = (R', conditions, places)``. For every row outside, R is the rows of R' that
+meet the conditions, seen through `places`: column i of R is column places[i] of R'. R' does not
+refer to the row outside.
 
 Possible through Filter, Project and inner Join; None if a reference stands anywhere else.
 """
