@@ -14,8 +14,8 @@ At 2 M rows and 1,000 touched keys it was no faster than merging.
 Why the checksum of a scan is a pass of its own: Spark verifies the bodies of pages (their CRC), but
 neither their headers nor the footer, where a flipped bit could give other rows. The pass is part of
 the DataFrame: whoever runs it, however late, runs the check, and the job fails. It costs one
-sequential read and a Python task: 0.1 to 0.3 s for 5 M rows in 25 MB on two busy cores, beside 1.7 s
-for a scan of all columns.
+sequential read and a Python task: 0.1 to 0.3 s for 5 M rows in 25 MB on two busy cores, beside
+1.7 s for a scan of all columns.
 
 A DataFrame is lazy: the parts that it names are kept from garbage collection for as long as the
 object that was returned lives, in the process of the writer; elsewhere for
