@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _WEIGHT_PER_TASK = 1 << 16
 #: An UPSERT of up to this weight is cheaper in one task than behind a shuffle.
 _WEIGHT_UNSHUFFLED = 1 << 18
+#: A task behind the shuffle holds all records of its buckets: the more there are, the more tasks.
+_TASKS_PER_WIDTH = 16
+_WIDTH_MAX = 64
 #: More buckets than tasks, so that an uneven hash evens out.
 _BUCKETS_PER_TASK = 8
 
@@ -60,7 +63,8 @@ class SparkEngine:
             tasks = 1
         if not upserts or tasks == 1 or len(splits) == 1:
             return source_spark.run(session, source, splits, work, RESULT, tasks)
-        width = max(1, session.sparkContext.defaultParallelism)
+        cores = max(1, session.sparkContext.defaultParallelism)
+        width = max(cores, min(_WIDTH_MAX, tasks // _TASKS_PER_WIDTH))
         scattering = replace(work, buckets=_BUCKETS_PER_TASK * width)
         frame = source_spark.run(session, source, splits, scattering, RESULT, tasks)
         return frame.repartition(width, "bucket").mapInArrow(GatherTask(work), frame.schema)

@@ -49,6 +49,7 @@ RESULT = pa.schema(
     [
         ("feed", pa.int32()),
         ("bucket", pa.int32()),
+        ("place", pa.int32()),
         ("parts", pa.list_(pa.binary())),
         ("rest", pa.binary()),
         ("records", pa.binary()),
@@ -92,7 +93,7 @@ class IngestTask:
         """Rows of `RESULT`."""
         sinks = Sinks(self)
         by_output = {each.feed.output: at for at, each in enumerate(self.destinations)}
-        gathered: dict[int, list[pa.Table]] = {}
+        gathered = Gathered(self)
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -102,37 +103,56 @@ class IngestTask:
                 made = source_errors(self._timed(batch), name, self.offset_unit)
                 sinks.add(NO_OUTPUT, made)
             elif at != NO_OUTPUT:
-                self._take(at, batch, sinks, gathered)
-        for at, tables in gathered.items():
+                yield from self._take(at, batch, sinks, gathered)
+        for at in sorted(gathered.tables):
             if self.buckets:
-                yield from self._scatter(at, pa.concat_tables(tables))
+                yield from gathered.scatter(at)
             else:
-                sinks.add_updates(at, upsert(self, at, pa.concat_tables(tables)))
+                sinks.add_updates(at, upsert(self, at, pa.concat_tables(gathered.tables[at])))
         yield from sinks.finish()
 
     def _take(
-        self, at: int, batch: pa.RecordBatch, sinks: Sinks, gathered: dict[int, list[pa.Table]]
-    ) -> None:
+        self, at: int, batch: pa.RecordBatch, sinks: Sinks, gathered: Gathered
+    ) -> Iterator[pa.RecordBatch]:
         feed = self.destinations[at].feed
         if feed.envelope is None:
             sinks.add(at, self._timed(batch).drop_columns([PARTITION, OFFSET, OUTPUT]))
             return
         records = self._timed(feed.decode(batch))
         if feed.is_upsert:
-            gathered.setdefault(at, []).append(records)
+            yield from gathered.add(at, records)
         else:
             sinks.add_updates(at, feed.envelope.apply(records))
 
     def _timed(self, batch: pa.RecordBatch) -> pa.Table:
         return pa.Table.from_batches([self.times.assign(batch)])
 
-    def _scatter(self, at: int, records: pa.Table) -> Iterator[pa.RecordBatch]:
-        """The records of each bucket as one row, in the order in which they came."""
-        hashed = bucket_of(records, self.destinations[at].feed.key, self.buckets)
+
+@dataclass
+class Gathered:
+    """Records of UPSERTs: kept to the end by the only task, else handed on when they are many."""
+
+    work: IngestTask
+    tables: dict[int, list[pa.Table]] = field(default_factory=dict)
+    _places: int = 0
+
+    def add(self, at: int, records: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Take records; rows of `RESULT` when there are enough to hand on."""
+        tables = self.tables.setdefault(at, [])
+        tables.append(records)
+        rows_max = self.work.place.config.part_rows_max
+        if self.work.buckets and sum(table.num_rows for table in tables) >= rows_max:
+            yield from self.scatter(at)
+
+    def scatter(self, at: int) -> Iterator[pa.RecordBatch]:
+        """The records of each bucket as one row; `place` is the order in which they came."""
+        records = pa.concat_tables(self.tables.pop(at))
+        hashed = bucket_of(records, self.work.destinations[at].feed.key, self.work.buckets)
         for bucket in np.unique(hashed).tolist():
-            mine = records.filter(pa.array(hashed == bucket))
-            row: Row = {"feed": at, "bucket": bucket, "records": _packed(mine)}
+            mine = _packed(records.filter(pa.array(hashed == bucket)))
+            row: Row = {"feed": at, "bucket": bucket, "place": self._places, "records": mine}
             yield pa.RecordBatch.from_pylist([row], RESULT)
+        self._places += 1
 
 
 @dataclass(frozen=True)
@@ -144,15 +164,17 @@ class GatherTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of `RESULT` without records."""
         sinks = Sinks(self.work)
-        gathered: dict[tuple[int, int], list[pa.Table]] = {}
+        gathered: dict[tuple[int, int], list[tuple[int, pa.Table]]] = {}
         for batch in batches:
             stored = pc.equal(batch.column("bucket"), NO_BUCKET)
             yield batch.filter(stored)
             for row in batch.filter(pc.invert(stored)).to_pylist():
                 tables = gathered.setdefault((row["feed"], row["bucket"]), [])
-                tables.append(unpacked(row["records"]))
+                tables.append((row["place"], unpacked(row["records"])))
         for at, bucket in sorted(gathered):
-            records = pa.concat_tables(gathered.pop((at, bucket)))
+            # Of one task, in the order in which it read; of others, their points tell.
+            tables = sorted(gathered.pop((at, bucket)), key=lambda each: each[0])
+            records = pa.concat_tables([table for _, table in tables])
             sinks.add_updates(at, upsert(self.work, at, records))
         yield from sinks.finish()
 
@@ -250,7 +272,7 @@ def bucket_of(records: pa.Table, key: tuple[str, ...], buckets: int) -> Buckets:
         elif column.type in (pa.string(), pa.binary()):
             digests = [
                 0 if value is None else xxhash.xxh3_64_intdigest(value)
-                for value in column.to_pylist()
+                for value in column.cast(pa.binary()).to_pylist()
             ]
             hashed = hashed * _MULTIPLIER + np.array(digests, np.uint64)
     hashed = (hashed * _MULTIPLIER) >> np.uint64(32)
