@@ -20,8 +20,6 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.node import Node, rebuild, walk
 from noonmark.sql.ir.scalar import Scalar
-from noonmark.sql.parse import plan_query
-from noonmark.sql.rules import simplify
 
 VIEW, ERRORS, ARRANGEMENT = "view", "view_errors", "arrangement"
 ERRORS_SCHEMA = Schema.of(sqlstate="text not null", message="text not null")
@@ -49,6 +47,10 @@ class Definition:
     @classmethod
     def of_sql(cls, name: str, sql: str, schemas: Mapping[str, Schema]) -> Definition:
         """The view that a query defines over collections of these schemas."""
+        # Only here: executors import what is in this module, and need no parser.
+        from noonmark.sql.parse import plan_query
+        from noonmark.sql.rules import simplify
+
         return cls(name, simplify(plan_query(sql, schemas).relation), sql)
 
     @cached_property

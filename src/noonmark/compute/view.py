@@ -49,8 +49,8 @@ from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import Staged, stage_frame
 from noonmark.persist.state import Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
+from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import CollectionDescription, description_of
-from noonmark.storage.storage import NO_LEASE_MS
 from noonmark.tvc import EMPTY, Antichain
 
 if TYPE_CHECKING:
