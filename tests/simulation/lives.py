@@ -68,8 +68,8 @@ async def _close(world: World, process: Process) -> None:
     for hold in process.holds:
         world.model.let_go(hold.id, None)
     for listener in world.listeners:
-        if listener.process is process and listener.listen is not None:
-            listener.listen.cancel()
+        if listener.process is process:
+            listener.cancel()
     try:
         await process.run(process.client.close())
     except NoonmarkError as error:

@@ -177,6 +177,8 @@ class VirtualClock:
         self._loop = loop
         self._random = random
         self._gate = gate
+        #: How fast the monotonic clock runs.
+        self.rate = 1.0
         self.skew_ms = 0
         self.frozen_ms: int | None = None
         self.seen_ms = 0
@@ -191,11 +193,11 @@ class VirtualClock:
 
     def monotonic(self) -> float:
         """See `Clock.monotonic`."""
-        return self._loop._now
+        return self._loop._now * self.rate
 
     async def sleep(self, seconds: float) -> None:
         """See `Clock.sleep`."""
-        await pause(self._loop, seconds)
+        await pause(self._loop, seconds / self.rate)
         await self._gate.passed()
 
     def random(self) -> float:

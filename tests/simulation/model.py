@@ -17,9 +17,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from noonmark.persist.state import Frontier, State
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
 
 Row = tuple[Any, ...]
 Fate = Literal["pending", "acknowledged", "refused", "in doubt"]
@@ -102,7 +105,8 @@ class HeldFrontier:
 class Model:
     """See the module."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
         self.operations: list[Operation] = []
         self.by_collection: dict[str, list[Operation]] = {}
         self.answers: dict[tuple[str, int], Counter[Row]] = {}
@@ -171,6 +175,9 @@ class Model:
 
     def since_may_exceed(self, name: str, time: int) -> bool:
         """Whether since can be beyond `time`, given what was allowed and what is held."""
+        bound = self.ledger.find(name)
+        if bound is not None:
+            return bound.since > time
         allowed = any(
             other.allows.get(name, 0) > time and other.possible
             for other in self.by_collection.get(name, ())
@@ -279,8 +286,10 @@ class Model:
             held = state.collections.get(hold.collection)
             if held is not None and not hold.frontier.at_or_beyond(held.since):
                 raise Violation(f'since of "{held.name}" passed hold {hold.id}')
+        self.ledger.check_state(process, state)
         for name, (_, upper, _, _) in summary.items():
-            self._check_upper(process, state, name, upper)
+            if not self.ledger.is_bound(name):
+                self._check_upper(process, state, name, upper)
         self._note_holds(state)
 
     def _check_forward(self, process: str, before: State, after: State) -> None:

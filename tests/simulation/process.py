@@ -51,7 +51,7 @@ class Process:
         self._tasks: Tasks = {}
         line = Line(weather, self.gate, name)
         self._blob = UnreliableBlob(blob, line)
-        self._consensus: Consensus = (
+        self.consensus: Consensus = (
             UnreliableConsensus(BlobConsensus(blob), line)
             if bare_log
             else BlobConsensus(self._blob)
@@ -72,7 +72,7 @@ class Process:
         """Open the location; as a task of this process."""
         runtime = Runtime(self.loop, self.clock, in_place=True)
         options = Options(self.mode, reentrance_id, notify_host=None, config=config)
-        client = await NamedClient.start(runtime, self._blob, self._consensus, options)
+        client = await NamedClient.start(runtime, self._blob, self.consensus, options)
         self.client = client
         return client
 

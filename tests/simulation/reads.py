@@ -205,10 +205,15 @@ class Listener:
             progress = time_of(step.progress)
             if progress <= heard:
                 raise Violation(f"{self.process.name} heard no progress on {name} from {heard}")
-            found = _changes(step.table)
+            found = changes_of(step.table)
             trace.note("heard", self.process.name, name, heard, progress, len(found))
             model.check_changes(self.process.name, name, heard, progress, found)
             heard = progress
+
+    def cancel(self) -> None:
+        """End the listen, without waiting."""
+        if self.listen is not None:
+            self.listen.cancel()
 
     async def stop(self) -> None:
         """End the listen."""
@@ -220,7 +225,7 @@ class Listener:
                 self.listen.hold = None
 
 
-def _changes(table: pa.Table) -> Counter[tuple[Row, int]]:
+def changes_of(table: pa.Table) -> Counter[tuple[Row, int]]:
     columns = [table.column(n).to_pylist() for n in table.column_names if n not in (TIME, DIFF)]
     times, diffs = table.column(TIME).to_pylist(), table.column(DIFF).to_pylist()
     found: Counter[tuple[Row, int]] = Counter()

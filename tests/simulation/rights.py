@@ -110,7 +110,7 @@ def long_read(world: World) -> Awaitable[object] | None:
     if holder is None:
         return None
     process, client = holder
-    readable = list(client.state.collections.values())
+    readable = [x for x in client.state.collections.values() if not x.since.is_empty()]
     if not readable:
         return None
     collection = max(readable, key=lambda x: (only_grows(x), _parts(x), x.id))
@@ -126,6 +126,8 @@ def long_read(world: World) -> Awaitable[object] | None:
         known = client.state.collections.get(collection.id)
         if found is None or known is None or known.upper.less_equal(time_of(found.frontier)):
             return
+        if found.frontier.is_empty():
+            return  # closed meanwhile
         held, upper = time_of(found.frontier), time_of(known.upper)
         world.model.hold(HeldFrontier(hold.id, collection.name, held, found.expires_ms))
         time = held if upper == NEVER else upper - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from random import Random
 
-from . import lives, rights, writes
+from . import capabilities, lives, owners, rights, subscribers, writes
 from .world import World
 
 Step = Callable[[World], "Awaitable[object] | None"]
@@ -31,6 +31,17 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (4, rights.long_read),
     (3, rights.listen),
     (1, rights.unlisten),
+    (5, capabilities.create),
+    (26, capabilities.update),
+    (6, capabilities.clone),
+    (8, capabilities.downgrade),
+    (3, capabilities.drop),
+    (5, capabilities.acquire),
+    (1, capabilities.close),
+    (8, subscribers.subscribe),
+    (4, owners.begin),
+    (14, owners.ask),
+    (2, owners.suspend),
     (1, lives.crash_writer),
     (1, lives.take_over),
     (1, lives.restart_writer),

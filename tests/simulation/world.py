@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import Context
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noonmark.errors import (
     BelowUpper,
@@ -30,14 +30,22 @@ from noonmark.persist.command import decode_entry
 from noonmark.persist.config import Config
 from noonmark.persist.frame import ENTRY, open_frame
 from noonmark.persist.impl.memory import MemoryBlob
+from noonmark.persist.location import Blob
 from noonmark.persist.state import State
+from noonmark.storage import Capability
 
 from .faults import Weather
+from .ledger import Ledger
 from .loop import TASKS, Tasks, VirtualLoop, pause
 from .model import Model, Operation, Violation
 from .process import Process
 from .reads import Listener, check_read, choose_read
+from .timeline import Timeline
 from .trace import Trace
+
+if TYPE_CHECKING:
+    from .owners import Owner
+    from .subscribers import Subscriber
 
 FAULT_RATE = 0.1
 
@@ -45,17 +53,13 @@ FAULT_RATE = 0.1
 class WitnessedBlob(MemoryBlob):
     """The one true store; sees every entry that becomes part of the log."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, ledger: Ledger) -> None:
         super().__init__(name)
+        self.ledger = ledger
         self.head = 0
         self.epoch = 0
         self.broken: str | None = None
         self.counts: Counter[str] = Counter()
-
-    async def wipe(self) -> None:
-        """Begin with nothing."""
-        for entry in await self.list(""):
-            await super().delete(entry.key)
 
     async def put(self, key: str, value: bytes) -> None:
         """Store; counts rollups and parts."""
@@ -78,6 +82,10 @@ class WitnessedBlob(MemoryBlob):
                 if entry.epoch < self.epoch:
                     self.broken = f"a writer of epoch {entry.epoch} committed after {self.epoch}"
                 self.epoch = entry.epoch
+            try:
+                self.ledger.enter(entry)
+            except Violation as broken:  # not the product's to handle
+                self.broken = self.broken or str(broken)
         return stored
 
 
@@ -110,12 +118,18 @@ class World:
         self.loop = VirtualLoop(Random(f"{seed} order"))
         self.trace = Trace(self.loop.time, print_events=print_events)
         self.weather = Weather(self.loop, Random(f"{seed} faults"), self.trace, FAULT_RATE)
-        self.blob = WitnessedBlob("simulation")
-        self.model = Model()
+        self.ledger = Ledger()
+        self.blob = WitnessedBlob("simulation", self.ledger)
+        self.oracle_blob = MemoryBlob("simulated oracle")
+        self.model = Model(self.ledger)
+        self.timeline = Timeline()
         self.config = make_config(self.random)
+        self.lease_ms = self.random.choice((1500, 5000, 20_000))
         self.bare_log = self.random.random() < 0.5
         self.processes: list[Process] = []
-        self.listeners: list[Listener] = []
+        self.listeners: list[Listener | Subscriber] = []
+        self.capabilities: list[Capability] = []
+        self.owners: list[Owner] = []
         self.writer: Process | None = None
         self.counts: Counter[str] = Counter()
         self.under_way: list[asyncio.Task[Any]] = []
@@ -131,10 +145,15 @@ class World:
 
     # -- processes --------------------------------------------------------------------------
 
-    def start(self, mode: Mode) -> Process:
-        """A new process, not opened yet."""
+    def start(self, mode: Mode, blob: Blob | None = None, kind: str | None = None) -> Process:
+        """A new process, not opened yet; of the location, unless another store is given."""
         process = Process(
-            self.name(mode[0]), mode, self.blob, self.weather, self.seed, bare_log=self.bare_log
+            self.name(kind or mode[0]),
+            mode,
+            blob or self.blob,
+            self.weather,
+            self.seed,
+            bare_log=self.bare_log,
         )
         self.processes.append(process)
         return process
@@ -177,6 +196,12 @@ class World:
                 task.result()
         self.under_way = [task for task in self.under_way if not task.done()]
         self.listeners = [x for x in self.listeners if not x.ended]
+
+    async def wipe(self) -> None:
+        """Begin with nothing."""
+        for blob in (self.blob, self.oracle_blob):
+            for entry in await blob.list(""):
+                await MemoryBlob.delete(blob, entry.key)
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
         """Run a story of this world to its end."""

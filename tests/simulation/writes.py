@@ -25,7 +25,7 @@ from .process import Process
 from .world import World
 
 SCHEMA = Schema.of(k="bigint", v="text")
-COLLECTIONS_MAX = 5
+COLLECTIONS_MAX = 3
 
 Updates = list[tuple[Row, int, int]]
 
@@ -38,7 +38,9 @@ def _writer(world: World) -> tuple[Process, Client] | None:
 
 
 def _collections(client: Client, *, pair: bool = False) -> list[Collection]:
-    return [c for c in client.state.collections.values() if (c.name in (LEFT, RIGHT)) == pair]
+    """Those that no capability guards."""
+    known = [c for c in client.state.collections.values() if not c.annotation]
+    return [c for c in known if (c.name in (LEFT, RIGHT)) == pair]
 
 
 def _next_time(world: World, name: str) -> int:
@@ -47,7 +49,7 @@ def _next_time(world: World, name: str) -> int:
     return max((to for to in asked if to != NEVER), default=0)
 
 
-def _updates(world: World, collection: Collection, lower: int) -> Updates:
+def choose_updates(world: World, collection: Collection, lower: int) -> Updates:
     """A few updates, some of them retractions, at a few times from `lower` on."""
     random, names = world.random, collection.schema.names
     updates: Updates = []
@@ -67,7 +69,7 @@ def only_grows(collection: Collection) -> bool:
     return collection.id % 2 == 0
 
 
-def _with_marker(world: World, updates: Updates) -> Updates:
+def with_marker(world: World, updates: Updates) -> Updates:
     """One more row for the operation that is about to begin, at each of its times."""
     marker = marker_of(len(world.model.operations))
     return [*updates, *((marker, time, 1) for time in sorted({time for _, time, _ in updates}))]
@@ -77,7 +79,7 @@ def _handle(client: Client, collection: Collection) -> WriteHandle:
     return WriteHandle(client, collection.id, RowCodec(collection.schema))
 
 
-def _as_updates(updates: Updates, collection: Collection) -> list[Update]:
+def as_updates(updates: Updates, collection: Collection) -> list[Update]:
     width = len(collection.schema.names)
     return [Update((*row, *[None] * (width - len(row))), t, d) for row, t, d in updates]
 
@@ -90,8 +92,8 @@ def write(world: World) -> Awaitable[object] | None:
     process, client, collection, lower = chosen
     if world.random.random() < 0.05:
         lower = max(0, lower - 3)
-    updates = _with_marker(world, _updates(world, collection, lower))
-    rows = _as_updates(updates, collection)
+    updates = with_marker(world, choose_updates(world, collection, lower))
+    rows = as_updates(updates, collection)
     return world.submit(
         process,
         "write",
@@ -137,11 +139,11 @@ def append(world: World) -> Awaitable[object] | None:
     if chosen is None:
         return None
     process, client, collection, lower = chosen
-    updates = _updates(world, collection, lower)
+    updates = choose_updates(world, collection, lower)
     upper = max(time for _, time, _ in updates) + world.random.choice((1, 2))
-    updates = _with_marker(world, updates)
+    updates = with_marker(world, updates)
     expected = lower + (world.random.random() < 0.1)
-    rows = _as_updates(updates, collection)
+    rows = as_updates(updates, collection)
     return world.submit(
         process,
         "compare and append",
@@ -163,7 +165,7 @@ def atomic(world: World) -> Awaitable[object] | None:
         return None
     chosen = world.random.sample(able, world.random.randrange(2, len(able) + 1))
     lowers = {c.name: _next_time(world, c.name) for c in chosen}
-    updates = {c.name: _with_marker(world, _updates(world, c, lowers[c.name])) for c in chosen}
+    updates = {c.name: with_marker(world, choose_updates(world, c, lowers[c.name])) for c in chosen}
     seals = {
         c.name: max(time for _, time, _ in updates[c.name]) + 1
         for c in chosen
@@ -174,7 +176,7 @@ def atomic(world: World) -> Awaitable[object] | None:
         multi = client.atomic()
         for collection in chosen:
             handle = _handle(client, collection)
-            multi.write(handle, _as_updates(updates[collection.name], collection))
+            multi.write(handle, as_updates(updates[collection.name], collection))
             if collection.name in seals:
                 multi.seal(handle, seals[collection.name])
         return multi
@@ -192,14 +194,14 @@ def transfer(world: World) -> Awaitable[object] | None:
     if not pair:
         return _create_pair(world, process, client)
     lower = _next_time(world, LEFT)
-    updates = _with_marker(world, _updates(world, pair[0], lower))
+    updates = with_marker(world, choose_updates(world, pair[0], lower))
     upper = max(time for _, time, _ in updates) + 1
 
     def call() -> MultiWriteHandle:
         multi = client.atomic()
         for collection in pair:
             handle = _handle(client, collection)
-            multi.write(handle, _as_updates(updates, collection)).seal(handle, upper)
+            multi.write(handle, as_updates(updates, collection)).seal(handle, upper)
         return multi
 
     return world.submit(
@@ -220,10 +222,11 @@ def _create_pair(world: World, process: Process, client: Client) -> Awaitable[ob
 def allow_compaction(world: World) -> Awaitable[object] | None:
     """Let history go, mostly some way behind upper; sometimes ahead of it."""
     writer = _writer(world)
-    if writer is None or not writer[1].state.collections:
+    able = [] if writer is None else [*_collections(writer[1]), *_collections(writer[1], pair=True)]
+    if writer is None or not able:
         return None
     process, client = writer
-    collection = world.random.choice(list(client.state.collections.values()))
+    collection = world.random.choice(able)
     lower = _next_time(world, collection.name)
     since = max(0, lower + world.random.choice((-6, -4, -3, -2, -2, -1, -1, 0, 1)))
     return world.submit(
@@ -237,7 +240,7 @@ def allow_compaction(world: World) -> Awaitable[object] | None:
 def create(world: World) -> Awaitable[object] | None:
     """A new collection, with a key or without."""
     writer = _writer(world)
-    if writer is None or len(writer[1].state.collections) >= COLLECTIONS_MAX:
+    if writer is None or len(_collections(writer[1])) >= COLLECTIONS_MAX:
         return None
     process, client = writer
     name = world.name("collection")

@@ -23,6 +23,8 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+import msgspec
+
 from noonmark.errors import (
     BelowUpper,
     CapabilityInvalid,
@@ -142,18 +144,19 @@ class AsyncStorage:
         """`update_and_downgrade` of several collections in one commit; a future.
 
         Does not wait, and may be called from any thread: its place in the order is that of the
-        call. Nobody but the writer changes write capabilities, so what it knows of them is enough.
+        call. So the capabilities are judged when it is committed, by the future.
         """
         self.client.require_writer()
         txn = self.client.atomic()
         after = []
         for capability, updates, new_frontier in writes:
-            collection = self._check(capability, self._known(capability))
+            collection = self._target(capability)
             frontier = as_frontier(new_frontier)
             handle = WriteHandle(self.client, collection.id, RowCodec(collection.schema))
+            # First: whether the capability is valid is said before whether the times are.
+            txn.add(self._downgrade(capability, frontier))
             bounds = txn.add_updates(handle, updates)
             _check_times(capability, bounds, frontier)
-            txn.add(self._downgrade(capability, frontier))
             after.append(capability.at(frontier))
         return _then(txn.commit(), after)
 
@@ -270,6 +273,17 @@ class AsyncStorage:
                 stated=capability.frontier,
             )
         return collection
+
+    def _target(self, capability: WriteCapability) -> Collection:
+        """What the capability writes to; whether it is valid is for the commit to say.
+
+        What a capability is a right to never changes. Where it is does: this process may have
+        moved it in a commit that it knows nothing of yet.
+        """
+        hold = self.client.state.holds.get(capability.token)
+        if hold is None:
+            return self.client.state.collection(capability.id)
+        return self._check(capability, msgspec.structs.replace(hold, frontier=capability.frontier))
 
     async def _held(self, capability: Capability) -> Hold | None:
         """What the capability stands for, wherever it is by now; None when it is void."""
