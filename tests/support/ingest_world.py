@@ -134,6 +134,7 @@ class World:
         self.retain_ms = self.random.choice((0, 5, 10**9, 10**9))
         self.client: Client | None = None
         self.runtime: Runtime | None = None
+        self._handles: dict[str, ReadHandle] = {}
         self.released: Frontier | None = None
         self.answers: dict[tuple[str, int], Counter[Any]] = {}
         self.bindings: dict[int, Known] = {}
@@ -149,7 +150,7 @@ class World:
             for _ in range(self.random.randrange(3, 8)):
                 self.upstream.grow()
                 self.clock.now += self.random.choice((0, 1, 10, 1000, -50))
-                self.fuse.left = self._chance_of_death(0.5)
+                self.fuse.left = self._chance_of_death(0.4)
                 self._step()
             if self.fuse.dead:
                 self._die()  # of upkeep, beside the last tick
@@ -208,6 +209,7 @@ class World:
         if self.runtime is not None:
             self.runtime.stop()
         self.client = self.runtime = None
+        self._handles.clear()
 
     async def _before(self, method: str, key: str) -> None:
         self.fuse.burn(f"before {method} of {key.partition('/')[0]}")
@@ -219,7 +221,9 @@ class World:
 
     def handle(self, name: str) -> ReadHandle:
         assert self.client is not None
-        return self.client.create_or_load(name)[1]
+        if name not in self._handles:
+            self._handles[name] = self.client.create_or_load(name)[1]
+        return self._handles[name]
 
     @property
     def collections(self) -> list[str]:
