@@ -54,7 +54,7 @@ class IngestKills:
         with self._child() as (child, lines):
             if moment == "starting":
                 lines.read(self.random.uniform(0.2, 1.5))
-            elif self._ready(lines):
+            elif self._ready(child, lines):
                 for _ in range(self.random.randrange(1, 8)):
                     self._grow()
                     lines.read(self.random.uniform(0.0, 0.1))
@@ -68,7 +68,7 @@ class IngestKills:
         """A last process in good order; then everything is compared with upstream."""
         self._end_lines()
         with self._child("3") as (child, _):
-            if child.wait(120) != 0:
+            if child.wait(300) != 0:
                 raise Violation(f"the last process ended with status {child.returncode}")
         self._check_reads()
         self._look()
@@ -86,9 +86,10 @@ class IngestKills:
                 assert pipe is not None
                 pipe.close()
 
-    def _ready(self, lines: Lines) -> bool:
-        if lines.read(60) != "r":
-            raise Violation("a process did not start")
+    def _ready(self, child: subprocess.Popen[bytes], lines: Lines) -> bool:
+        # Long, because a busy machine is no violation; a process that ended is noticed at once.
+        if lines.read(300) != "r":
+            raise Violation(f"a process did not start: status {child.poll()}")
         return True
 
     # -- upstream ---------------------------------------------------------------------------
