@@ -206,7 +206,7 @@ class Unsupported(UsageError):
 
 
 class SqlError(UsageError):
-    """A statement that means nothing; ``position`` is the character, from 1, where it goes wrong."""
+    """A statement that means nothing; ``position`` is where, in characters from 1."""
 
     id = "sql"
     sqlstate = "42000"
