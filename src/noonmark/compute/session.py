@@ -23,17 +23,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from noonmark.errors import ConfigError
 from noonmark.java import java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+#: How a part that must not know Spark is given a session: asked for when it is needed.
+OpenSession: TypeAlias = "Callable[[], SparkSession]"
 
 MEANING = {
     "spark.sql.ansi.enabled": "true",

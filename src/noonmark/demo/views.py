@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noonmark.compute.audit import audit_view
 from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition
+from noonmark.compute.session import OpenSession
 from noonmark.compute.view import View
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client
 from noonmark.rows.schema import Schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 VIEWS = {
     "sellers": """
@@ -42,7 +39,7 @@ class Audited:
 class Views:
     """The views, ticking in a thread of their own until stopped."""
 
-    def __init__(self, client: Client, spark: Callable[[], SparkSession]) -> None:
+    def __init__(self, client: Client, spark: OpenSession) -> None:
         self.client = client
         self.flow = Dataflow()
         self.error: str | None = None
