@@ -70,7 +70,7 @@ class Generator:
                 lambda: f"({sub('date')} - {sub('date')})",
                 lambda: f"coalesce({sub('int')}, {sub('int')})",
             ],
-            "big": [lambda: f"({sub('big')} + {sub('int')})", lambda: f"{sub('int')}::bigint"],
+            "big": [lambda: f"({sub('big')} + {sub('int')})", lambda: f"({sub('int')})::bigint"],
             "num": [
                 lambda: f"({sub('num')} + {sub('int')})",
                 lambda: f"({sub('num')} - {sub('num')})",
@@ -83,13 +83,13 @@ class Generator:
                 lambda: f"({sub('text')} || {sub('text')})",
                 lambda: f"upper({sub('text')})",
                 lambda: f"substring({sub('text')} from 1 for 2)",
-                lambda: f"{sub('int')}::text",
+                lambda: f"({sub('int')})::text",
             ],
             "date": [
                 lambda: f"({sub('date')} + {sub('int')})",
                 lambda: f"({sub('date')} + interval '1 month')::date",
             ],
-            "float": [lambda: f"({sub('float')} + 1)", lambda: f"{sub('int')}::float8"],
+            "float": [lambda: f"({sub('float')} + 1)", lambda: f"({sub('int')})::float8"],
         }
         if self.chance(0.2):
             condition = self.boolean(scope, depth)
@@ -216,7 +216,8 @@ class Generator:
             f"{at}{self.pick(['', ' desc', ' nulls first', ' desc nulls last'])}"
             for at in range(1, count + 1)
         )
-        return f"{select} order by {order} limit {self.pick([0, 1, 3, 5])} offset {self.pick([0, 0, 1])}"
+        limit, offset = self.pick([0, 1, 3, 5]), self.pick([0, 0, 1])
+        return f"{select} order by {order} limit {limit} offset {offset}"
 
     def scalar_subquery(self, scope: Columns) -> str:
         text, inner = self.source(0, [])
@@ -235,7 +236,9 @@ class Generator:
         return f"{call} over ({by}order by {self.pick(keys)})"
 
     def grouped(self, text: str, scope: Columns, where: str) -> tuple[str, list[str]]:
-        keys = [self.pick([c for c in scope if c[1] != "float"]) for _ in range(self.pick([0, 1, 2]))]
+        keys = [
+            self.pick([c for c in scope if c[1] != "float"]) for _ in range(self.pick([0, 1, 2]))
+        ]
         names = list(dict.fromkeys(name for name, _ in keys))
         kinds = [next(k for n, k in keys if n == name) for name in names]
         number = next((n for n, k in scope if k in ("int", "big", "num")), "1")
@@ -265,7 +268,9 @@ class Generator:
             text, scope = self.joined(depth - 1)
             where = f" where {self.condition(scope, 1)}" if self.chance(0.5) else ""
             sides.append(f"select {self.scalar(kind, scope, 1)} from {text}{where}")
-        word = self.pick(["union", "union all", "intersect", "intersect all", "except", "except all"])
+        word = self.pick(
+            ["union", "union all", "intersect", "intersect all", "except", "except all"]
+        )
         return f"({sides[0]}) {word} ({sides[1]})", [kind]
 
     # --- rows

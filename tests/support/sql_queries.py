@@ -237,6 +237,18 @@ select * from (t join u using (a)) w
 select count(*) from t, u, v where t.a = u.a and u.a = v.k
 select exists (select 1 from empty), (select a from empty), 1 in (select a from empty)
 values (1, 'a'), (2, 'b')
+select k, unnest(l) from v
+select k, unnest(l) * 2 as w from v where k < 4 order by k, w
+select generate_series(1, 3)
+select a, generate_series(1, a) from t
+select * from (select a, a from t) s
+select * from (select a as p, b as p from t) s join u on true
+with recursive r(n) as (select 1 union all select n + 1 from r where n < 5) select n from r
+with recursive r(n) as (select 1 union select (n * 2) % 7 from r) select n from r
+with recursive r as (select a, x from u where a = 1 union all select r.a + 1, u.x from r join u on u.a = r.a + 1) select * from r
+with recursive r as (select 1 as n), q as (select n + 1 as m from r) select * from q
+select b from t where b like any (array['o%', 't%'])
+select b from t where b ilike all (array['o%', '%E'])
 values (1), (2.5) order by 1 desc limit 1
 select (select a from t order by a limit 1), (values (1))
 select 1 as x where false

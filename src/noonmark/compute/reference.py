@@ -43,12 +43,13 @@ class _Inputs:
     collections: Mapping[str, Multiset]
     names: Mapping[str, Multiset] = field(default_factory=dict)
     outer: Outer = field(default_factory=dict)
+    done: dict[int, Multiset] = field(default_factory=dict)  # a plan shares subplans: once each
 
     def bind(self, names: Mapping[str, Multiset]) -> _Inputs:
-        return replace(self, names={**self.names, **names})
+        return replace(self, names={**self.names, **names}, done={})
 
     def inside(self, scope: int, row: Row) -> _Inputs:
-        return replace(self, outer={**self.outer, scope: row})
+        return replace(self, outer={**self.outer, scope: row}, done={})
 
 
 def evaluate(relation: r.Relation, collections: Mapping[str, Mapping[Row, int]]) -> Multiset:
@@ -84,7 +85,9 @@ def in_order(rows: Mapping[Row, int], relation: r.Relation, order: Sequence[Sort
 
 
 def _ask(relation: r.Relation, inputs: _Inputs) -> Multiset:
-    return _MEANINGS[type(relation)](relation, inputs)
+    if id(relation) not in inputs.done:
+        inputs.done[id(relation)] = _MEANINGS[type(relation)](relation, inputs)
+    return inputs.done[id(relation)]
 
 
 def _sum(pairs: Iterable[tuple[Row, int]]) -> Multiset:

@@ -96,7 +96,25 @@ def parse(text: str) -> exp.Expr:
         raise InvalidSyntax(f"the statement cannot be read: {type(error).__name__}") from None
     if len(found) != 1:
         raise InvalidSyntax(f"expected one statement, found {len(found)}", position=1)
+    for node in found[0].walk():
+        _check_whole(node)
     return found[0]
+
+
+def _check_whole(node: exp.Expr) -> None:
+    """Sqlglot lets parts be missing: ``f(, 1)``, ``NOT``."""
+    for name, value in node.args.items():
+        required = node.arg_types.get(name, False)
+        missing = value is None and required
+        if missing or (isinstance(value, list) and any(item is None for item in value)):
+            raise InvalidSyntax(
+                f"syntax error: {node.key} lacks a part", position=position_of(node)
+            )
+    for name, required in node.arg_types.items():
+        if required and node.args.get(name) is None:
+            raise InvalidSyntax(
+                f"syntax error: {node.key} lacks a part", position=position_of(node)
+            )
 
 
 def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:

@@ -56,6 +56,10 @@ class Scope:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
         return found[0] if found else None
 
+    def at(self, index: int) -> Entry:
+        """The column at a position of the row."""
+        return next(entry for entry in self.entries if entry.index == index)
+
     def star(self, table: str | None, position: int | None) -> list[Entry]:
         """The columns that ``*`` or ``table.*`` stands for."""
         if table is None:

@@ -50,6 +50,20 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(child)
 
 
+def walk_once(node: Node) -> Iterator[Node]:
+    """As `walk`, but what several nodes share is there once: plans share subplans."""
+    seen: set[int] = set()
+
+    def visit(each: Node) -> Iterator[Node]:
+        if id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            for child in children(each):
+                yield from visit(child)
+
+    return visit(node)
+
+
 def rebuild(node: N, change: Callable[[Any], Node]) -> N:
     """The node with every child replaced; the same object when none changed."""
     changed: dict[str, Any] = {}

@@ -23,7 +23,7 @@ from typing import Any
 from noonmark.errors import DatatypeMismatch
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir.call import AggregateCall, SortKey, TableCall, WindowCall
-from noonmark.sql.ir.node import Node, children, walk
+from noonmark.sql.ir.node import Node, children, walk, walk_once
 from noonmark.sql.ir.scalar import BOOLEAN, TRUE, ColumnRef, Scalar, same_kind
 
 
@@ -438,13 +438,13 @@ def relations_below(relation: Relation) -> Iterator[Relation]:
 
 
 def gets(relation: Relation) -> Iterator[Get]:
-    """Every use of a bound name inside a plan."""
-    return (node for node in walk(relation) if isinstance(node, Get))
+    """The uses of bound names inside a plan."""
+    return (node for node in walk_once(relation) if isinstance(node, Get))
 
 
 def scans(relation: Relation) -> dict[str, Schema]:
     """The collections that a plan reads."""
-    return {node.collection: node.columns for node in walk(relation) if isinstance(node, Scan)}
+    return {node.collection: node.columns for node in walk_once(relation) if isinstance(node, Scan)}
 
 
 ONE_ROW = Constant(Schema(()), ((),))

@@ -80,7 +80,7 @@ def arguments_of(tree: exp.Anonymous) -> Arguments:
     if trees and isinstance(trees[-1], exp.Order):
         last = trees.pop()
         order = tuple(last.expressions)
-        trees.append(last.this)
+        trees += [last.this] if last.this is not None else []
     distinct = bool(trees) and isinstance(trees[0], exp.Distinct)
     if distinct:
         trees = [*trees[0].expressions, *trees[1:]]

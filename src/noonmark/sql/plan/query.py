@@ -40,7 +40,8 @@ from noonmark.sql.ir.relation import (
 from noonmark.sql.ir.scalar import Literal, Scalar, column
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.group import group_items, plan_group, sort_key
-from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.row import POSITION, Row, name_of, unsupported
+from noonmark.sql.plan.rowset import plan_rowsets
 from noonmark.sql.plan.scalar import plan, plan_value
 from noonmark.sql.plan.source import plan_from
 from noonmark.sql.plan.window import plan_windows
@@ -74,7 +75,7 @@ def _first(relation: Relation, count: int) -> Relation:
 def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
     """Any query."""
     with_ = tree.args.get("with_")
-    if with_ is not None:
+    if isinstance(with_, exp.With):
         return _plan_with(tree, with_, frame)
     if isinstance(tree, exp.Select):
         return _plan_select(tree, frame)
@@ -96,8 +97,8 @@ def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
 
 
 def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
-    if with_.args.get("recursive"):
-        raise unsupported("WITH RECURSIVE", with_)
+    from noonmark.sql.plan.recursive import plan_recursive, uses_itself
+
     bound: list[tuple[str, Relation]] = []
     for cte in with_.expressions:
         only(cte, "this", "alias", "materialized")
@@ -106,8 +107,12 @@ def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
             raise InvalidSyntax(
                 f'WITH query name "{name}" specified more than once', position=position_of(cte)
             )
-        value = _cte_value(cte, name, frame)
         unique = f"{name}#{frame.statement.fresh_scope()}"
+        value = (
+            plan_recursive(cte, name, unique, frame)
+            if with_.args.get("recursive") and uses_itself(cte, name)
+            else name_columns(cte, name, plan_query(cte.this, frame))
+        )
         bound.append((name, Let(unique, value, Get(unique, value.schema))))
         frame = frame.binding(name, Get(unique, value.schema))
     body = tree.copy()
@@ -120,8 +125,8 @@ def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
     return replace(planned, relation=relation)
 
 
-def _cte_value(cte: exp.CTE, name: str, frame: Frame) -> Relation:
-    planned = plan_query(cte.this, frame)
+def name_columns(cte: exp.CTE, name: str, planned: Planned) -> Relation:
+    """The relation of a name of WITH, its columns called as the name says."""
     shown = [name_of(each) for each in cte.args["alias"].args.get("columns") or ()]
     if len(shown) > len(planned.names):
         raise InvalidReference(
@@ -186,6 +191,7 @@ def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
     named = {name_of(each.this): each for each in tree.args.get("windows") or ()}
     plan_windows([*trees, *ordered], named, row)
     row.place = "SELECT"
+    plan_rowsets(trees, row)
     return _select_list(tree, items, row, frame)
 
 
@@ -202,23 +208,15 @@ def _items(tree: exp.Expr, row: Row) -> list[_Item]:
                 "SELECT * with no tables specified is not valid", position=position_of(tree)
             )
         return [
-            _Item(entry.name, _reference(entry.table, entry.name, entry.index, row))
+            # By position: names may repeat.
+            _Item(
+                entry.name, exp.column(exp.to_identifier(f"{POSITION}{entry.index}", quoted=True))
+            )
             for entry in row.scope.star(name, position_of(tree))
         ]
     if isinstance(tree, exp.Alias):
         return [_Item(name_of(tree.args["alias"]), tree.this)]
     return [_Item(_shown_name(tree), tree)]
-
-
-def _reference(table: str | None, name: str, index: int, row: Row) -> exp.Expr:
-    """A column of a star as a name that finds exactly it, whatever other columns are called."""
-    tree = exp.Column(
-        this=exp.Identifier(this=name, quoted=True),
-        table=exp.Identifier(this=table, quoted=True) if table else None,
-    )
-    if row.scope.find(name, table, None) is None:
-        raise InvalidReference(f"column {index} of * has no name")
-    return tree
 
 
 _NAMED_BY_KIND: dict[type[exp.Expr], str] = {

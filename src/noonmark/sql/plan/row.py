@@ -20,6 +20,9 @@ from noonmark.sql.ir.relation import Apply, JoinKind, Relation
 from noonmark.sql.ir.scalar import ColumnRef, OuterRef, Scalar, column
 from noonmark.sql.scope import Scope, missing_column
 
+POSITION = "\0"
+"""Before a number: a column by its position. No statement can write it."""
+
 
 @dataclass
 class Statement:
@@ -57,11 +60,16 @@ class Row:
 
     def find(self, name: str, table: str | None, position: int | None) -> Scalar | None:
         """What a name stands for, here or outside."""
-        entry = self.scope.find(name, table, position)
+        by_position = name.startswith(POSITION)
+        entry = (
+            self.scope.at(int(name.removeprefix(POSITION)))
+            if by_position
+            else self.scope.find(name, table, position)
+        )
         if entry is not None:
             if self.refuse is None:
                 return self.column_at(entry.index)
-            return self._grouped(name, table) or self.refuse(name, entry.table, position)
+            return self._grouped(name, table) or self.refuse(entry.name, entry.table, position)
         if self.outer is None:
             return None
         found = self.outer.find(name, table, position)

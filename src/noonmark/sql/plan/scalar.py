@@ -52,6 +52,8 @@ from noonmark.sql.plan.row import Row, name_of, unsupported
 
 def plan(tree: exp.Expr, row: Row) -> Scalar:
     """The scalar that a syntax tree means; it may still be of type unknown."""
+    if not isinstance(tree, exp.Expr):
+        raise InvalidSyntax(f"an expression is missing in {row.place}")
     found = row.computed.get(tree)
     if found is not None:
         return found
@@ -315,6 +317,9 @@ def _or(tree: exp.Or, row: Row) -> Scalar:
 
 
 def _not(tree: exp.Not, row: Row) -> Scalar:
+    if type(tree.this) in _PATTERNS and _quantifier(_unwrap(tree.this.expression)) is not None:
+        # x NOT LIKE ALL (..) and NOT x LIKE ALL (..) differ, and the tree does not tell them apart.
+        raise unsupported("NOT LIKE ANY or ALL", tree)
     return Not(plan_boolean(tree.this, row, "NOT"))
 
 
@@ -371,11 +376,22 @@ def _pattern(name: str) -> Callable[[Any, Row], Scalar]:
     def act(tree: exp.Binary, row: Row) -> Scalar:
         quantifier = _quantifier(_unwrap(tree.expression))
         if quantifier is not None:
-            raise unsupported(f"{name.upper()} {quantifier[0].upper()}", tree)
+            return _like_each(name, tree, quantifier, row)
         result = call(name, [plan(tree.this, row), plan(tree.expression, row)], tree, False)
         return Not(result) if tree.args.get("negate") else result
 
     return act
+
+
+def _like_each(name: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row: Row) -> Scalar:
+    """``x LIKE ANY (ARRAY[...])``: of a written array, one by one."""
+    word, over = quantifier
+    if not isinstance(over, exp.Array):
+        raise unsupported(f"{name.upper()} {word.upper()} of something but ARRAY[...]", tree)
+    text = plan(tree.this, row)
+    tests = tuple(call(name, [text, plan(e, row)], tree, False) for e in over.expressions)
+    result = Or(tests) if word == "any" else And(tests)
+    return Not(result) if tree.args.get("negate") else result
 
 
 def _escape(tree: exp.Escape, row: Row) -> Scalar:

@@ -24,7 +24,7 @@ from noonmark.sql.rules.push_filter import push_filter
 
 Rule = Callable[[Relation], Relation]
 
-TIDY: tuple[Rule, ...] = (fold, merge, push_filter)
+TIDY: tuple[Rule, ...] = (fold, push_filter, merge)
 RULES: tuple[tuple[Rule, ...], ...] = (
     (inline,),
     (fold,),
@@ -33,8 +33,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     (order_joins,),
     TIDY,
     (join_keys,),
-    (prune, merge),
-    TIDY,
+    (prune, *TIDY),
 )
 """Each group is applied until it changes nothing, then the next."""
 

@@ -8,7 +8,7 @@ everywhere, and every operator that looks at more than one row does so by D.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.errors import Unsupported
@@ -27,6 +27,7 @@ class _Domain:
     relation: r.Relation
     scope: int
     places: dict[int, int]
+    done: dict[int, tuple[r.Relation, r.Relation]] = field(default_factory=dict)  # what is shared
 
     @property
     def width(self) -> int:
@@ -67,6 +68,12 @@ def by_domain(apply: r.Apply) -> r.Relation:
 
 
 def _spread(relation: r.Relation, domain: _Domain) -> r.Relation:
+    if id(relation) not in domain.done:
+        domain.done[id(relation)] = (relation, _spread_anew(relation, domain))
+    return domain.done[id(relation)][1]
+
+
+def _spread_anew(relation: r.Relation, domain: _Domain) -> r.Relation:
     if free(relation, domain.scope):
         return r.Join(r.JoinKind.INNER, domain.relation, relation)
     act = _SPREAD.get(type(relation))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from noonmark.sql.ir.node import Node, rebuild, walk
-from noonmark.sql.ir.relation import Constant, Get, Let, Project, Relation, Scan, gets
+from noonmark.sql.ir.relation import Constant, Get, Let, Project, Relation, Scan
 from noonmark.sql.ir.scalar import ColumnRef, OuterRef
 from noonmark.sql.rules.rewrite import bottom_up
 
@@ -16,7 +16,7 @@ from noonmark.sql.rules.rewrite import bottom_up
 def _inline(relation: Relation) -> Relation:
     if not isinstance(relation, Let):
         return relation
-    uses = sum(get.name == relation.name for get in gets(relation.body))
+    uses = sum(isinstance(x, Get) and x.name == relation.name for x in walk(relation.body))
     # A correlated value belongs to one row outside: it is inlined so that decorrelation sees it.
     correlated = any(isinstance(node, OuterRef) for node in walk(relation.value))
     if uses > 1 and not correlated and not _costs_nothing(relation.value):

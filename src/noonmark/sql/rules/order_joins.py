@@ -30,10 +30,16 @@ class _Leaf:
 
 def order_joins(relation: Relation) -> Relation:
     """The plan with every tree of inner joins in order."""
+    done: dict[int, tuple[Node, Node]] = {}
 
     def visit(node: Node) -> Node:
         if isinstance(node, s.Scalar):
             return node
+        if id(node) not in done:
+            done[id(node)] = (node, ordered(node))
+        return done[id(node)][1]
+
+    def ordered(node: Node) -> Node:
         if isinstance(node, Join) and node.kind is JoinKind.INNER:
             leaves: list[_Leaf] = []
             conditions: list[s.Scalar] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from noonmark.sql.ir.node import Node, rebuild, walk
+from noonmark.sql.ir.node import Node, rebuild, walk_once
 from noonmark.sql.ir.scalar import ColumnRef, OuterRef, Scalar
 
 N = TypeVar("N", bound=Node)
@@ -13,7 +13,9 @@ N = TypeVar("N", bound=Node)
 
 def outer_columns(node: Node, scope: int) -> set[int]:
     """The columns of the row of that scope that are used anywhere inside."""
-    return {each.index for each in walk(node) if isinstance(each, OuterRef) and each.scope == scope}
+    return {
+        each.index for each in walk_once(node) if isinstance(each, OuterRef) and each.scope == scope
+    }
 
 
 def free(node: Node, scope: int) -> bool:

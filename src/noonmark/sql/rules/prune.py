@@ -1,8 +1,9 @@
 """Prune: columns that nothing above uses are not carried.
 
-`_narrow` gives, for a relation and the columns that are needed of it, a relation that has at least
-those, in their order, and says where each stands. Rows keep their counts: only Distinct, the set
-operations and TopK without all of their columns would change them, so they need all.
+`_Pruning.narrow` gives, for a relation and the columns that are needed of it, a relation that has
+at least those, in their order, and says where each stands. Rows keep their counts: only Distinct,
+the set operations, windows and TopK without all of their columns would change them, or the order of
+ties, so they need all.
 """
 
 from __future__ import annotations
@@ -21,22 +22,36 @@ Narrowed = tuple[r.Relation, Places]
 
 def prune(relation: r.Relation) -> r.Relation:
     """The plan without columns that it does not use; its own columns stay."""
-    needed = set(range(len(relation.schema)))
-    narrowed, places = _narrow(relation, needed)
-    return select(narrowed, [places[at] for at in sorted(needed)], relation.schema.names)
+    return _Pruning().all(relation)
 
 
-def _narrow(relation: r.Relation, needed: set[int]) -> Narrowed:
-    act = _NARROW.get(type(relation))
-    return act(relation, needed) if act is not None else _keep(relation, needed)
+class _Pruning:
+    """One run of the rule; what is shared, and needed alike, is pruned once."""
+
+    def __init__(self) -> None:
+        self.done: dict[tuple[int, frozenset[int]], tuple[r.Relation, Narrowed]] = {}
+
+    def all(self, relation: r.Relation) -> r.Relation:
+        """The relation with all of its columns."""
+        needed = set(range(len(relation.schema)))
+        narrowed, places = self.narrow(relation, needed)
+        return select(narrowed, [places[at] for at in sorted(needed)], relation.schema.names)
+
+    def narrow(self, relation: r.Relation, needed: set[int]) -> Narrowed:
+        """The relation with the needed columns at least, and where they stand."""
+        key = (id(relation), frozenset(needed))
+        if key not in self.done:
+            act = _NARROW.get(type(relation), _keep)
+            self.done[key] = (relation, act(relation, needed, self))
+        return self.done[key][1]
 
 
-def _keep(relation: r.Relation, _: set[int]) -> Narrowed:
+def _keep(relation: r.Relation, _: set[int], run: _Pruning) -> Narrowed:
     """All columns of the relation, its inputs pruned for what it uses of them: all."""
 
     def act(node: Any) -> Node:
         if isinstance(node, r.Relation):
-            return prune(node)
+            return run.all(node)
         return node if isinstance(node, s.Scalar) else rebuild(node, act)
 
     return rebuild(relation, act), {at: at for at in range(len(relation.schema))}
@@ -62,33 +77,33 @@ def _at_least_one(relation: r.Relation, needed: set[int]) -> list[int]:
     return sorted(needed) or list(range(len(relation.schema)))[:1]
 
 
-def _scan(relation: r.Relation, needed: set[int]) -> Narrowed:
+def _scan(relation: r.Relation, needed: set[int], _: _Pruning) -> Narrowed:
     kept = _at_least_one(relation, needed)
     names = [relation.schema.names[at] for at in kept]
     return select(relation, kept, names), {at: n for n, at in enumerate(kept)}
 
 
-def _filter(relation: r.Filter, needed: set[int]) -> Narrowed:
-    source, places = _narrow(relation.input, needed | s.columns_of(relation.predicate))
+def _filter(relation: r.Filter, needed: set[int], run: _Pruning) -> Narrowed:
+    source, places = run.narrow(relation.input, needed | s.columns_of(relation.predicate))
     return r.Filter(source, _moved(relation.predicate, source, places)), places
 
 
-def _project(relation: r.Project, needed: set[int]) -> Narrowed:
+def _project(relation: r.Project, needed: set[int], run: _Pruning) -> Narrowed:
     kept = _at_least_one(relation, needed)
-    source, places = _narrow(relation.input, _used(relation.scalars[at] for at in kept))
+    source, places = run.narrow(relation.input, _used(relation.scalars[at] for at in kept))
     scalars = tuple(_moved(relation.scalars[at], source, places) for at in kept)
     names = tuple(relation.names[at] for at in kept)
     return r.Project(source, scalars, names), {at: n for n, at in enumerate(kept)}
 
 
-def _join(relation: r.Join, needed: set[int]) -> Narrowed:
+def _join(relation: r.Join, needed: set[int], run: _Pruning) -> Narrowed:
     width = len(relation.left.schema)
     wanted = needed | s.columns_of(relation.on)
-    left, of_left = _narrow(
+    left, of_left = run.narrow(
         relation.left,
         {at for at in wanted if at < width} | _used(key.left for key in relation.keys),
     )
-    right, of_right = _narrow(
+    right, of_right = run.narrow(
         relation.right,
         {at - width for at in wanted if at >= width} | _used(key.right for key in relation.keys),
     )
@@ -105,11 +120,11 @@ def _join(relation: r.Join, needed: set[int]) -> Narrowed:
     return r.Join(relation.kind, left, right, keys, on), places
 
 
-def _aggregate(relation: r.Aggregate, needed: set[int]) -> Narrowed:
+def _aggregate(relation: r.Aggregate, needed: set[int], run: _Pruning) -> Narrowed:
     count = len(relation.keys)
     kept = [at for at in range(len(relation.aggregates)) if at + count in needed]
     calls = [relation.aggregates[at] for at in kept]
-    source, places = _narrow(relation.input, _used((*relation.keys, *calls)))
+    source, places = run.narrow(relation.input, _used((*relation.keys, *calls)))
     names = (*relation.names[:count], *(relation.names[at + count] for at in kept))
     narrowed = r.Aggregate(
         source,
@@ -121,31 +136,31 @@ def _aggregate(relation: r.Aggregate, needed: set[int]) -> Narrowed:
     return narrowed, {**{at: at for at in range(count)}, **after}
 
 
-def _flat_map(relation: r.FlatMap, needed: set[int]) -> Narrowed:
+def _flat_map(relation: r.FlatMap, needed: set[int], run: _Pruning) -> Narrowed:
     width = len(relation.input.schema)
     wanted = {at for at in needed if at < width} | _used([relation.call])
-    source, places = _narrow(relation.input, wanted)
+    source, places = run.narrow(relation.input, wanted)
     made = range(len(relation.names))
     narrowed = r.FlatMap(source, _moved(relation.call, source, places), relation.names)
     return narrowed, {**places, **{width + n: len(source.schema) + n for n in made}}
 
 
-def _union(relation: r.Union, needed: set[int]) -> Narrowed:
+def _union(relation: r.Union, needed: set[int], run: _Pruning) -> Narrowed:
     kept = _at_least_one(relation, needed)
     inputs = []
     for each in relation.inputs:
-        source, places = _narrow(each, set(kept))
+        source, places = run.narrow(each, set(kept))
         names = [relation.schema.names[at] for at in kept]
         inputs.append(select(source, [places[at] for at in kept], names))
     return r.Union(tuple(inputs)), {at: n for n, at in enumerate(kept)}
 
 
-def _let(relation: r.Let, needed: set[int]) -> Narrowed:
-    body, places = _narrow(relation.body, needed)
-    return r.Let(relation.name, prune(relation.value), body), places
+def _let(relation: r.Let, needed: set[int], run: _Pruning) -> Narrowed:
+    body, places = run.narrow(relation.body, needed)
+    return r.Let(relation.name, run.all(relation.value), body), places
 
 
-_NARROW: dict[type[r.Relation], Callable[[Any, set[int]], Narrowed]] = {
+_NARROW: dict[type[r.Relation], Callable[[Any, set[int], _Pruning], Narrowed]] = {
     r.Scan: _scan,
     r.Get: _scan,
     r.Filter: _filter,

@@ -14,13 +14,19 @@ from noonmark.sql.ir.scalar import ColumnRef, Scalar, column, conjunction, map_c
 def bottom_up(rule: Callable[[Relation], Relation]) -> Callable[[Relation], Relation]:
     """The rule at every relation of a plan, inputs first."""
 
-    def visit(node: Any) -> Node:
-        if isinstance(node, Scalar):
-            return node
-        changed = rebuild(node, visit)
-        return rule(changed) if isinstance(changed, Relation) else changed
-
     def act(relation: Relation) -> Relation:
+        # What is shared is rewritten once, and is shared again: plans would grow without end.
+        done: dict[int, tuple[Node, Node]] = {}
+
+        def visit(node: Any) -> Node:
+            if isinstance(node, Scalar):
+                return node
+            if id(node) not in done:
+                changed = rebuild(node, visit)
+                changed = rule(changed) if isinstance(changed, Relation) else changed
+                done[id(node)] = (node, changed)
+            return done[id(node)][1]
+
         result = visit(relation)
         assert isinstance(result, Relation)
         return result
