@@ -1,9 +1,10 @@
-"""C1: seeded simulation of persist, 5,000 seeds of 200 operations by default.
+"""C1: seeded simulation of persist, Storage and the oracle: 5,000 seeds of 200 operations.
 
 The real code on a virtual clock and a seeded scheduler, over storage that loses, delays, repeats or
 half does a tenth of its calls, with crashes, takeovers, pauses, outages and clocks that jump. What
-must hold is in ``tests/simulation/model.py``; a seed that breaks it is printed with the command
-that shows it again.
+must hold is in ``tests/simulation``: in ``model.py`` for collections, in ``ledger.py`` and
+``verdicts.py`` for capabilities, in ``timeline.py`` for the oracle. A seed that breaks it is printed
+with the command that shows it again.
 """
 
 from __future__ import annotations
@@ -45,12 +46,15 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
                 counts += report.counts
                 counts["read"] += report.reads
                 counts["step of a listen"] += report.steps_heard
+                counts["answer of the oracle"] += report.times
                 if report.violation:
                     violations.append(f"{report.violation}\n  again: {report.command}")
                 advance()
     note = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
     goal = f"0 in {chosen.count} seeds x {OPERATIONS} operations"
-    return answer("seeded simulation of persist", goal, violations, dict(faults), note)
+    return answer(
+        "seeded simulation of persist, Storage and oracle", goal, violations, dict(faults), note
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Seeded simulation of persist: the real code on a virtual clock, with bad storage.
+"""Seeded simulation of persist, Storage and the timestamp oracle.
+
+The real code on virtual clocks, with bad storage.
 
     python -m tests.simulation --seed 7 --trace
 

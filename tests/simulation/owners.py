@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from noonmark.errors import Fenced, Stopped, StorageError
 from noonmark.oracle import AsyncReservedOracle
 
+from .loop import pause
 from .model import Violation
 from .process import Process
 from .world import World
@@ -21,6 +22,7 @@ OWNERS_MAX = 3
 
 #: Two clocks differ by at most 6 % over the life of a range; the oracle bears 10 %.
 RATES = (0.97, 1.0, 1.0, 1.03)
+SKEWS_MS = (0, 0, 700, -700, 5000, -5000)
 
 
 @dataclass
@@ -40,6 +42,7 @@ async def open_owner(world: World) -> Owner | None:
     """One more owner; None when storage does not let it."""
     process = world.start("write", world.oracle_blob, "oracle")
     process.clock.rate = world.random.choice(RATES)
+    process.clock.skew_ms = world.random.choice(SKEWS_MS)
     opened = AsyncReservedOracle.open(
         process.clock, process.consensus, alone=False, config=world.config
     )
@@ -63,13 +66,39 @@ def begin(world: World) -> Awaitable[object] | None:
     world.note("oracle owner")
 
     async def call() -> None:
-        if able and kind < 0.3:
+        if able and kind < 0.2:
             able[-1].process.crash()
-        elif able and kind < 0.6:
+        elif able and kind < 0.4:
             await _close(world, able[-1])
-        await open_owner(world)
+        elif able and kind < 0.8:
+            await _stall(world, able[-1])
+        opening = world.loop.create_task(open_owner(world))
+        await _contest(world)
+        await opening
 
     return call()
+
+
+async def _stall(world: World, owner: Owner) -> None:
+    """An owner is paused while it reserves: its range may be durable long before it knows."""
+    world.counts["oracle call"] += 1
+    world.spawn(owner.process, _call(world, owner))
+    await pause(world.loop, world.random.random() * 0.004)
+    _pause(world, owner.process, least_s=1.2)
+
+
+async def _contest(world: World) -> None:
+    """While the oracle changes hands everybody is asked, and some do not notice how time passes."""
+    random = world.random
+    for _ in range(random.randrange(6, 18)):
+        able = _owners(world)
+        for owner in random.sample(able, min(2, len(able))):
+            world.counts["oracle call"] += 1
+            world.spawn(owner.process, _call(world, owner))
+        await pause(world.loop, random.random() * 0.004)
+        if able and random.random() < 0.2:
+            _pause(world, random.choice(able).process)
+        await pause(world.loop, random.random() * 0.5)
 
 
 async def _close(world: World, owner: Owner) -> None:
@@ -86,10 +115,13 @@ def suspend(world: World) -> Awaitable[object] | None:
     if not able:
         return None
     world.note("oracle pause")
-    process = world.random.choice(able).process
-    process.gate.pause()
-    world.loop.call_later(world.random.random() * 4, process.gate.resume)
+    _pause(world, world.random.choice(able).process)
     return None
+
+
+def _pause(world: World, process: Process, least_s: float = 0.0) -> None:
+    process.gate.pause()
+    world.loop.call_later(least_s + world.random.random() * 3, process.gate.resume)
 
 
 def ask(world: World) -> Awaitable[object] | None:

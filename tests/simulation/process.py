@@ -48,6 +48,8 @@ class Process:
         self.clock = VirtualClock(self.loop, Random(f"{seed} {name}"), self.gate)
         self.holds: list[HoldHandle] = []
         self.client: Client | None = None
+        #: Whether leases are judged by its clock.
+        self.keeps_leases = True
         self._tasks: Tasks = {}
         line = Line(weather, self.gate, name)
         self._blob = UnreliableBlob(blob, line)

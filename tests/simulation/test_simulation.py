@@ -46,11 +46,16 @@ def test_every_kind_of_operation_was_done(reports: list[Report]) -> None:
     kinds = """write, seal, compare and append, atomic, transfer, allow compaction, create, evolve,
         refused: below_upper, refused: fenced, long read,
         drop, compact, acquire, downgrade, release, listen, crash, takeover, restart, reader,
-        outage, clock jump, rollup, compaction, deletion of a part"""
+        outage, clock jump, rollup, compaction, deletion of a part,
+        storage create, storage update, storage clone, storage downgrade, storage renew,
+        storage drop, storage acquire, storage close, storage subscribe, refused: name_taken,
+        refused: capability_invalid, refused: not_below_frontier, refused: read_only,
+        oracle owner, oracle call, oracle pause, oracle fenced"""
     missing = [kind for kind in map(str.strip, kinds.split(",")) if not counts[kind]]
     assert not missing
     assert sum(report.reads for report in reports) > 20 * len(reports)
     assert sum(report.steps_heard for report in reports) > len(reports)
+    assert sum(report.times for report in reports) > 10 * len(reports)
 
 
 def test_the_same_seed_gives_the_same_trace(reports: list[Report]) -> None:

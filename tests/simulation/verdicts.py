@@ -157,8 +157,9 @@ def _check_acquired(world: World, call: Call, read: Capability, write: Capabilit
 
 def _check_moved(world: World, call: Call, given: Capability) -> None:
     to = call.targets[given.id]
-    past = world.ledger.during(given.token, call.began)
-    if time_of(given.frontier) != to or all(right.at != to for right in past):
+    past = world.ledger.past[given.token]
+    is_there = any(right.at == to and right.seqno > call.began for right in past)
+    if time_of(given.frontier) != to or not is_there:
         raise Violation(f"{call} gave {given}, but the log has {past}")
 
 

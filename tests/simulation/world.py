@@ -155,6 +155,7 @@ class World:
             self.seed,
             bare_log=self.bare_log,
         )
+        process.keeps_leases = blob is None
         self.processes.append(process)
         return process
 
@@ -312,7 +313,8 @@ class World:
     def update_latest(self) -> None:
         """Note the latest time that any process has seen: leases until then may have ended."""
         model = self.model
-        model.latest_ms = max([model.latest_ms, *(p.clock.seen_ms for p in self.processes)])
+        seen = (p.clock.seen_ms for p in self.processes if p.keeps_leases)
+        model.latest_ms = max([model.latest_ms, *seen])
 
     def read_somewhere(self) -> asyncio.Task[Any] | None:
         """Begin a read through some process."""
