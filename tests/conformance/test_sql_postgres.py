@@ -50,11 +50,11 @@ def _has_total_order(sql: str) -> bool:
     return bool(re.search(r"order by [\w, ]+( limit \d+)?$", sql)) and "union" not in sql
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(8))
 def test_generated_queries(tables: psycopg.Connection, seed: int) -> None:
     generator = Generator(seed)
     wrong = []
-    for _ in range(30):
+    for _ in range(15):
         sql, _kinds = generator.query(2, [])
         for rules in (False, True):
             found = disagreement(tables, sql, SCHEMAS, ROWS, rules=rules)

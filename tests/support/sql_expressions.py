@@ -332,6 +332,10 @@ to_timestamp(1284352323.5)
 timestamp '2020-07-01 12:00' at time zone 'Europe/Berlin'
 timestamptz '2020-07-01 12:00+00' at time zone 'America/New_York'
 timestamp '2020-07-01 12:00' at time zone 'UTC'
+to_char(timestamp '2020-05-07 14:05:09.123456', 'YYYY-MM-DD HH24:MI:SS.MS US')
+to_char(timestamp '2020-05-07 00:05:09', 'DD Mon YY, HH12:MI AM pm')
+to_char(date '2021-01-03', 'Day|Dy|DDD|D|ID|IW|IYYY|Q|WW|Month|"year" YYYY')
+to_char('infinity'::timestamp, 'YYYY')
 isfinite(date '2020-01-01')
 isfinite('infinity'::timestamp)
 'infinity'::timestamp + interval '1 day'

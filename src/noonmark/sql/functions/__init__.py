@@ -15,6 +15,7 @@ from noonmark.sql.functions import (
     number,
     numeric,
     rowset,
+    template,
     text,
     window,
 )
@@ -22,7 +23,7 @@ from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
 
 FUNCTIONS: Table[Function] = Table()
-for _module in (number, numeric, text, calendar, extract, array, jsonb):
+for _module in (number, numeric, text, calendar, extract, template, array, jsonb):
     FUNCTIONS.add(_module.TABLE)
 
 AGGREGATES: Table[Aggregator] = Table()

@@ -19,8 +19,9 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.fit import bounded
 from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Literal, Scalar, When
+from noonmark.sql.plan.form import cast_to, record
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import call, cast_to, compare, plan, plan_value, record, same_type
+from noonmark.sql.plan.scalar import call, compare, plan, plan_value, same_type
 
 CLOCKS = frozenset(
     ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday")

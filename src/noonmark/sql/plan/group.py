@@ -27,7 +27,7 @@ from noonmark.sql.ir.relation import Aggregate, Project, Relation, Union, distin
 from noonmark.sql.ir.scalar import ColumnRef, Literal, OuterRef, Scalar, column
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import plan, plan_boolean, plan_value
+from noonmark.sql.plan.scalar import call, plan, plan_boolean, plan_value
 
 _SETS_MAX = 64
 
@@ -240,8 +240,6 @@ def _find_grouping(
     trees: Sequence[exp.Expr], keys: _Keys, row: Row, after: Row, masks: int
 ) -> None:
     """GROUPING(a, b): one bit per argument, set where the row's set leaves it out."""
-    from noonmark.sql.plan.scalar import call as call_function
-
     for tree in trees:
         for node in tree.find_all(exp.Anonymous):
             if name_of(node.this) != "grouping":
@@ -257,12 +255,12 @@ def _find_grouping(
                 bit: Scalar = Literal(t.Integer(), 0)
                 if len(keys.sets) > 1 or keys.sets[0] != tuple(range(len(keys.scalars))):
                     at = Literal(t.Integer(), keys.scalars.index(scalar))
-                    moved = call_function(">>", [after.column_at(masks), at], node, True)
+                    moved = call(">>", [after.column_at(masks), at], node, True)
                     one = Literal(t.Integer(), 1)
-                    bit = call_function("&", [moved, one], node, operator=True)
+                    bit = call("&", [moved, one], node, operator=True)
                 two = Literal(t.Integer(), 2)
-                doubled = call_function("*", [result, two], node, operator=True)
-                result = call_function("+", [doubled, bit], node, operator=True)
+                doubled = call("*", [result, two], node, operator=True)
+                result = call("+", [doubled, bit], node, operator=True)
             after.computed[node] = result
 
 

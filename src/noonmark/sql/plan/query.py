@@ -1,4 +1,4 @@
-"""Queries: SELECT, VALUES, set operations and WITH.
+"""Queries: SELECT and WITH; `sets` has VALUES and the set operations.
 
 The stages of a SELECT, each a relation over the one before:
 
@@ -10,36 +10,30 @@ columns, hidden, until LIMIT has been taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlglot import exp
 
 from noonmark.errors import AmbiguousColumn, InvalidReference, InvalidSyntax, InvalidValue
 from noonmark.rows import types as t
-from noonmark.rows.schema import Column, Schema
-from noonmark.sql.coerce import UNKNOWN, coerce, common_type, settle
+from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import (
-    ONE_ROW,
-    Constant,
     Distinct,
-    Except,
     Get,
-    Intersect,
     Let,
     Project,
     Relation,
     TopK,
-    Union,
     distinct_names,
 )
-from noonmark.sql.ir.scalar import Literal, Scalar, column
+from noonmark.sql.ir.scalar import Scalar, column
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.group import group_items, plan_group, sort_key
+from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.row import POSITION, Row, name_of, unsupported
 from noonmark.sql.plan.rowset import plan_rowsets
 from noonmark.sql.plan.scalar import plan, plan_value
@@ -50,30 +44,10 @@ from noonmark.sql.scope import Scope
 _MODIFIERS = ("with_", "order", "limit", "offset")
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A query's relation: the output columns, and behind them those that only `order` uses."""
-
-    relation: Relation
-    names: tuple[str, ...]
-    order: tuple[SortKey, ...] = ()
-    unknown: frozenset[int] = frozenset()  # outputs that were quoted literals or NULL
-
-    def output(self) -> Relation:
-        """The relation of the output columns alone."""
-        return _first(self.relation, len(self.names))
-
-
-def _first(relation: Relation, count: int) -> Relation:
-    schema = relation.schema
-    if len(schema) == count:
-        return relation
-    kept = tuple(column(at, each) for at, each in enumerate(schema.columns[:count]))
-    return Project(relation, kept, schema.names[:count])
-
-
 def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
     """Any query."""
+    from noonmark.sql.plan.sets import plan_set_operation, plan_values
+
     with_ = tree.args.get("with_")
     if isinstance(with_, exp.With):
         return _plan_with(tree, with_, frame)
@@ -81,7 +55,7 @@ def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
         return _plan_select(tree, frame)
     if isinstance(tree, exp.Values):
         only(tree, "expressions", "alias", *_MODIFIERS)
-        return _limited(_plan_values(tree, frame), tree, frame)
+        return _limited(plan_values(tree, frame), tree, frame)
     if isinstance(tree, exp.Subquery):
         only(tree, "this", "alias", *_MODIFIERS)
         inner = plan_query(tree.this, frame)
@@ -89,7 +63,7 @@ def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
         return _limited(replace(inner, order=()), tree, frame) if modified else inner
     if isinstance(tree, exp.SetOperation):
         only(tree, "this", "expression", "distinct", *_MODIFIERS)
-        return _limited(_plan_set_operation(tree, frame), tree, frame)
+        return _limited(plan_set_operation(tree, frame), tree, frame)
     raise unsupported(f"{type(tree).__name__} as a query", tree)
 
 
@@ -393,97 +367,3 @@ def _count_of(tree: exp.Expr | None, frame: Frame, clause: str) -> int | None:
     if count is not None and count < 0:
         raise InvalidValue(f"{clause} must not be negative", position=position_of(tree))
     return None if count is None else int(count)
-
-
-# --- VALUES and set operations
-
-
-def _plan_values(tree: exp.Values, frame: Frame) -> Planned:
-    rows = [each.expressions for each in tree.expressions]
-    if len({len(each) for each in rows}) != 1:
-        raise InvalidSyntax("VALUES lists must all be the same length", position=position_of(tree))
-    places = [frame.row("VALUES", Scope(), ONE_ROW) for _ in rows]
-    planned = [[plan(each, place) for each in row] for row, place in zip(rows, places, strict=True)]
-    types = [
-        common_type([each.type for each in values], "VALUES", position_of(tree))
-        for values in zip(*planned, strict=True)
-    ]
-    unknown = frozenset(
-        at
-        for at, values in enumerate(zip(*planned, strict=True))
-        if all(each.type == UNKNOWN for each in values)
-    )
-    names = tuple(f"column{at}" for at in range(1, len(types) + 1))
-    typed = [
-        [coerce(each, kind, position_of(tree)) for each, kind in zip(row, types, strict=True)]
-        for row in planned
-    ]
-    return Planned(_constant(typed, names, places), names, unknown=unknown)
-
-
-def _constant(rows: list[list[Scalar]], names: tuple[str, ...], places: list[Row]) -> Relation:
-    if all(isinstance(each, Literal) for row in rows for each in row):
-        columns = [
-            Column(name, values[0].type, any(each.nullable for each in values))
-            for name, values in zip(names, zip(*rows, strict=True), strict=True)
-        ]
-        data = tuple(tuple(evaluate(each) for each in row) for row in rows)
-        return Constant(Schema(tuple(columns)), data)
-    parts = []
-    for row, place in zip(rows, places, strict=True):
-        assert place.relation is not None
-        parts.append(Project(place.relation, tuple(row), names))
-    return parts[0] if len(parts) == 1 else Union(tuple(parts))
-
-
-_SET_OPERATIONS: dict[type[exp.Expr], str] = {
-    exp.Union: "UNION",
-    exp.Intersect: "INTERSECT",
-    exp.Except: "EXCEPT",
-}
-
-
-def _plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
-    word = _SET_OPERATIONS[type(tree)]
-    sides = [plan_query(tree.this, frame), plan_query(tree.expression, frame)]
-    if len(sides[0].names) != len(sides[1].names):
-        raise InvalidSyntax(
-            f"each {word} query must have the same number of columns", position=position_of(tree)
-        )
-    types = [
-        common_type([_type_at(side, at) for side in sides], word, position_of(tree))
-        for at in range(len(sides[0].names))
-    ]
-    left, right = (_as_types(side, types, sides[0].names) for side in sides)
-    is_distinct = bool(tree.args.get("distinct"))
-    relation = _SETS[type(tree)](left, right, not is_distinct)
-    unknown = sides[0].unknown & sides[1].unknown
-    return Planned(relation, sides[0].names, unknown=unknown)
-
-
-def _type_at(planned: Planned, at: int) -> t.SqlType:
-    return UNKNOWN if at in planned.unknown else planned.relation.schema.columns[at].type
-
-
-def _as_types(planned: Planned, types: list[t.SqlType], names: tuple[str, ...]) -> Relation:
-    relation = planned.output()
-    if [each.type for each in relation.schema] == types:
-        return relation
-    scalars = tuple(
-        coerce(column(at, each), kind)
-        for at, (each, kind) in enumerate(zip(relation.schema, types, strict=True))
-    )
-    return Project(relation, scalars, tuple(distinct_names(names)))
-
-
-def _union(left: Relation, right: Relation, every: bool) -> Relation:
-    first = left.inputs if isinstance(left, Union) else (left,)
-    union = Union((*first, right))
-    return union if every else Distinct(union)
-
-
-_SETS: dict[type[exp.Expr], Callable[[Any, Any, bool], Relation]] = {
-    exp.Union: _union,
-    exp.Intersect: Intersect,
-    exp.Except: Except,
-}

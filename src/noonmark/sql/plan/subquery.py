@@ -53,9 +53,11 @@ from noonmark.sql.ir.scalar import (
     map_columns,
 )
 from noonmark.sql.plan.frame import inside
-from noonmark.sql.plan.query import Planned, plan_query
+from noonmark.sql.plan.operator import compare_rows
+from noonmark.sql.plan.planned import Planned
+from noonmark.sql.plan.query import plan_query
 from noonmark.sql.plan.row import Row
-from noonmark.sql.plan.scalar import compare, compare_rows, plan, plan_boolean
+from noonmark.sql.plan.scalar import compare, plan, plan_boolean
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 

@@ -1,0 +1,224 @@
+"""Expressions with a syntax of their own: CASE, casts, EXTRACT, ARRAY[], subqueries, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from noonmark.errors import (
+    DatatypeMismatch,
+    NoonmarkError,
+)
+from noonmark.rows import types as t
+from noonmark.sql.coerce import UNKNOWN, coerce, settle
+from noonmark.sql.dialect import position_of
+from noonmark.sql.functions import FUNCTIONS
+from noonmark.sql.functions.fit import numeric_for
+from noonmark.sql.functions.truncate import unit_name
+from noonmark.sql.ir.scalar import (
+    Case,
+    FieldRef,
+    Literal,
+    MakeArray,
+    MakeRecord,
+    Scalar,
+    When,
+)
+from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.scalar import (
+    Planner,
+    call,
+    compare,
+    plan,
+    plan_boolean,
+    plan_value,
+    same_type,
+)
+
+
+def _case(tree: exp.Case, row: Row) -> Scalar:
+    branches = tree.args["ifs"]
+    operand = tree.this
+    conditions = []
+    for branch in branches:
+        if operand is None:
+            conditions.append(plan_boolean(branch.this, row, "CASE/WHEN"))
+        else:
+            conditions.append(compare("=", plan(operand, row), plan(branch.this, row), branch))
+    default = tree.args.get("default")
+    values = [plan(branch.args["true"], row) for branch in branches]
+    values.append(Literal(UNKNOWN, None) if default is None else plan(default, row))
+    *results, otherwise = same_type(values, "CASE", tree)
+    whens = tuple(When(c, v) for c, v in zip(conditions, results, strict=True))
+    return Case(whens, otherwise)
+
+
+def type_named(tree: exp.DataType) -> t.SqlType:
+    """The type that a syntax tree spells."""
+    try:
+        return t.parse_type(tree.sql(dialect="postgres"))
+    except NoonmarkError as error:
+        error.position = error.position or position_of(tree)
+        raise
+
+
+def _cast(tree: exp.Cast, row: Row) -> Scalar:
+    return cast_to(plan(tree.this, row), type_named(tree.args["to"]), position_of(tree))
+
+
+def cast_to(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
+    """An explicit cast. To plain numeric, a number keeps the digits that it has."""
+    if target == t.Numeric() and isinstance(
+        scalar.type, t.SmallInt | t.Integer | t.BigInt | t.Numeric
+    ):
+        target = numeric_for(scalar.type)
+    return coerce(scalar, target, position)
+
+
+def _collate(tree: exp.Collate, row: Row) -> Scalar:
+    if tree.expression.name.upper() not in ("C", "POSIX", "DEFAULT"):
+        raise unsupported(f'collation "{tree.expression.name}"', tree)
+    return plan(tree.this, row)
+
+
+# --- functions with a syntax of their own
+
+
+def _extract(tree: exp.Extract, row: Row) -> Scalar:
+    field = unit_name(tree.this.name)
+    source = plan(tree.expression, row)
+    name = f"extract {field}"
+    if name not in FUNCTIONS.by_name:
+        raise unsupported(f'the unit "{field}" of EXTRACT', tree)
+    return call(name, [source], tree, operator=False)
+
+
+def _substring(tree: exp.Substring, row: Row) -> Scalar:
+    parts = [tree.this, tree.args.get("start"), tree.args.get("length")]
+    if parts[1] is None:
+        parts[1] = exp.Literal.number(1)
+    return call("substring", [plan(p, row) for p in parts if p is not None], tree, operator=False)
+
+
+def _trim(tree: exp.Trim, row: Row) -> Scalar:
+    position = tree.args.get("position") or "BOTH"
+    name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[str(position).upper()]
+    parts = [part for part in (tree.this, tree.expression) if part is not None]
+    return call(name, [plan(part, row) for part in parts], tree, operator=False)
+
+
+def _position(tree: exp.StrPosition, row: Row) -> Scalar:
+    arguments = [plan(tree.this, row), plan(tree.args["substr"], row)]
+    return call("strpos", arguments, tree, operator=False)
+
+
+def _overlay(tree: exp.Overlay, row: Row) -> Scalar:
+    text, new = plan(tree.this, row), plan(tree.expression, row)
+    start = coerce(plan(tree.args["from_"], row), t.Integer(), position_of(tree))
+    span = tree.args.get("for_")
+    length = call("length", [new], tree, False) if span is None else plan(span, row)
+    one = Literal(t.Integer(), 1)
+    before = call("-", [start, one], tree, operator=True)
+    rest = call("+", [start, length], tree, operator=True)
+    head = call("substring", [text, one, before], tree, operator=False)
+    tail = call("substring", [text, rest], tree, operator=False)
+    return call("||", [call("||", [head, settle(new)], tree, True), tail], tree, operator=True)
+
+
+def _at_time_zone(tree: exp.AtTimeZone, row: Row) -> Scalar:
+    return call("timezone", [plan(tree.args["zone"], row), plan(tree.this, row)], tree, False)
+
+
+def _array(tree: exp.Array, row: Row) -> Scalar:
+    items = [plan(each, row) for each in tree.expressions]
+    if not items:
+        raise DatatypeMismatch("cannot determine type of empty array", position=position_of(tree))
+    elements = same_type(items, "ARRAY", tree)
+    return MakeArray(t.Array(elements[0].type), tuple(elements))
+
+
+def _tuple(tree: exp.Tuple, row: Row) -> Scalar:
+    return record([plan_value(each, row) for each in tree.expressions])
+
+
+def record(values: Sequence[Scalar]) -> Scalar:
+    """ROW(...): its fields are called f1, f2, ..."""
+    fields = tuple(t.Field(f"f{at}", each.type) for at, each in enumerate(values, 1))
+    return MakeRecord(t.Record(fields), tuple(values))
+
+
+def _bracket(tree: exp.Bracket, row: Row) -> Scalar:
+    array = plan(tree.this, row)
+    if len(tree.expressions) != 1:
+        raise unsupported("a subscript of several dimensions", tree)
+    (at,) = tree.expressions
+    if isinstance(array.type, t.Jsonb):
+        return call("->", [array, plan(at, row)], tree, operator=True)
+    if isinstance(at, exp.Slice):
+        if at.this is None or at.expression is None:
+            raise unsupported("a slice without both bounds", tree)
+        return call("slice", [array, plan(at.this, row), plan(at.expression, row)], tree, False)
+    return call("subscript", [array, plan(at, row)], tree, operator=False)
+
+
+def _dot(tree: exp.Dot, row: Row) -> Scalar:
+    source, field = plan(tree.this, row), name_of(tree.expression)
+    names = [f.name for f in source.type.fields] if isinstance(source.type, t.Record) else []
+    if field not in names:
+        raise DatatypeMismatch(
+            f'column "{field}" not found in data type {source.type}', position=position_of(tree)
+        )
+    return FieldRef(source, names.index(field))
+
+
+def _subquery(tree: exp.Expr, row: Row) -> Scalar:
+    from noonmark.sql.plan.subquery import scalar_subquery
+
+    return scalar_subquery(tree, row)
+
+
+def _exists(tree: exp.Exists, row: Row) -> Scalar:
+    from noonmark.sql.plan.subquery import exists
+
+    return exists(tree.this, row)
+
+
+def _now(tree: exp.Expr, _: Row) -> Scalar:
+    raise unsupported(
+        f"{tree.key} in a query",
+        tree,
+        hint="An answer is a function of the collections at its time.",
+    )
+
+
+def _function(tree: exp.Anonymous, row: Row) -> Scalar:
+    from noonmark.sql.plan.function import plan_function
+
+    return plan_function(tree, row)
+
+
+PLANNERS: dict[type[exp.Expr], Planner] = {
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.Collate: _collate,
+    exp.Extract: _extract,
+    exp.Substring: _substring,
+    exp.Trim: _trim,
+    exp.StrPosition: _position,
+    exp.Overlay: _overlay,
+    exp.AtTimeZone: _at_time_zone,
+    exp.Array: _array,
+    exp.Tuple: _tuple,
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+    exp.Subquery: _subquery,
+    exp.Select: _subquery,
+    exp.Exists: _exists,
+    exp.CurrentDate: _now,
+    exp.CurrentTime: _now,
+    exp.CurrentTimestamp: _now,
+    exp.Localtime: _now,
+    exp.Localtimestamp: _now,
+    exp.Anonymous: _function,
+}

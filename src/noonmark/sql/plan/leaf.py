@@ -1,0 +1,103 @@
+"""The leaves of expressions: columns, numbers, quoted literals, intervals."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+from sqlglot import exp
+
+from noonmark.errors import (
+    InvalidSyntax,
+    InvalidValue,
+)
+from noonmark.rows import types as t
+from noonmark.rows.pginterval import parse_interval
+from noonmark.sql.coerce import UNKNOWN
+from noonmark.sql.dialect import position_of
+from noonmark.sql.ir.scalar import (
+    BOOLEAN,
+    Literal,
+    Scalar,
+)
+from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.scalar import (
+    Planner,
+    plan,
+)
+
+
+def _column(tree: exp.Column, row: Row) -> Scalar:
+    if tree.args.get("db") is not None:
+        raise unsupported("a column name of three parts", tree)
+    table = tree.args.get("table")
+    return row.named(
+        name_of(tree.this), None if table is None else name_of(table), position_of(tree)
+    )
+
+
+def _literal(tree: exp.Literal, _: Row) -> Scalar:
+    if tree.is_string:
+        return Literal(UNKNOWN, tree.this)
+    return number(tree.this)
+
+
+def number(text: str) -> Literal:
+    """A number as written: integer, bigint or numeric, whichever is first to hold it.
+
+    What has more digits than a numeric is a double precision (PostgreSQL: still a numeric).
+    """
+    if text.isdigit() and int(text) < 1 << 63:
+        return Literal(t.Integer() if int(text) < 1 << 31 else t.BigInt(), int(text))
+    try:
+        value = Decimal(text)
+    except ArithmeticError:
+        raise InvalidSyntax(f"{text[:50]} is not a number that is supported") from None
+    exponent = value.as_tuple().exponent
+    scale = max(-exponent, 0) if isinstance(exponent, int) else 0
+    digits = max(value.adjusted() + 1, 0) + scale
+    if digits > t.NUMERIC_PRECISION_MAX:
+        if math.isinf(float(value)):
+            raise InvalidValue(f"{text[:50]} has more than {t.NUMERIC_PRECISION_MAX} digits")
+        return Literal(t.Double(), float(value))
+    return Literal(
+        t.Numeric(max(digits, scale, 1), scale), value.quantize(Decimal(1).scaleb(-scale))
+    )
+
+
+def _null(_: exp.Null, __: Row) -> Scalar:
+    return Literal(UNKNOWN, None)
+
+
+def _boolean(tree: exp.Boolean, _: Row) -> Scalar:
+    return Literal(BOOLEAN, bool(tree.this))
+
+
+def _escaped_string(tree: exp.ByteString, _: Row) -> Scalar:
+    return Literal(UNKNOWN, tree.this)
+
+
+def _interval(tree: exp.Interval, _: Row) -> Scalar:
+    text, unit = tree.this, tree.args.get("unit")
+    if not isinstance(text, exp.Literal) or isinstance(unit, exp.IntervalSpan):
+        raise unsupported("an interval that is not one literal with at most one unit", tree)
+    words = text.this if unit is None else f"{text.this} {unit.name}"
+    try:
+        return Literal(t.Interval(), parse_interval(words))
+    except InvalidValue as error:
+        raise InvalidValue(error.message, position=position_of(tree)) from None
+
+
+def _paren(tree: exp.Paren, row: Row) -> Scalar:
+    return plan(tree.this, row)
+
+
+PLANNERS: dict[type[exp.Expr], Planner] = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.Null: _null,
+    exp.Boolean: _boolean,
+    exp.ByteString: _escaped_string,
+    exp.Interval: _interval,
+    exp.Paren: _paren,
+}
