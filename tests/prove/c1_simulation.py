@@ -3,8 +3,8 @@
 The real code on a virtual clock and a seeded scheduler, over storage that loses, delays, repeats or
 half does a tenth of its calls, with crashes, takeovers, pauses, outages and clocks that jump. What
 must hold is in ``tests/simulation``: in ``model.py`` for collections, in ``ledger.py`` and
-``verdicts.py`` for capabilities, in ``timeline.py`` for the oracle. A seed that breaks it is printed
-with the command that shows it again.
+``verdicts.py`` for capabilities, in ``timeline.py`` for the oracle. A seed that breaks it is
+printed with the command that shows it again.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -19,42 +19,12 @@ from noonmark.persist.state import State, schema_to_wire
 from noonmark.persist.write import WriteHandle
 from noonmark.tvc import Antichain, Update
 from simulation.model import time_of
-from simulation.process import Process
 from simulation.reads import read_handle
+from simulation.story import QUIET, opened, play
 from simulation.world import World
 from simulation.writes import SCHEMA
 
-#: Nothing happens by itself: no upkeep comes round, no reader polls.
-QUIET = Config(
-    rollup_entries=10**6,
-    inline_batches_max=10**6,
-    garbage_grace_ms=10**7,
-    lock_lease_ms=10**7,
-    hold_lease_ms=10**7,
-    poll_s=1e6,
-)
 ORDERS = c.Create("orders", ("k",), schema_to_wire(SCHEMA))
-
-
-def play(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-    """Run a story in a world whose storage does not fail by itself."""
-    world = World(0)
-    world.weather.heal()
-    world.bare_log = False
-
-    async def run() -> None:
-        await world.blob.wipe()
-        await story(world)
-
-    try:
-        world.run(run())
-    finally:
-        world.end()
-
-
-async def opened(world: World, mode: Any, config: Config = QUIET) -> tuple[Process, Client]:
-    process = world.start(mode)
-    return process, await process.run(process.open(config, "same"))
 
 
 async def done(client: Client, *commands: c.AnyCommand) -> State:
