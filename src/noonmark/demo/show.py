@@ -15,15 +15,7 @@ from noonmark.tvc import known_partitions
 def sources_table(scenario: Scenario) -> Table:
     """The sources: how far each one is, in its own order and on the timeline."""
     table = Table(title="sources", title_justify="left")
-    for column in (
-        "source",
-        "state",
-        "ticks",
-        "updates",
-        "upstream offset",
-        "bound to",
-        "released",
-    ):
+    for column in ("source", "state", "ticks", "updates", "upstream offset", "bound to"):
         table.add_column(column)
     for name, status in scenario.loop.status.items():
         tick = status.last
