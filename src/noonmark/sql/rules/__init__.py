@@ -15,6 +15,7 @@ from collections.abc import Callable
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.rules.decorrelate import decorrelate
 from noonmark.sql.rules.fold import fold
+from noonmark.sql.rules.imply import imply
 from noonmark.sql.rules.inline import inline
 from noonmark.sql.rules.join_keys import join_keys
 from noonmark.sql.rules.merge import merge
@@ -31,7 +32,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     (decorrelate,),
     TIDY,
     (order_joins,),
-    TIDY,
+    (imply, *TIDY),
     (join_keys,),
     (prune, *TIDY),
 )
