@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from noonmark import persist
+from noonmark import errors, persist
 from noonmark.compute.audit import audit_view
 from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.explain import explain_view
+from noonmark.compute.layer import Compute
 from noonmark.compute.view import View
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
+from noonmark.storage import CollectionDescription, Storage
 from support.views import SCHEMAS, History, answer, seeded_history
 
 if TYPE_CHECKING:
@@ -156,3 +158,36 @@ def test_an_audit_finds_what_was_changed_behind_its_back(world: World) -> None:
     world.write(3, 4)
     extra = [(d.row, d.extra) for d in audit_view(view, 3)]
     assert ((99, 99), 1) in extra
+
+
+def test_the_layer_holds_its_inputs_and_resumes(tmp_path: Path, spark: SparkSession) -> None:
+    sql = "SELECT k, count(*) AS n FROM t GROUP BY k"
+    schema = Schema.of(k="bigint", v="integer")
+    with persist.open(tmp_path, options=Options(notify_host=None)) as client:
+        storage = Storage(client)
+        read, write = storage.create("t", CollectionDescription(schema), 1)
+        rows = [persist.Update((1, 5), 1, 1), persist.Update((None, 5), 2, 1)]
+        write = storage.update_and_downgrade(write, rows, 3)
+        compute = Compute(storage, lambda: spark)
+        definition = Definition.of_sql("counts", sql, {"t": schema})
+        with pytest.raises(errors.CapabilityInvalid):
+            compute.maintain_view([], definition)
+        (counts,) = compute.maintain_view([read], definition)
+        with pytest.raises(errors.CapabilityInvalid):
+            storage.renew(read)  # it was given away
+        compute.tick()
+        assert counts.frontier.only() == 1
+        assert client.state.collection("t").since.only() == 1
+        write = storage.update_and_downgrade(write, [persist.Update((1, 5), 3, 1)], 5)
+        compute.tick()
+        assert dict(client.create_or_load("counts")[1].snapshot(1).result().counts()) == {(1, 1): 1}
+    with persist.open(tmp_path, options=Options(notify_host=None)) as client:
+        compute = Compute(Storage(client), lambda: spark)
+        (view,) = compute.resume()
+        assert compute.tick() == []
+        at_4 = {(1, 2): 1, (None, 1): 1}
+        assert dict(client.create_or_load("counts")[1].snapshot(4).result().counts()) == at_4
+        compute.drop_view("counts")
+        assert not {name for name in client.state.names if name.startswith("counts")}
+        assert not [hold for hold in client.state.holds if hold.startswith("view/")]
+        assert view.name not in compute.dataflow.views

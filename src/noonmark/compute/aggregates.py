@@ -121,12 +121,11 @@ def sums(node: r.Aggregate) -> list[Column]:
     return [each.alias(f"c{first + at}") for at, each in enumerate(empty)]
 
 
-def accumulated(node: r.Aggregate, frame: DataFrame, *, timed: bool) -> DataFrame:
+def accumulated(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame:
     """The accumulators of contents: one row per group, and the errors of the input."""
-    assert not timed, "changes of accumulators are those of delta.aggregate"
     given = arguments(node, frame)
     keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(len(node.keys))]
-    grouped = rows_of(given).groupBy(*keys).agg(*sums(node))
+    grouped = rows_of(given, fails).groupBy(*keys).agg(*sums(node))
     if node.keys:
         grouped = grouped.where(f.col(f"c{len(node.keys)}") != 0)
     schema = accumulator_schema(node)
@@ -135,7 +134,7 @@ def accumulated(node: r.Aggregate, frame: DataFrame, *, timed: bool) -> DataFram
         f.lit(None).cast("string").alias(ERROR),
         f.lit(1).cast("bigint").alias(DIFF),
     )
-    return union([rows, errors_of(given, schema)])
+    return union([rows, errors_of(given, schema)]) if fails else rows
 
 
 @dataclass(frozen=True)

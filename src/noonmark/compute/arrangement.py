@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
@@ -90,19 +91,22 @@ class Keeper:
         if self.need.sums:
             assert isinstance(self.need.relation, r.Aggregate)
             source = batch.frame(self.need.relation.input)
-            return rows_of(aggregates.accumulated(self.need.relation, source, timed=False))
+            fails = batch.fails(self.need.relation)
+            sums = aggregates.accumulated(self.need.relation, source, fails=fails)
+            return rows_of(sums, fails)
         return self.stored(batch.frame(self.need.relation))
 
 
 def keeper(view: str, need: Need, keys: Mapping[str, tuple[str, ...]]) -> Keeper:
     """What answers a need of a view; `keys` are the keys of the collections it reads."""
-    need = base_need(need)
-    if isinstance(need.relation, r.Scan) and not need.sums:
-        order = _as_stored(need, keys.get(need.relation.collection, ()))
+    base = base_need(need)
+    if isinstance(base.relation, r.Scan):
+        order = _as_stored(base, keys.get(base.relation.collection, ()))
         if order is not None:
-            schema, name = need.relation.schema, need.relation.collection
-            return Keeper(need, name, schema, tuple(schema.names[i] for i, _ in order),
+            schema, name = base.relation.schema, base.relation.collection
+            return Keeper(base, name, schema, tuple(schema.names[i] for i, _ in order),
                           tuple(at for _, at in order), own=False)  # fmt: skip
+        need = base_need(need, slim=True)
     name = f"{view}_arrangement_{need.digest}"
     if need.sums:
         assert isinstance(need.relation, r.Aggregate)
@@ -112,11 +116,12 @@ def keeper(view: str, need: Need, keys: Mapping[str, tuple[str, ...]]) -> Keeper
     return _arranged(name, need)
 
 
-def base_need(need: Need) -> Need:
+def base_need(need: Need, *, slim: bool = False) -> Need:
     """The same rows asked of the collection below filters and projections, if there is one.
 
     So views that filter one collection in many ways need one arrangement of it, or none: its own
-    key may serve. And its changes are at hand, where those of a filter cost a job to know.
+    key may serve. And its changes are at hand, where those of a filter cost a job to know. With
+    `slim`, columns that are only left out stay left out: an arrangement does not need them.
     """
     relation, key = need.relation, need.key
     while not need.sums:
@@ -126,13 +131,28 @@ def base_need(need: Need) -> Need:
             case r.Filter():
                 relation = relation.input
             case r.Project(scalars=scalars):
-                key = tuple(map_columns(part, lambda ref, s=scalars: s[ref.index]) for part in key)  # type: ignore[misc]
+                if slim and picks(relation):
+                    return Need(relation, key)
+                key = tuple(map_columns(part, partial(_under, scalars)) for part in key)
                 if any(may_fail(part) for part in key):
                     return need
                 relation = relation.input
             case _:
                 return need
     return need
+
+
+def _under(scalars: tuple[Scalar, ...], ref: ColumnRef) -> Scalar:
+    return scalars[ref.index]
+
+
+def picks(relation: r.Relation) -> bool:
+    """Whether it is some columns of a collection, and nothing else."""
+    return (
+        isinstance(relation, r.Project)
+        and isinstance(relation.input, r.Scan)
+        and all(isinstance(scalar, ColumnRef) for scalar in relation.scalars)
+    )
 
 
 def through(relation: r.Relation, base: r.Relation, frame: DataFrame) -> DataFrame:

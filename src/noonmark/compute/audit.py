@@ -10,6 +10,7 @@ Where it runs: driver.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import functions as f
@@ -38,9 +39,10 @@ def audit_view(view: View, as_of: int, *, limit: int = 1000) -> list[Difference]
     """The rows and errors in which a view differs from its definition at a time."""
     spark = session.for_batches(view.spark)
     plan, client = view.definition.plan, view.client
-    batch = Batch(spark, lambda scan: frame_at(spark, client, scan, as_of))
+    read = partial(frame_at, spark, client, as_of)
+    batch = Batch(spark, read, inputs_fail=view.inputs_fail)
     wanted = batch.frame(plan)
-    stored = frame_at(spark, client, r.Scan(view.name, plan.schema), as_of)
+    stored = read(r.Scan(view.name, plan.schema))
     both = union([stored, wanted.withColumn(DIFF, -f.col(DIFF))])
     row = [*columns(len(plan.schema)), f.col(ERROR)]
     different = both.groupBy(*row).agg(f.sum(DIFF).alias(DIFF)).where(f.col(DIFF) != 0)

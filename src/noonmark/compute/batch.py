@@ -31,10 +31,12 @@ from noonmark.compute.frame import (
 from noonmark.compute.linear import filtered, projected
 from noonmark.compute.match import joined
 from noonmark.compute.native import EXACT
+from noonmark.compute.sure import may_have_errors
 from noonmark.errors import Unsupported
 from noonmark.persist.run import DIFF
 from noonmark.rows.arrow import to_table
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.node import Node
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,9 +47,10 @@ Read = Callable[[r.Scan], "DataFrame"]
 class Batch:
     """Compiles relations over the inputs that `read` gives. Equal subplans become one frame."""
 
-    def __init__(self, spark: SparkSession, read: Read) -> None:
+    def __init__(self, spark: SparkSession, read: Read, *, inputs_fail: bool) -> None:
         self.spark = spark
         self.read = read
+        self.inputs_fail = inputs_fail
         self._made: dict[r.Relation, DataFrame] = {}
 
     def frame(self, node: r.Relation) -> DataFrame:
@@ -89,26 +92,34 @@ class Batch:
 
     def _inner_join(self, node: r.Join) -> DataFrame:
         left, right = self.frame(node.left), self.frame(node.right)
-        return joined(node, left, right, timed=False)
+        keys = [part for key in node.keys for part in (key.left, key.right)]
+        return joined(node, left, right, fails=self.fails(node.left, node.right, *keys))
 
     def _aggregate(self, node: r.Aggregate) -> DataFrame:
         source = self.frame(node.input)
-        sums = aggregates.accumulated(node, source, timed=False)
-        rows = aggregates.finished(node, rows_of(sums))
-        return union([rows, errors_of(sums, node.schema)])
+        fails = self.fails(node.input, *node.keys, *node.aggregates)
+        sums = aggregates.accumulated(node, source, fails=fails)
+        rows = aggregates.finished(node, rows_of(sums, fails))
+        return union([rows, errors_of(sums, node.schema)]) if fails else rows
+
+    def fails(self, *nodes: Node) -> bool:
+        """Whether there may be errors in the frames of these relations, or of these scalars."""
+        return self.inputs_fail or any(map(may_have_errors, nodes))
 
     def _distinct(self, node: r.Distinct) -> DataFrame:
         source = self.frame(node.input)
         width = len(node.schema)
-        counted = rows_of(source).groupBy(*columns(width)).agg(f.sum(DIFF).alias(DIFF))
+        fails = self.fails(node.input)
+        counted = rows_of(source, fails).groupBy(*columns(width)).agg(f.sum(DIFF).alias(DIFF))
         present = counted.where(f.col(DIFF) > 0).select(
             *columns(width),
             f.lit(None).cast("string").alias(ERROR),
             f.lit(1).cast("bigint").alias(DIFF),
         )
-        return union([present, errors_of(source, node.schema)])
+        return union([present, errors_of(source, node.schema)]) if fails else present
 
     def _recompute(self, node: r.Relation) -> DataFrame:
         parts = keyed.parts_of(node)
         frames = [self.frame(part.relation) for part in parts]
-        return keyed.recomputed(node, parts, frames, timed=False)
+        fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
+        return keyed.recomputed(node, parts, frames, timed=False, fails=fails)

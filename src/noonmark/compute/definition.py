@@ -17,9 +17,7 @@ from functools import cached_property
 from noonmark.compute.arrangement import Keeper, Need, keeper, needs
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.call import AggregateCall
-from noonmark.sql.ir.node import Node, rebuild, walk
-from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.ir.node import Node, rebuild
 
 VIEW, ERRORS, ARRANGEMENT = "view", "view_errors", "arrangement"
 ERRORS_SCHEMA = Schema.of(sqlstate="text not null", message="text not null")
@@ -80,14 +78,3 @@ def inlined(node: r.Relation, bound: Mapping[str, r.Relation]) -> r.Relation:
         case r.Get() if node.name in bound:
             return bound[node.name]
     return rebuild(node, act)
-
-
-def may_have_errors(plan: r.Relation) -> bool:
-    """Whether some contents of the inputs can leave the plan without an answer."""
-    sure = {"count", "min", "max", "bool_and", "bool_or", "every", "string_agg", "array_agg"}
-    return any(
-        (isinstance(node, Scalar) and node.fails)
-        or (isinstance(node, AggregateCall) and node.entry.name not in sure)
-        or isinstance(node, r.Window | r.FlatMap | r.Recursive)
-        for node in walk(plan)
-    )

@@ -15,8 +15,9 @@ Where it runs: driver; the helpers at the end also on executors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -43,23 +44,36 @@ class Delta:
     """The changes of a relation over a range of times.
 
     Attributes:
-        frame: with `_time`; None when there are no changes.
+        make: gives the updates in the layout, with `_time`; None when there are no changes.
         bytes: about how large it is.
+        fails: whether there may be errors among the updates.
         table: the same updates in the driver's memory, if they are there.
     """
 
-    frame: DataFrame | None
+    make: Callable[[], DataFrame] | None
     bytes: int = 0
+    fails: bool = False
     table: pa.Table | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is known that nothing changed."""
+        return self.make is None
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The updates. What is never asked for is never handed to Spark."""
+        assert self.make is not None, "nothing changed"
+        return self.make()
 
     @property
     def small(self) -> bool:
         """Whether it is worth one task, and no shuffle."""
         return self.bytes <= LOCAL_BYTES_MAX
 
-    def then(self, frame: DataFrame) -> Delta:
+    def then(self, frame: DataFrame, *, fails: bool = False) -> Delta:
         """What an operator makes of it, which is about as large."""
-        return Delta(frame, self.bytes)
+        return Delta(lambda: frame, self.bytes, self.fails or fails)
 
 
 NOTHING = Delta(None)
@@ -118,9 +132,9 @@ def union(frames: Sequence[DataFrame]) -> DataFrame:
     return result
 
 
-def rows_of(frame: DataFrame) -> DataFrame:
-    """The rows, without the errors."""
-    return frame.where(f.col(ERROR).isNull())
+def rows_of(frame: DataFrame, fails: bool = True) -> DataFrame:
+    """The rows, without the errors; a frame that cannot have any is left as it is."""
+    return frame.where(f.col(ERROR).isNull()) if fails else frame
 
 
 def errors_of(frame: DataFrame, schema: Schema) -> DataFrame:

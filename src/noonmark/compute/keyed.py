@@ -133,6 +133,7 @@ def recomputed(
     frames: Sequence[DataFrame],
     *,
     timed: bool,
+    fails: bool = True,
     tasks: int | None = None,
 ) -> DataFrame:
     """The operator of the frames: its contents, or with times its changes.
@@ -142,11 +143,14 @@ def recomputed(
         parts: its inputs.
         frames: what is known of each; with times, old contents are at `BEFORE`.
         timed: whether the frames have times.
+        fails: whether the frames, or the keys, may have errors.
         tasks: how many tasks to spread the keys over; None lets Spark decide.
     """
     with_keys = keyed_frames(parts, frames)
     widths = [len(part.relation.schema) for part in parts]
-    tagged = [_tagged(rows_of(frame), side, parts, timed) for side, frame in enumerate(with_keys)]
+    tagged = [
+        _tagged(rows_of(frame, fails), side, parts, timed) for side, frame in enumerate(with_keys)
+    ]
     keys = [f.col(f"k{at}") for at in range(len(parts[0].key))]
     if not keys:
         tagged.append(_marker(tagged[0]))
@@ -158,7 +162,7 @@ def recomputed(
     operator = over_scans(node)
     work = KeyedTask(operator, tuple(parts_types(parts)), len(keys), tuple(widths), timed)
     made = rows.mapInArrow(work, frame_schema(node.schema, timed=timed))
-    errors = [errors_of(frame, node.schema) for frame in with_keys]
+    errors = [errors_of(frame, node.schema) for frame in with_keys] if fails else []
     if timed:
         errors = [frame.where(f.col(TIME) != BEFORE) for frame in errors]
     return union([made, *errors])

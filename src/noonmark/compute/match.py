@@ -24,19 +24,22 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def joined(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> DataFrame:
-    """The inner join of two frames, and the errors of both."""
-    sides = with_keys(node, left, right)
-    made = pairs(node, *map(rows_of, sides), timed=timed)
-    return union([made, *(errors_of(side, node.schema) for side in sides)])
+def joined(node: r.Join, left: DataFrame, right: DataFrame, *, fails: bool) -> DataFrame:
+    """The inner join of two frames without times, and the errors of both."""
+    sides = with_left_keys(node, left), with_right_keys(node, right)
+    made = pairs(node, rows_of(sides[0], fails), rows_of(sides[1], fails), timed=False)
+    errors = [errors_of(side, node.schema) for side in sides] if fails else []
+    return union([made, *errors])
 
 
-def with_keys(node: r.Join, left: DataFrame, right: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Both sides with the values of their keys, k0 and on."""
-    return (
-        extended(left, len(node.left.schema), [key.left for key in node.keys], "k"),
-        extended(right, len(node.right.schema), [key.right for key in node.keys], "k"),
-    )
+def with_left_keys(node: r.Join, frame: DataFrame) -> DataFrame:
+    """The left side with the values of its keys, k0 and on."""
+    return extended(frame, len(node.left.schema), [key.left for key in node.keys], "k")
+
+
+def with_right_keys(node: r.Join, frame: DataFrame) -> DataFrame:
+    """The right side with the values of its keys, k0 and on."""
+    return extended(frame, len(node.right.schema), [key.right for key in node.keys], "k")
 
 
 def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> DataFrame:

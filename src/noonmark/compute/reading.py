@@ -40,7 +40,7 @@ def inputs_with_errors(client: Client, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(made)
 
 
-def frame_at(spark: SparkSession, client: Client, scan: r.Scan, as_of: int) -> DataFrame:
+def frame_at(spark: SparkSession, client: Client, as_of: int, scan: r.Scan) -> DataFrame:
     """A collection at a time, in the layout; with the errors of a view."""
     rows = snapshot_frame(spark, client, scan.collection, as_of, columns=scan.columns.names)
     values = [f.col(f"`{name.replace('`', '``')}`") for name in scan.columns.names]

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -35,7 +36,6 @@ from noonmark.compute.definition import (
     VIEW,
     Definition,
     errors_name,
-    may_have_errors,
 )
 from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
@@ -135,6 +135,11 @@ class View:
     def spark(self) -> SparkSession:
         """The session that it runs on."""
         return self._spark()
+
+    @property
+    def inputs_fail(self) -> bool:
+        """Whether an input is a view, which may have no answer."""
+        return len(self.inputs) > len(self.definition.inputs)
 
     def arrangements(self) -> list[Keeper]:
         """The arrangements of this view."""
@@ -247,11 +252,13 @@ class View:
         as_of = self.hydrated_at
         small = self._input_bytes() <= LOCAL_BYTES_MAX
         spark = self._tick_session() if small else session.for_batches(self._spark())
-        batch = Batch(spark, lambda scan: frame_at(spark, self.client, scan, as_of))
+        read = partial(frame_at, spark, self.client, as_of)
+        batch = Batch(spark, read, inputs_fail=self.inputs_fail)
         at = f.lit(as_of).cast("bigint")
-        top = batch.frame(self.definition.plan).withColumn(TIME, at)
-        frames = {self.name: self._named(rows_of(top), self.definition.plan.schema.names)}
-        if may_have_errors(self.definition.plan) or len(self.inputs) > len(self.definition.inputs):
+        plan = self.definition.plan
+        top, fails = batch.frame(plan).withColumn(TIME, at), batch.fails(plan)
+        frames = {self.name: self._named(rows_of(top, fails), plan.schema.names)}
+        if fails:
             frames[errors_name(self.name)] = _errors(top)
         for keeper in self.arrangements():
             frame = keeper.contents(batch).withColumn(TIME, at)
@@ -318,7 +325,6 @@ class View:
 
     def _staged(self, top: Delta) -> dict[str, pa.Table | Staged | None]:
         """Output and errors of large changes, stored by executors."""
-        assert top.frame is not None
         frame = top.frame.persist()
         names = self.definition.plan.schema.names
         frames = {
@@ -332,7 +338,7 @@ class View:
     def _arranged(self, scope: Scope, keeper: Keeper) -> pa.Table | Staged | None:
         """What an arrangement is changed by, as it is stored."""
         delta = scope.writes.get(keeper)
-        if delta is None or delta.frame is None:
+        if delta is None:
             return None
         if delta.table is not None and not keeper.added:
             rows, _ = split_errors(delta.table)

@@ -42,6 +42,7 @@ from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 from noonmark.sql.functions.fit import WIDE
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import may_fail
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     """The changes of a linear aggregation: one Spark job for accumulators and aggregates."""
-    if source.frame is None:
+    if source.empty:
         return NOTHING
     (need,) = own_needs(node)
     made = _changes(node, scope.place(need), source)
@@ -73,18 +74,18 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     kept_frame = made.where(f.col(f"c{count}").isNotNull()).select(
         *names(len(schema)), f.lit(None).cast("string").alias(ERROR), TIME, DIFF
     )
-    scope.note(need, source.then(kept_frame))
+    scope.note(need, Delta(lambda: kept_frame, source.bytes))
     shown_frame = made.select(*(f.col(a).alias(b) for a, b in out.items()), ERROR, TIME, DIFF)
-    return source.then(shown_frame)
+    return source.then(shown_frame, fails=True)
 
 
 def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
     """Accumulators, c0 and on, the aggregates of each, o0 and on, and the errors of the input."""
-    assert source.frame is not None
     schema, width = aggregates.accumulator_schema(node), len(node.keys)
     given = aggregates.arguments(node, source.frame)
     keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(width)]
-    sums = rows_of(given).groupBy(*keys, TIME).agg(*aggregates.sums(node))
+    fails = source.fails or any(map(may_fail, (*node.keys, *node.aggregates)))
+    sums = rows_of(given, fails).groupBy(*keys, TIME).agg(*aggregates.sums(node))
     sums = sums.select(*columns(len(schema)), TIME)
     if not source.small:
         sums = sums.repartition(*columns(width)) if width else sums.coalesce(1)
@@ -94,6 +95,8 @@ def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
     ]
     made = StructType([*fields[: len(schema)], *added, *fields[len(schema) :]])
     rows = sums.mapInArrow(Accumulate(place, node), made)
+    if not fails:
+        return rows
     empty = [f.lit(None).cast(x.dataType).alias(x.name) for x in made.fields[:-3]]
     failed = given.where(f.col(ERROR).isNotNull()).select(*empty, ERROR, TIME, DIFF)
     return union([rows, failed])

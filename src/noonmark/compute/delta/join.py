@@ -17,9 +17,10 @@ from noonmark.compute.arrangement import Need, own_needs
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import NOTHING, Delta, errors_of, rows_of, union
 from noonmark.compute.linear import extended
-from noonmark.compute.match import pairs, with_keys
+from noonmark.compute.match import pairs, with_left_keys, with_right_keys
 from noonmark.compute.native import EXACT
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import may_fail
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,30 +28,36 @@ if TYPE_CHECKING:
 
 def join(node: r.Join, scope: Scope, left: Delta, right: Delta) -> Delta:
     """The changes of an inner join, from the settled changes of its sides."""
-    d_left, d_right = left.frame, right.frame
-    if d_left is None and d_right is None:
+    if left.empty and right.empty:
         return NOTHING
     need_left, need_right = own_needs(node)
     small = left.small and right.small
-    terms: list[DataFrame] = []
-    errors: list[DataFrame] = []
-    if d_left is not None:
-        old = _old(scope, node, need_right, d_left, from_left=True, small=small)
-        terms.append(_term(node, d_left, old))
-        errors.append(errors_of(with_keys(node, d_left, old)[0], node.schema))
-    if d_right is not None:
-        old = _old(scope, node, need_left, d_right, from_left=False, small=small)
-        terms.append(_term(node, old, d_right))
-        errors.append(errors_of(with_keys(node, old, d_right)[1], node.schema))
-    if d_left is not None and d_right is not None:
-        terms.append(_term(node, d_left, d_right))
-    made = union([*terms, *errors])
-    return Delta(made.coalesce(1) if small else made, left.bytes + right.bytes)
-
-
-def _term(node: r.Join, left: DataFrame, right: DataFrame) -> DataFrame:
-    sides = with_keys(node, left, right)
-    return pairs(node, rows_of(sides[0]), rows_of(sides[1]), timed=True)
+    left_fails = left.fails or any(may_fail(key.left) for key in node.keys)
+    right_fails = right.fails or any(may_fail(key.right) for key in node.keys)
+    made: list[DataFrame] = []
+    if not left.empty:
+        keyed = with_left_keys(node, left.frame)
+        old = _old(scope, node, need_right, left.frame, from_left=True, small=small)
+        old = rows_of(with_right_keys(node, old), right_fails)
+        made.append(pairs(node, rows_of(keyed, left_fails), old, timed=True))
+        if left_fails:
+            made.append(errors_of(keyed, node.schema))
+    if not right.empty:
+        keyed = with_right_keys(node, right.frame)
+        old = _old(scope, node, need_left, right.frame, from_left=False, small=small)
+        old = rows_of(with_left_keys(node, old), left_fails)
+        made.append(pairs(node, old, rows_of(keyed, right_fails), timed=True))
+        if right_fails:
+            made.append(errors_of(keyed, node.schema))
+    if not left.empty and not right.empty:
+        both = (
+            rows_of(with_left_keys(node, left.frame), left_fails),
+            rows_of(with_right_keys(node, right.frame), right_fails),
+        )
+        made.append(pairs(node, *both, timed=True))
+    frame = union(made)
+    fails = left_fails or right_fails or may_fail(node.on)
+    return Delta(lambda: frame.coalesce(1) if small else frame, left.bytes + right.bytes, fails)
 
 
 def _old(
@@ -60,7 +67,8 @@ def _old(
     changed = node.left if from_left else node.right
     used = [key for key in node.keys if isinstance(key.left.type, EXACT)]
     scalars = [key.left if from_left else key.right for key in used]
-    keys = rows_of(extended(changes, len(changed.schema), scalars, "k"))
+    fails = any(may_fail(scalar) for scalar in scalars) or may_fail(changed)
+    keys = rows_of(extended(changes, len(changed.schema), scalars, "k"), fails)
     for at, key in enumerate(used):
         if not key.null_equal:
             keys = keys.where(f.col(f"k{at}").isNotNull())

@@ -19,7 +19,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from noonmark.compute import aggregates, keyed
-from noonmark.compute.arrangement import own_needs
+from noonmark.compute.arrangement import Need, own_needs, picks
 from noonmark.compute.delta.aggregate import aggregate
 from noonmark.compute.delta.join import join
 from noonmark.compute.delta.keyed import recompute
@@ -30,7 +30,7 @@ from noonmark.compute.linear import filtered, projected
 from noonmark.errors import Unsupported
 from noonmark.persist.run import DIFF, TIME
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.scalar import ColumnRef
+from noonmark.sql.ir.scalar import ColumnRef, may_fail
 
 
 class Rules:
@@ -54,12 +54,17 @@ class Rules:
                 return NOTHING
             case r.Filter():
                 below = self.delta(node.input)
-                return below if below.frame is None else below.then(filtered(node, below.frame))
+                fails = may_fail(node.predicate)
+                return (
+                    below if below.empty else below.then(filtered(node, below.frame), fails=fails)
+                )
             case r.Project():
                 return self._project(node)
             case r.FlatMap():
                 below = self.delta(node.input)
-                return below if below.frame is None else below.then(flat_mapped(node, below.frame))
+                if below.empty:
+                    return below
+                return below.then(flat_mapped(node, below.frame), fails=True)
             case r.Union():
                 return self._union(node)
             case r.Join(kind=r.JoinKind.INNER):
@@ -73,11 +78,12 @@ class Rules:
     def _project(self, node: r.Project) -> Delta:
         """A projection; one that only picks columns of changes at hand costs no job."""
         below = self.delta(node.input)
-        if below.frame is None:
+        if below.empty:
             return below
         picked = [scalar.index for scalar in node.scalars if isinstance(scalar, ColumnRef)]
         if below.table is None or len(picked) < len(node.scalars):
-            return below.then(projected(node, below.frame))
+            fails = any(map(may_fail, node.scalars))
+            return below.then(projected(node, below.frame), fails=fails)
         given = [*(below.table.column(f"c{at}") for at in picked)]
         rest = [below.table.column(name) for name in (ERROR, TIME, DIFF)]
         layout = [*names(len(picked)), ERROR, TIME, DIFF]
@@ -85,13 +91,26 @@ class Rules:
 
     def _union(self, node: r.Union) -> Delta:
         deltas = [self.delta(each) for each in node.inputs]
-        frames = [delta.frame for delta in deltas if delta.frame is not None]
+        frames = [delta.frame for delta in deltas if not delta.empty]
         if not frames:
             return NOTHING
-        size = sum(delta.bytes for delta in deltas)
-        made = Delta(union(frames), size)
-        return made.then(made.frame.coalesce(1)) if made.small and made.frame else made
+        small = all(delta.small for delta in deltas)
+        made = union(frames).coalesce(1) if small else union(frames)
+        size, fails = sum(delta.bytes for delta in deltas), any(d.fails for d in deltas)
+        return Delta(lambda: made, size, fails)
 
     def _settled(self, node: r.Relation) -> list[Delta]:
-        """The changes of what an operator arranges, computed once."""
-        return [self.scope.arrange(need, self.delta(need.relation)) for need in own_needs(node)]
+        """The changes of what an operator asks for; its arrangements are told of theirs."""
+        return [self._arranged(need) for need in own_needs(node)]
+
+    def _arranged(self, need: Need) -> Delta:
+        delta, keeper = self.delta(need.relation), self.scope.keepers[need]
+        if not keeper.own:
+            return delta
+        base = keeper.need.relation
+        if isinstance(base, r.Scan) or picks(base):
+            self.scope.note(need, self.delta(base))
+            return delta
+        settled = self.scope.settle(delta, need.relation.schema)
+        self.scope.note(need, settled)
+        return settled

@@ -36,7 +36,7 @@ from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
 from noonmark.persist.spark_read import changes_query, frame_of, plan_at
 from noonmark.rows.schema import Schema
-from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import may_fail
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,12 +77,12 @@ class Scope:
 
     def _with_errors(self, rows: Delta, errors: Delta, schema: Schema) -> Delta:
         """The changes of a view and of its errors as one."""
-        if errors.frame is None:
+        if errors.empty:
             return rows
         text = f.concat_ws(" ", "c0", "c1")
         failed = errors_of(errors.frame.withColumn(ERROR, text), schema)
-        frames = [failed] if rows.frame is None else [rows.frame, failed]
-        return Delta(union(frames).coalesce(1), rows.bytes + errors.bytes)
+        both = union([failed] if rows.empty else [rows.frame, failed]).coalesce(1)
+        return Delta(lambda: both, rows.bytes + errors.bytes, fails=True)
 
     def _read(self, name: str, schema: Schema) -> Delta:
         plan = plan_at(self.client, name, changes_query(self.lower, self.upper))
@@ -92,7 +92,7 @@ class Scope:
             frame = frame_of(self.spark, self.client, plan)
             self._kept.append(frame)
             self.rows_in += sum(part.rows for part in plan.parts)
-            return Delta(_in_layout(frame, schema), plan.bytes)
+            return Delta(lambda: _in_layout(frame, schema), plan.bytes)
         tables = list(self.client.iterate(self.client.reader.contents(plan)))
         if not tables:
             return NOTHING
@@ -105,8 +105,10 @@ class Scope:
         if not table.num_rows:
             return NOTHING
         table = table.cast(arrow_frame_schema(schema, timed=True))
-        frame = local_frame(self.spark, table, schema, timed=True)
-        return Delta(frame, table.nbytes, table)
+        fails = table.column(ERROR).null_count < table.num_rows
+        return Delta(
+            lambda: local_frame(self.spark, table, schema, timed=True), table.nbytes, fails, table
+        )
 
     # -- old rows ---------------------------------------------------------------------------
 
@@ -115,7 +117,9 @@ class Scope:
         keeper = self.keepers[need]
         frame = rows_by_key(self.spark, self.client, keeper, keys, self.lower - 1, small=small)
         self._kept.append(frame)
-        return rows_of(through(need.relation, keeper.need.relation, frame))
+        base = keeper.need.relation
+        between = through(need.relation, base, frame)
+        return rows_of(between, may_fail(need.relation) and need.relation != base)
 
     def place(self, need: Need) -> Place:
         """Where tasks look up what a need asks for."""
@@ -128,35 +132,21 @@ class Scope:
 
         Small changes come to the driver; large ones stay with the executors.
         """
-        if delta.frame is None or delta.table is not None:
+        if delta.empty or delta.table is not None:
             return delta
         with typed_errors():
             if not delta.small:
-                return Delta(delta.frame.localCheckpoint(), delta.bytes)
+                return delta.then(delta.frame.localCheckpoint())
             table = delta.frame.toArrow()
         return self.local(run.consolidate(table), schema)
 
-    def arrange(self, need: Need, delta: Delta) -> Delta:
-        """The changes of what a need asks for, settled; noted if it is an arrangement of ours."""
-        keeper = self.keepers[need]
-        if not keeper.own:
-            return delta
-        base = keeper.need.relation
-        if isinstance(base, r.Scan):
-            self.note(need, self.changes(base.collection, base.columns))
-            return delta
-        settled = self.settle(delta, need.relation.schema)
-        self.note(need, settled)
-        return settled
-
     def note(self, need: Need, settled: Delta) -> None:
         """What the arrangement that answers a need is to be changed by."""
-        if settled.frame is not None:
+        if not settled.empty:
             self.writes[self.keepers[need]] = settled
 
 
 def _in_layout(frame: DataFrame, schema: Schema) -> DataFrame:
-
     values = [f.col(f"`{name.replace('`', '``')}`") for name in schema.names]
     return frame.select(
         *(value.alias(f"c{at}") for at, value in enumerate(values)),
