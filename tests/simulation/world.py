@@ -92,14 +92,14 @@ class WitnessedBlob(MemoryBlob):
 def make_config(random: Random) -> Config:
     """Thresholds so small that everything happens, in proportions that the seed chooses."""
     return Config(
-        inline_bytes_max=random.choice((0, 700, 700, 1 << 16)),
-        part_rows_max=random.choice((2, 5, 1000)),
+        inline_bytes_max=random.choice((0, 0, 700, 1 << 16)),
+        part_rows_max=random.choice((2, 2, 5, 1000)),
         rollup_entries=random.choice((3, 8, 20)),
         inline_batches_max=random.choice((3, 6, 12)),
         merge_fan_in=random.choice((2, 3, 4)),
         merge_fan_in_max=random.choice((4, 8)),
         merge_rows_max=random.choice((2, 100)),
-        cache_bytes_max=random.choice((0, 4000, 1 << 20)),
+        cache_bytes_max=random.choice((0, 0, 4000, 1 << 20)),
         garbage_grace_ms=random.choice((300, 700, 2000)),
         lock_lease_ms=3000,
         hold_lease_ms=random.choice((2000, 6000, 10_000)),
@@ -127,6 +127,7 @@ class World:
         self.lease_ms = self.random.choice((1500, 5000, 20_000))
         self.bare_log = self.random.random() < 0.5
         self.processes: list[Process] = []
+        self._ended = False
         self.listeners: list[Listener | Subscriber] = []
         self.capabilities: list[Capability] = []
         self.owners: list[Owner] = []
@@ -147,6 +148,8 @@ class World:
 
     def start(self, mode: Mode, blob: Blob | None = None, kind: str | None = None) -> Process:
         """A new process, not opened yet; of the location, unless another store is given."""
+        if self._ended:
+            raise asyncio.CancelledError  # a step that outlived the last one begins nothing new
         process = Process(
             self.name(kind or mode[0]),
             mode,
@@ -212,6 +215,7 @@ class World:
 
     def end(self) -> None:
         """Let go of everything, so that no task of this seed outlives it."""
+        self._ended = True
         for process in self.processes:
             process.crash()
         for task in [*self._tasks.values(), *self.weather.pending]:
