@@ -66,7 +66,7 @@ async def check_read(
     held = [
         hold.id
         for hold in process.holds
-        if hold.collection == collection.id and not hold.frontier.less_than(time)
+        if hold.collection == collection.id and hold.frontier.less_equal(time)
     ]
     part = _choose_part(random, collection) if not model.undecided(name, time) else {}
     try:
@@ -76,7 +76,7 @@ async def check_read(
         async for table in snapshot:
             _count(table, found)
             if slowly:
-                await client.clock.sleep(0.2 + random.random())
+                await client.clock.sleep(0.4 + random.random())
             elif random.random() < 0.3:
                 await client.clock.sleep(random.random() ** 3)
     except BeforeSince as error:

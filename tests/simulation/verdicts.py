@@ -149,9 +149,10 @@ def _check_given(world: World, call: Call, *given: Capability) -> None:
 
 
 def _check_acquired(world: World, call: Call, read: Capability, write: Capability) -> None:
-    """Where the frontiers were, at that instant."""
+    """Where the frontiers were, at that instant; a close in the same entry moves upper at once."""
     page = world.ledger.pages[world.ledger.past[read.token][0].seqno]
-    if page.frontiers[call.id] != (time_of(read.frontier), time_of(write.frontier)):
+    since, upper = page.frontiers[call.id]
+    if since != time_of(read.frontier) or upper not in (time_of(write.frontier), NEVER):
         raise Violation(f"{call} gave {read} and {write} at {page.frontiers[call.id]}")
 
 
@@ -178,8 +179,10 @@ def _check_refusal(world: World, process: Process, call: Call, error: NoonmarkEr
     match error:
         case CapabilityInvalid():
             may = any(_was_void(world, call, each) for each in call.capabilities)
-        case FrontierRegression() | NotBelowFrontier() | BelowUpper():
+        case FrontierRegression() | NotBelowFrontier():
             may = not call.sense
+        case BelowUpper():  # or the id is being closed, and what it gave last is void next
+            may = not call.sense or any(_is_ending(world, each.id) for each in call.capabilities)
         case BeforeSince():
             may = call.what == "subscribe" and all(
                 world.model.since_may_exceed(each.id, time_of(each.frontier))
@@ -195,6 +198,11 @@ def _check_refusal(world: World, process: Process, call: Call, error: NoonmarkEr
             may = False
     if not may:
         raise Violation(f"{call} was refused without a reason: {error}") from error
+
+
+def _is_ending(world: World, id: str) -> bool:
+    bound = world.ledger.find(id)
+    return bound is not None and bound.upper == NEVER
 
 
 def _was_void(world: World, call: Call, capability: Capability) -> bool:

@@ -28,7 +28,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (4, rights.acquire),
     (3, rights.downgrade),
     (2, rights.release),
-    (4, rights.long_read),
+    (9, rights.long_read),
     (3, rights.listen),
     (1, rights.unlisten),
     (5, capabilities.create),
