@@ -81,7 +81,7 @@ def to_real(value: float) -> float:
     if math.isinf(value) or math.isnan(value):
         return value
     try:
-        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
         raise OutOfRange("value out of range: overflow") from None
     if rounded == 0 and value != 0:
