@@ -111,9 +111,9 @@ def _checked(value: Column, a: Column, b: Column, *, underflow: bool = False) ->
 
 
 def _float_div(a: Column, b: Column) -> Made:
-    quotient = f.when(f.isnan(a), a).otherwise(f.try_divide(a, b))
+    quotient = f.when(f.isnan(a) & b.isNotNull(), a).otherwise(f.try_divide(a, b))
     checked = _checked(quotient, a, b, underflow=True)
-    by_zero = f.when((b == 0) & ~f.isnan(a), f.lit(DIVISION_BY_ZERO))
+    by_zero = f.when((b == 0) & a.isNotNull() & ~f.isnan(a), f.lit(DIVISION_BY_ZERO))
     assert checked.error is not None
     return Made(quotient, error=f.coalesce(by_zero, checked.error))
 

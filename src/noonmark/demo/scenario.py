@@ -51,19 +51,18 @@ class Scenario:
     def start(self) -> None:
         """Begin, and wait for the first tick of each source: Spark warms up meanwhile."""
         self.loop.start()
-        if self._until(lambda: all(status.ticks for status in self.loop.status.values())):
-            self.views.start()
-            self._until(lambda: self.views.house() is not None or self.views.error is not None)
+        self.views.start()
+        self._until(lambda: all(status.ticks for status in self.loop.status.values()))
+        self._until(lambda: self.views.house() is not None or self.views.error is not None)
 
-    def _until(self, ready: Callable[[], bool]) -> bool:
+    def _until(self, ready: Callable[[], bool]) -> None:
         """Wait until something is so; not if a source failed, nor for ever."""
         deadline = SYSTEM.monotonic() + _WARM_UP_S
         while not ready():
             failed = any(s.state == "failed" for s in self.loop.status.values())
             if failed or SYSTEM.monotonic() > deadline:
-                return False
+                return
             self.wait(0.1)
-        return True
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""

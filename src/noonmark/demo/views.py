@@ -48,36 +48,41 @@ class Views:
         self._thread = threading.Thread(target=self._run, name="views", daemon=True)
 
     def start(self) -> None:
-        """Begin; the collections that the views read are there by now."""
+        """Begin, as soon as the collections that the views read are there."""
+        self._thread.start()
+
+    def _create(self) -> None:
+        """The views, once their inputs exist."""
+        names, inputs = self.client.state.names, ("auctions", "bids")
+        if self.flow.views or not all(name in names for name in inputs):
+            return
         schemas: dict[str, Schema] = {
-            name: self.client.state.collection(name).schema for name in ("auctions", "bids")
+            name: self.client.state.collection(name).schema for name in inputs
         }
         for name, sql in VIEWS.items():
             definition = Definition.of_sql(name, sql, schemas)
             schemas[name] = definition.plan.schema
             self.flow.add(View(self.client, self._spark, definition))
-        self._thread.start()
 
     def _run(self) -> None:
-        while not self._stopped.is_set():
-            if not self._round():
-                return
+        while not self._stopped.is_set() and self.error is None:
+            self._round()
             self._stopped.wait(_PAUSE_S)
 
-    def _round(self) -> bool:
+    def _round(self) -> None:
         try:
+            self._create()
             self.flow.tick()
         except NoonmarkError as error:
             self.error = str(error)
-            return False
-        return True
 
     def stop(self) -> None:
         """End the thread, and bring the views up to all that came in."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
-            self._round()
+            for _ in range(2):  # the first may have to hydrate
+                self._round()
 
     def house(self) -> tuple[Any, ...] | None:
         """The one row of the house, as of the last time at which it is known."""
