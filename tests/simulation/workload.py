@@ -39,7 +39,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (5, capabilities.acquire),
     (1, capabilities.close),
     (8, subscribers.subscribe),
-    (4, owners.begin),
+    (6, owners.begin),
     (14, owners.ask),
     (2, owners.suspend),
     (1, lives.crash_writer),
