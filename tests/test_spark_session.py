@@ -26,7 +26,8 @@ def process_ids(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def test_the_active_session_is_reused(spark: SparkSession) -> None:
-    assert sessions.spark_session(master="local[1]", app="other") is spark
+    found = sessions.spark_session(master="local[1]", app="other")
+    assert found.sparkContext is spark.sparkContext
     assert spark.sparkContext.master == "local[2]"
 
 

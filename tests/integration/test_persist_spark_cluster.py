@@ -96,7 +96,8 @@ def test_a_write_survives_its_executors(
         batches = client.state.collection("v").batches
         parts = [part for batch in batches for part in batch.parts]
         assert sum(part.rows for part in parts) == ROWS
-        assert part_files(tmp_path / "v") > len(parts) or ranges
+        # What the lost task had stored, if it came so far, is an orphan beside them.
+        assert part_files(tmp_path / "v") >= len(parts)
         expected = Counter((n, f"n{n}" + "x" * 500) for n in range(ROWS))
         assert read.snapshot(0).result().counts() == expected
         ids = snapshot_frame(spark_cluster, client, "v", 0).select("id").toArrow()["id"]

@@ -118,11 +118,14 @@ class StorageMachine(RuleBasedStateMachine):
     def lives(self, right: Right) -> bool:
         return right.expires_ms > self.clock.wall_ms
 
-    def forget(self, right: Right) -> None:
-        model = self.models[right.given.id]
-        (model.writers if right.given.writes else model.readers).pop(right.given.token)
-        self.void.append(right.given)
-        model.settle()
+    def forget(self, *rights: Right) -> None:
+        """These rights end together: frontiers follow those that are left."""
+        for right in rights:
+            model = self.models[right.given.id]
+            (model.writers if right.given.writes else model.readers).pop(right.given.token)
+            self.void.append(right.given)
+        for id_ in {right.given.id for right in rights}:
+            self.models[id_].settle()
 
     # -- the calls --------------------------------------------------------------------------
 
@@ -266,8 +269,7 @@ class StorageMachine(RuleBasedStateMachine):
     def expire(self) -> None:
         gone = [right for right in self.rights() if not self.lives(right)]
         self.client.submit((c.Expire(tuple(r.given.token for r in gone)),)).result(10)
-        for right in gone:
-            self.forget(right)
+        self.forget(*gone)
 
     @precondition(lambda self: self.models)
     @rule(number=picks)
