@@ -37,7 +37,7 @@ from noonmark.persist import machine
 from noonmark.persist.command import Entry, Transaction, decode_entry, encode_entry
 from noonmark.persist.config import Config
 from noonmark.persist.frame import ENTRY, ROLLUP, open_frame, seal_frame
-from noonmark.persist.location import Blob, Consensus
+from noonmark.persist.location import Blob, BlobEntry, Consensus
 from noonmark.persist.retry import Retries
 from noonmark.persist.state import EMPTY, State, encoder, state_decoder
 
@@ -254,7 +254,7 @@ class Journal:
             self.publish(state_decoder.decode(open_frame(name, ROLLUP, data)))
             return
 
-    async def _list_rollups(self) -> list:  # type: ignore[type-arg]
+    async def _list_rollups(self) -> list[BlobEntry]:
         return await self.retries.run("list rollups", lambda: self.blob.list(ROLLUP_PREFIX))
 
     def rollup_is_due(self) -> bool:

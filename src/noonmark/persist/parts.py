@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Iterable, Sequence
 
 import pyarrow as pa
 
-from noonmark.clock import Clock
 from noonmark.errors import MissingObject
 from noonmark.persist import run
 from noonmark.persist.config import Config
@@ -110,8 +109,3 @@ class PartStore:
         return await self.retries.run(
             "read pages", lambda: read_rows(self.blob, part, column, probes, columns)
         )
-
-
-def fresh_part_key(epoch: int, collection: int, clock: Clock) -> str:
-    """A name for a part that an executor writes."""
-    return part_key(epoch, collection, clock.fresh_id())

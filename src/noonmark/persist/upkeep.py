@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from noonmark.errors import NoonmarkError, UsageError, WriterError
@@ -57,7 +58,7 @@ class Upkeep:
     def _grace_s(self) -> float:
         return max(self.client.config.garbage_grace_ms / 1000 / 2, 0.05)
 
-    async def _forever(self, step, interval_s: float) -> None:  # type: ignore[no-untyped-def]
+    async def _forever(self, step: Callable[[], Awaitable[None]], interval_s: float) -> None:
         while True:
             await self.client.clock.sleep(interval_s)
             await self._guard(step)
@@ -70,7 +71,7 @@ class Upkeep:
             await self._guard(self.maintain)
             await journal.wait_for(lambda state: state.seqno > seen)  # noqa: B023
 
-    async def _guard(self, step) -> None:  # type: ignore[no-untyped-def]
+    async def _guard(self, step: Callable[[], Awaitable[None]]) -> None:
         try:
             await step()
         except WriterError:
