@@ -1,0 +1,1 @@
+"""The adapter: catalog, sessions, transactions and timestamps between SQL and the layers below."""
