@@ -99,6 +99,10 @@ class Ledger:
                         right = self.rights.get(token)
                         if right is not None and right.expires_ms <= self._now_ms:
                             self._end(right)
+                case c.Close() if command.collection in self.bound:
+                    self.bound[command.collection].upper = NEVER
+                    for right in [r for r in self.rights.values() if r.ref == command.collection]:
+                        self._end(right)
                 case c.Seal() if command.collection in self.bound:
                     bound = self.bound[command.collection]
                     bound.upper = max(bound.upper, time_of(command.upper))

@@ -64,6 +64,12 @@ class Drop(Command, frozen=True, tag="drop"):
     collection: int
 
 
+class Close(Command, frozen=True, tag="close"):
+    """End a collection: every hold on it is void, both of its frontiers become empty."""
+
+    collection: int
+
+
 class Append(Command, frozen=True, tag="append", omit_defaults=True):
     """Add a batch of updates, none of them at a time that is already complete."""
 
@@ -178,6 +184,7 @@ AnyCommand = (
     | Annotate
     | Rename
     | Drop
+    | Close
     | Append
     | Seal
     | Expect

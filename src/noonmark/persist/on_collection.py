@@ -7,6 +7,7 @@ from noonmark.persist import command as c
 from noonmark.persist.draft import Draft, Handlers
 from noonmark.persist.refusals import before_since, below_upper, format_frontier
 from noonmark.persist.state import Batch, Collection, Frontier, schema_from_wire
+from noonmark.tvc import EMPTY
 
 
 def _create(draft: Draft, command: c.Create) -> None:
@@ -73,11 +74,21 @@ def _rename(draft: Draft, command: c.Rename) -> None:
 def _drop(draft: Draft, command: c.Drop) -> None:
     collection = draft.collection(command.collection)
     del draft.own("names")[collection.name]
-    holds = draft.own("holds")
-    for hold in [h for h in holds.values() if h.collection == collection.id]:
-        del holds[hold.id]
+    _void_holds(draft, collection.id)
     draft.discard(collection.id, collection.batches)
     draft.changed[collection.id] = None
+
+
+def _close(draft: Draft, command: c.Close) -> None:
+    collection = draft.collection(command.collection)
+    _void_holds(draft, collection.id)
+    draft.update(collection, upper=EMPTY, allowed=EMPTY)
+
+
+def _void_holds(draft: Draft, ref: int) -> None:
+    holds = draft.own("holds")
+    for hold in [h for h in holds.values() if h.collection == ref]:
+        del holds[hold.id]
 
 
 def _append(draft: Draft, command: c.Append) -> None:
@@ -171,6 +182,7 @@ HANDLERS: Handlers = {
     c.Annotate: _annotate,
     c.Rename: _rename,
     c.Drop: _drop,
+    c.Close: _close,
     c.Append: _append,
     c.Seal: _seal,
     c.Expect: _expect,

@@ -74,9 +74,11 @@ class Reader:
                 await self.journal.refresh()
                 if self.journal.state.seqno == plan.seqno:
                     raise
+                # Dropped or closed meanwhile, whatever was held: then this says so.
+                again = self.plan(plan.collection.id, plan.query)
                 if begun:  # beginning again would give what was given already a second time
                     raise _overtaken(plan) from error
-                plan = self.plan(plan.collection.id, plan.query)
+                plan = again
 
 
 def _overtaken(plan: Plan) -> CapabilityInvalid:

@@ -12,9 +12,10 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from noonmark.errors import NoonmarkError, UsageError, WriterError
+from noonmark.errors import MissingObject, NoonmarkError, UsageError, WriterError
 from noonmark.persist import command as c
 from noonmark.persist import compact, gc, hold
+from noonmark.persist.state import Batch, State
 
 if TYPE_CHECKING:
     from noonmark.persist.client import Client
@@ -107,10 +108,15 @@ class Upkeep:
         if not chosen:
             return
         engine = engine or self.compactor
-        if engine is not None and sum(batch.bytes for batch in chosen) >= engine.bytes_min:
-            swap = await engine.rewrite(collection, chosen)
-        else:
-            swap = await compact.rewrite(collection, chosen, client.parts, client.config)
+        try:
+            if engine is not None and sum(batch.bytes for batch in chosen) >= engine.bytes_min:
+                swap = await engine.rewrite(collection, chosen)
+            else:
+                swap = await compact.rewrite(collection, chosen, client.parts, client.config)
+        except MissingObject:
+            if _has(await client.journal.refresh(), ref, chosen):
+                raise
+            return  # dropped or rewritten meanwhile, perhaps by another writer, and collected
         try:
             await asyncio.wrap_future(client.submit((swap,)))
         except UsageError:
@@ -140,3 +146,9 @@ class Upkeep:
         if found:
             await gc.delete(client.blob, client.retries, found)
             await asyncio.wrap_future(client.submit((c.Forget(tuple(g.key for g in found)),)))
+
+
+def _has(state: State, ref: int, batches: tuple[Batch, ...]) -> bool:
+    """Whether all of these batches are in the state still."""
+    collection = state.collections.get(ref)
+    return collection is not None and {b.id for b in batches} <= {b.id for b in collection.batches}

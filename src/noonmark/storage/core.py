@@ -213,18 +213,7 @@ class AsyncStorage:
     async def close(self, id: str) -> None:
         """The end of a collection: both frontiers become empty, every capability is void."""
         ref = self.client.state.collection(id).id
-        end = (c.Seal(ref, EMPTY), c.AllowCompaction(ref, EMPTY))
-        while (holds := self.capabilities(id)) or not self._is_closed(ref):
-            now_ms = self.client.now_ms()
-            expired = tuple(hold.id for hold in holds if hold.expires_ms <= now_ms)
-            living = [c.Release(hold.id) for hold in holds if hold.expires_ms > now_ms]
-            try:
-                await asyncio.wrap_future(self.client.submit((*living, c.Expire(expired), *end)))
-            except CapabilityInvalid:
-                continue  # one of them expired, or was dropped, between looking and closing
-
-    def _is_closed(self, ref: int) -> bool:
-        return self.client.state.collection(ref).since.is_empty()
+        await asyncio.wrap_future(self.client.submit((c.Close(ref),)))
 
     # -- what is known ----------------------------------------------------------------------
 
