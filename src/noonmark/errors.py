@@ -16,6 +16,15 @@
     │   ├── Stopped               a call on a runtime that was stopped
     │   ├── ConfigError           an option, URL or environment that cannot work
     │   ├── Unsupported           refused by name, because it is not built or never will be
+    │   ├── ProtocolViolation     a message that the client may not send, or not now
+    │   ├── NotAuthorized         a user who is not who they say, or may not come in
+    │   │   └── InvalidPassword   a password that is not the user's
+    │   ├── UnknownStatement      no prepared statement of that name
+    │   ├── StatementTaken        a prepared statement of that name exists
+    │   ├── UnknownPortal         no portal or cursor of that name
+    │   ├── PortalTaken           a portal or cursor of that name exists
+    │   ├── CopyFailed            the client gave up a COPY
+    │   ├── BadCopyData           data of a COPY that is not rows of its columns
     │   └── SqlError              a statement that means nothing; its position says where
     │       ├── InvalidSyntax     text that is not SQL
     │       ├── UndefinedTable    a name in FROM that nothing has
@@ -34,6 +43,9 @@
     │   ├── InvalidText           text that the type it is cast to cannot read
     │   ├── TooManyRows           a subquery used as an expression gave more than one row
     │   └── InvalidArgument       an argument that the function refuses
+    ├── Interrupted               the statement was ended from outside; it may be sent again
+    │   ├── QueryCanceled         the client asked for it, or its time was up
+    │   └── TooManyConnections    the server has as many clients as it takes
     ├── WriterError               another writer has the location
     │   ├── LockHeld              somebody else holds the write lock
     │   └── Fenced                the lock was taken over; this writer can commit nothing more
@@ -205,6 +217,69 @@ class Unsupported(UsageError):
     sqlstate = "0A000"
 
 
+class ProtocolViolation(UsageError):
+    """The client sent a message that it may not send, or not now."""
+
+    id = "protocol_violation"
+    sqlstate = "08P01"
+
+
+class NotAuthorized(UsageError):
+    """The user is not who they say, or may not come in."""
+
+    id = "not_authorized"
+    sqlstate = "28000"
+
+
+class InvalidPassword(NotAuthorized):
+    """The password is not the user's."""
+
+    id = "invalid_password"
+    sqlstate = "28P01"
+
+
+class UnknownStatement(UsageError):
+    """No prepared statement has that name."""
+
+    id = "unknown_statement"
+    sqlstate = "26000"
+
+
+class StatementTaken(UsageError):
+    """A prepared statement of that name exists already."""
+
+    id = "statement_taken"
+    sqlstate = "42P05"
+
+
+class UnknownPortal(UsageError):
+    """No portal or cursor has that name."""
+
+    id = "unknown_portal"
+    sqlstate = "34000"
+
+
+class PortalTaken(UsageError):
+    """A portal or cursor of that name exists already."""
+
+    id = "portal_taken"
+    sqlstate = "42P03"
+
+
+class CopyFailed(UsageError):
+    """The client gave up a COPY; nothing of it is there."""
+
+    id = "copy_failed"
+    sqlstate = "57014"
+
+
+class BadCopyData(UsageError):
+    """The data of a COPY are not rows of its columns."""
+
+    id = "bad_copy_data"
+    sqlstate = "22P04"
+
+
 class SqlError(UsageError):
     """A statement that means nothing; ``position`` is where, in characters from 1."""
 
@@ -329,6 +404,27 @@ class InvalidArgument(EvaluationError):
 
     id = "invalid_argument"
     sqlstate = "22023"
+
+
+class Interrupted(NoonmarkError):
+    """The statement was ended from outside; it may be sent again."""
+
+    id = "interrupted"
+    sqlstate = "57000"
+
+
+class QueryCanceled(Interrupted):
+    """The client asked for the statement's end, or its time was up."""
+
+    id = "query_canceled"
+    sqlstate = "57014"
+
+
+class TooManyConnections(Interrupted):
+    """The server has as many clients as it takes."""
+
+    id = "too_many_connections"
+    sqlstate = "53300"
 
 
 class WriterError(NoonmarkError):

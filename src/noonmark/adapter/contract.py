@@ -9,13 +9,14 @@ at a time; `Session.cancel` may come from anywhere. A statement gives exactly on
 - `CopyIn`: the client sends rows; nothing of them is there until `finish` returns.
 
 Rows come in chunks so that a large result is never whole in memory; a `SUBSCRIBE` is a `Rows` whose
-chunks come as they happen. Whoever got an outcome must exhaust it or `close` it: it may hold a time.
-Errors are `NoonmarkError`, with SQLSTATE, detail, hint and position.
+chunks come as they happen. Whoever got an outcome must exhaust it or close it: it may hold a time.
+Errors are `NoonmarkError`, with SQLSTATE, detail, hint and position; a position counts the
+characters of the text that `prepare` was given.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -145,14 +146,37 @@ class Session(Protocol):
     def settings(self) -> Mapping[str, str]:
         """What the front end reports: client_encoding, DateStyle, TimeZone, ..."""
 
+    @property
+    def statements(self) -> MutableMapping[str, Prepared]:
+        """The named prepared statements: PREPARE and the protocol's Parse share them."""
+
     def split(self, text: str) -> Sequence[str]:
-        """The statements of a text, each whole; raises `InvalidSyntax` with a position."""
+        """The statements of a text, each a verbatim piece of it; raises `InvalidSyntax`."""
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """Understand one statement; `types` are those of parameters that the client stated."""
 
     async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
         """Run it with values for its parameters, each of the parameter's type."""
+
+    def begin_implicit(self) -> None:
+        """Several statements were sent as one (a text with more than one, a pipeline).
+
+        Outside a transaction they are one until `end_implicit`, as in PostgreSQL; BEGIN, COMMIT and
+        ROLLBACK among them mean what they mean there. A statement alone needs no such call.
+        """
+
+    async def end_implicit(self, commit: bool) -> None:
+        """The last of them ended: commit what they did, or after an error undo it.
+
+        Nothing happens without `begin_implicit`, or where BEGIN made the transaction explicit.
+        """
+
+    def fail(self) -> None:
+        """An error was told to the client: an explicit transaction has failed. Idempotent.
+
+        Also for errors that only the front end sees, such as a parameter that cannot be read.
+        """
 
     def cancel(self) -> None:
         """Ask the statement under way to end with `QueryCanceled`. Safe at any moment."""
