@@ -16,6 +16,15 @@
     │   ├── Stopped               a call on a runtime that was stopped
     │   ├── ConfigError           an option, URL or environment that cannot work
     │   ├── Unsupported           refused by name, because it is not built or never will be
+    │   ├── UndefinedObject       no role, connection, secret or setting of that name
+    │   ├── DuplicateObject       a role, schema or the like of that name exists
+    │   ├── WrongObjectType       a statement for another kind of object
+    │   ├── DependentObjects      a drop of what others need
+    │   ├── InsufficientPrivilege  a right that the role does not have
+    │   ├── InFailedTransaction   a statement in a transaction that an error ended
+    │   ├── QueryCanceled         a statement ended by the user's wish or by its timeout
+    │   ├── NotNullViolation      NULL for a column that takes none
+    │   ├── UniqueViolation       a second row for a key
     │   ├── ProtocolViolation     a message that the client may not send, or not now
     │   ├── NotAuthorized         a user who is not who they say, or may not come in
     │   │   └── InvalidPassword   a password that is not the user's
@@ -46,6 +55,7 @@
     ├── Interrupted               the statement was ended from outside; it may be sent again
     │   ├── QueryCanceled         the client asked for it, or its time was up
     │   └── TooManyConnections    the server has as many clients as it takes
+    ├── SerializationFailure      others changed what a transaction had read: run it again
     ├── WriterError               another writer has the location
     │   ├── LockHeld              somebody else holds the write lock
     │   └── Fenced                the lock was taken over; this writer can commit nothing more
@@ -280,6 +290,69 @@ class BadCopyData(UsageError):
     sqlstate = "22P04"
 
 
+class UndefinedObject(UsageError):
+    """Nothing of that kind has the name: a role, a connection, a secret, a setting."""
+
+    id = "undefined_object"
+    sqlstate = "42704"
+
+
+class DuplicateObject(UsageError):
+    """A role, a schema or another thing that is no collection has the name already."""
+
+    id = "duplicate_object"
+    sqlstate = "42710"
+
+
+class WrongObjectType(UsageError):
+    """The object exists and is of another kind than the statement is for."""
+
+    id = "wrong_object_type"
+    sqlstate = "42809"
+
+
+class DependentObjects(UsageError):
+    """Others need what was to be dropped; the detail names them."""
+
+    id = "dependent_objects"
+    sqlstate = "2BP01"
+
+
+class InsufficientPrivilege(UsageError):
+    """The role may not do that."""
+
+    id = "insufficient_privilege"
+    sqlstate = "42501"
+
+
+class InFailedTransaction(UsageError):
+    """An error ended the transaction; only its end is taken now."""
+
+    id = "in_failed_transaction"
+    sqlstate = "25P02"
+
+
+class QueryCanceled(UsageError):
+    """The statement was ended, by the user's wish or by its timeout."""
+
+    id = "query_canceled"
+    sqlstate = "57014"
+
+
+class NotNullViolation(UsageError):
+    """NULL for a column that takes none."""
+
+    id = "not_null_violation"
+    sqlstate = "23502"
+
+
+class UniqueViolation(UsageError):
+    """A second row for a key."""
+
+    id = "unique_violation"
+    sqlstate = "23505"
+
+
 class SqlError(UsageError):
     """A statement that means nothing; ``position`` is where, in characters from 1."""
 
@@ -425,6 +498,13 @@ class TooManyConnections(Interrupted):
 
     id = "too_many_connections"
     sqlstate = "53300"
+
+
+class SerializationFailure(NoonmarkError):
+    """Others changed what a transaction had read before it could commit; nothing changed."""
+
+    id = "serialization_failure"
+    sqlstate = "40001"
 
 
 class WriterError(NoonmarkError):
