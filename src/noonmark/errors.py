@@ -16,15 +16,6 @@
     │   ├── Stopped               a call on a runtime that was stopped
     │   ├── ConfigError           an option, URL or environment that cannot work
     │   ├── Unsupported           refused by name, because it is not built or never will be
-    │   ├── UndefinedObject       no role, connection, secret or setting of that name
-    │   ├── DuplicateObject       a role, schema or the like of that name exists
-    │   ├── WrongObjectType       a statement for another kind of object
-    │   ├── DependentObjects      a drop of what others need
-    │   ├── InsufficientPrivilege  a right that the role does not have
-    │   ├── InFailedTransaction   a statement in a transaction that an error ended
-    │   ├── QueryCanceled         a statement ended by the user's wish or by its timeout
-    │   ├── NotNullViolation      NULL for a column that takes none
-    │   ├── UniqueViolation       a second row for a key
     │   ├── ProtocolViolation     a message that the client may not send, or not now
     │   ├── NotAuthorized         a user who is not who they say, or may not come in
     │   │   └── InvalidPassword   a password that is not the user's
@@ -34,6 +25,14 @@
     │   ├── PortalTaken           a portal or cursor of that name exists
     │   ├── CopyFailed            the client gave up a COPY
     │   ├── BadCopyData           data of a COPY that is not rows of its columns
+    │   ├── UndefinedObject       no role, connection, secret or setting of that name
+    │   ├── DuplicateObject       a role, schema or the like of that name exists
+    │   ├── WrongObjectType       a statement for another kind of object
+    │   ├── DependentObjects      a drop of what others need
+    │   ├── InsufficientPrivilege  a right that the role does not have
+    │   ├── InFailedTransaction   a statement in a transaction that an error ended
+    │   ├── NotNullViolation      NULL for a column that takes none
+    │   ├── UniqueViolation       a second row for a key
     │   └── SqlError              a statement that means nothing; its position says where
     │       ├── InvalidSyntax     text that is not SQL
     │       ├── UndefinedTable    a name in FROM that nothing has
@@ -86,6 +85,15 @@ class NoonmarkError(Exception):
     id: ClassVar[str] = "noonmark"
     sqlstate: ClassVar[str] = "XX000"
 
+    def __init_subclass__(cls, *, id: str, sqlstate: str) -> None:
+        cls.id = id
+        cls.sqlstate = sqlstate
+
+    def __init_subclass__(cls, *, id: str | None = None, sqlstate: str | None = None) -> None:
+        super().__init_subclass__()
+        cls.id = id or cls.id
+        cls.sqlstate = sqlstate or cls.sqlstate
+
     def __init__(
         self,
         message: str,
@@ -122,484 +130,273 @@ def _rebuild(
     return kind(message, **state, **fields)
 
 
-class UsageError(NoonmarkError):
+class UsageError(NoonmarkError, id="usage", sqlstate="22023"):
     """Fix the call; nothing changed."""
 
-    id = "usage"
-    sqlstate = "22023"
 
-
-class BelowUpper(UsageError):
+class BelowUpper(UsageError, id="below_upper", sqlstate="22008"):
     """A write at a time that the collection has already declared complete."""
 
-    id = "below_upper"
-    sqlstate = "22008"
 
-
-class NotBelowFrontier(UsageError):
+class NotBelowFrontier(UsageError, id="not_below_frontier", sqlstate="22008"):
     """An update at or beyond the frontier that the same call declares complete."""
 
-    id = "not_below_frontier"
-    sqlstate = "22008"
 
-
-class FrontierRegression(UsageError):
+class FrontierRegression(UsageError, id="frontier_regression", sqlstate="22008"):
     """A frontier was asked to move backwards."""
 
-    id = "frontier_regression"
-    sqlstate = "22008"
 
-
-class BeforeSince(UsageError):
+class BeforeSince(UsageError, id="before_since", sqlstate="22008"):
     """A read at a time whose history has been compacted away."""
 
-    id = "before_since"
-    sqlstate = "22008"
 
-
-class NotYetComplete(UsageError):
+class NotYetComplete(UsageError, id="not_yet_complete", sqlstate="55000"):
     """A read that was told not to wait, at a time that is still open."""
 
-    id = "not_yet_complete"
-    sqlstate = "55000"
 
-
-class UnknownCollection(UsageError):
+class UnknownCollection(UsageError, id="unknown_collection", sqlstate="42P01"):
     """No collection has that name or id."""
 
-    id = "unknown_collection"
-    sqlstate = "42P01"
 
-
-class NameTaken(UsageError):
+class NameTaken(UsageError, id="name_taken", sqlstate="42P07"):
     """A collection of that name exists already."""
 
-    id = "name_taken"
-    sqlstate = "42P07"
 
-
-class SchemaMismatch(UsageError):
+class SchemaMismatch(UsageError, id="schema_mismatch", sqlstate="42804"):
     """Rows that do not fit the collection, or a schema change that would break old data."""
 
-    id = "schema_mismatch"
-    sqlstate = "42804"
 
-
-class InvalidValue(UsageError):
+class InvalidValue(UsageError, id="invalid_value", sqlstate="22P02"):
     """A value that its type cannot hold."""
 
-    id = "invalid_value"
-    sqlstate = "22P02"
 
-
-class CapabilityInvalid(UsageError):
+class CapabilityInvalid(UsageError, id="capability_invalid", sqlstate="55000"):
     """A capability or hold that is unknown, dropped or expired."""
 
-    id = "capability_invalid"
-    sqlstate = "55000"
 
-
-class ReadOnly(UsageError):
+class ReadOnly(UsageError, id="read_only", sqlstate="25006"):
     """A write through a handle that can only read."""
 
-    id = "read_only"
-    sqlstate = "25006"
 
-
-class Stopped(UsageError):
+class Stopped(UsageError, id="stopped", sqlstate="57P01"):
     """A call on a runtime that was stopped."""
 
-    id = "stopped"
-    sqlstate = "57P01"
 
-
-class ConfigError(UsageError):
+class ConfigError(UsageError, id="config", sqlstate="F0000"):
     """An option, URL or environment that cannot work."""
 
-    id = "config"
-    sqlstate = "F0000"
 
-
-class Unsupported(UsageError):
+class Unsupported(UsageError, id="unsupported", sqlstate="0A000"):
     """Refused by name: not built yet, or refused on purpose."""
 
-    id = "unsupported"
-    sqlstate = "0A000"
 
-
-class ProtocolViolation(UsageError):
+class ProtocolViolation(UsageError, id="protocol_violation", sqlstate="08P01"):
     """The client sent a message that it may not send, or not now."""
 
-    id = "protocol_violation"
-    sqlstate = "08P01"
 
-
-class NotAuthorized(UsageError):
+class NotAuthorized(UsageError, id="not_authorized", sqlstate="28000"):
     """The user is not who they say, or may not come in."""
 
-    id = "not_authorized"
-    sqlstate = "28000"
 
-
-class InvalidPassword(NotAuthorized):
+class InvalidPassword(NotAuthorized, id="invalid_password", sqlstate="28P01"):
     """The password is not the user's."""
 
-    id = "invalid_password"
-    sqlstate = "28P01"
 
-
-class UnknownStatement(UsageError):
+class UnknownStatement(UsageError, id="unknown_statement", sqlstate="26000"):
     """No prepared statement has that name."""
 
-    id = "unknown_statement"
-    sqlstate = "26000"
 
-
-class StatementTaken(UsageError):
+class StatementTaken(UsageError, id="statement_taken", sqlstate="42P05"):
     """A prepared statement of that name exists already."""
 
-    id = "statement_taken"
-    sqlstate = "42P05"
 
-
-class UnknownPortal(UsageError):
+class UnknownPortal(UsageError, id="unknown_portal", sqlstate="34000"):
     """No portal or cursor has that name."""
 
-    id = "unknown_portal"
-    sqlstate = "34000"
 
-
-class PortalTaken(UsageError):
+class PortalTaken(UsageError, id="portal_taken", sqlstate="42P03"):
     """A portal or cursor of that name exists already."""
 
-    id = "portal_taken"
-    sqlstate = "42P03"
 
-
-class CopyFailed(UsageError):
+class CopyFailed(UsageError, id="copy_failed", sqlstate="57014"):
     """The client gave up a COPY; nothing of it is there."""
 
-    id = "copy_failed"
-    sqlstate = "57014"
 
-
-class BadCopyData(UsageError):
+class BadCopyData(UsageError, id="bad_copy_data", sqlstate="22P04"):
     """The data of a COPY are not rows of its columns."""
 
-    id = "bad_copy_data"
-    sqlstate = "22P04"
 
-
-class UndefinedObject(UsageError):
+class UndefinedObject(UsageError, id="undefined_object", sqlstate="42704"):
     """Nothing of that kind has the name: a role, a connection, a secret, a setting."""
 
-    id = "undefined_object"
-    sqlstate = "42704"
 
-
-class DuplicateObject(UsageError):
+class DuplicateObject(UsageError, id="duplicate_object", sqlstate="42710"):
     """A role, a schema or another thing that is no collection has the name already."""
 
-    id = "duplicate_object"
-    sqlstate = "42710"
 
-
-class WrongObjectType(UsageError):
+class WrongObjectType(UsageError, id="wrong_object_type", sqlstate="42809"):
     """The object exists and is of another kind than the statement is for."""
 
-    id = "wrong_object_type"
-    sqlstate = "42809"
 
-
-class DependentObjects(UsageError):
+class DependentObjects(UsageError, id="dependent_objects", sqlstate="2BP01"):
     """Others need what was to be dropped; the detail names them."""
 
-    id = "dependent_objects"
-    sqlstate = "2BP01"
 
-
-class InsufficientPrivilege(UsageError):
+class InsufficientPrivilege(UsageError, id="insufficient_privilege", sqlstate="42501"):
     """The role may not do that."""
 
-    id = "insufficient_privilege"
-    sqlstate = "42501"
 
-
-class InFailedTransaction(UsageError):
+class InFailedTransaction(UsageError, id="in_failed_transaction", sqlstate="25P02"):
     """An error ended the transaction; only its end is taken now."""
 
-    id = "in_failed_transaction"
-    sqlstate = "25P02"
 
-
-class QueryCanceled(UsageError):
-    """The statement was ended, by the user's wish or by its timeout."""
-
-    id = "query_canceled"
-    sqlstate = "57014"
-
-
-class NotNullViolation(UsageError):
+class NotNullViolation(UsageError, id="not_null_violation", sqlstate="23502"):
     """NULL for a column that takes none."""
 
-    id = "not_null_violation"
-    sqlstate = "23502"
 
-
-class UniqueViolation(UsageError):
+class UniqueViolation(UsageError, id="unique_violation", sqlstate="23505"):
     """A second row for a key."""
 
-    id = "unique_violation"
-    sqlstate = "23505"
 
-
-class SqlError(UsageError):
+class SqlError(UsageError, id="sql", sqlstate="42000"):
     """A statement that means nothing; ``position`` is where, in characters from 1."""
 
-    id = "sql"
-    sqlstate = "42000"
 
-
-class InvalidSyntax(SqlError):
+class InvalidSyntax(SqlError, id="invalid_syntax", sqlstate="42601"):
     """The text is not SQL."""
 
-    id = "invalid_syntax"
-    sqlstate = "42601"
 
-
-class UndefinedTable(SqlError):
+class UndefinedTable(SqlError, id="undefined_table", sqlstate="42P01"):
     """Nothing has the name that FROM asks for."""
 
-    id = "undefined_table"
-    sqlstate = "42P01"
 
-
-class UndefinedColumn(SqlError):
+class UndefinedColumn(SqlError, id="undefined_column", sqlstate="42703"):
     """No table in FROM has the column."""
 
-    id = "undefined_column"
-    sqlstate = "42703"
 
-
-class AmbiguousColumn(SqlError):
+class AmbiguousColumn(SqlError, id="ambiguous_column", sqlstate="42702"):
     """Several tables in FROM have the column."""
 
-    id = "ambiguous_column"
-    sqlstate = "42702"
 
-
-class DuplicateAlias(SqlError):
+class DuplicateAlias(SqlError, id="duplicate_alias", sqlstate="42712"):
     """Two tables of one FROM have the same name."""
 
-    id = "duplicate_alias"
-    sqlstate = "42712"
 
-
-class UndefinedFunction(SqlError):
+class UndefinedFunction(SqlError, id="undefined_function", sqlstate="42883"):
     """No function or operator of that name takes these arguments."""
 
-    id = "undefined_function"
-    sqlstate = "42883"
 
-
-class DatatypeMismatch(SqlError):
+class DatatypeMismatch(SqlError, id="datatype_mismatch", sqlstate="42804"):
     """An expression is not of the type that its place asks for."""
 
-    id = "datatype_mismatch"
-    sqlstate = "42804"
 
-
-class GroupingError(SqlError):
+class GroupingError(SqlError, id="grouping", sqlstate="42803"):
     """A column is neither grouped nor aggregated, or an aggregate stands where none may."""
 
-    id = "grouping"
-    sqlstate = "42803"
 
-
-class WindowingError(SqlError):
+class WindowingError(SqlError, id="windowing", sqlstate="42P20"):
     """A window function stands where none may."""
 
-    id = "windowing"
-    sqlstate = "42P20"
 
-
-class InvalidReference(SqlError):
+class InvalidReference(SqlError, id="invalid_reference", sqlstate="42P10"):
     """ORDER BY or GROUP BY names a position that the select list does not have."""
 
-    id = "invalid_reference"
-    sqlstate = "42P10"
 
-
-class EvaluationError(NoonmarkError):
+class EvaluationError(NoonmarkError, id="evaluation", sqlstate="22000"):
     """A query has no answer on the rows of that time; when the bad row is gone it has one again."""
 
-    id = "evaluation"
-    sqlstate = "22000"
 
-
-class DivisionByZero(EvaluationError):
+class DivisionByZero(EvaluationError, id="division_by_zero", sqlstate="22012"):
     """A division by zero."""
 
-    id = "division_by_zero"
-    sqlstate = "22012"
 
-
-class OutOfRange(EvaluationError):
+class OutOfRange(EvaluationError, id="out_of_range", sqlstate="22003"):
     """A number outside the range of its type."""
 
-    id = "out_of_range"
-    sqlstate = "22003"
 
-
-class DatetimeOutOfRange(EvaluationError):
+class DatetimeOutOfRange(EvaluationError, id="datetime_out_of_range", sqlstate="22008"):
     """A date, time or interval outside the range of its type."""
 
-    id = "datetime_out_of_range"
-    sqlstate = "22008"
 
-
-class InvalidText(EvaluationError):
+class InvalidText(EvaluationError, id="invalid_text", sqlstate="22P02"):
     """Text that the type it is cast to cannot read."""
 
-    id = "invalid_text"
-    sqlstate = "22P02"
 
-
-class TooManyRows(EvaluationError):
+class TooManyRows(EvaluationError, id="too_many_rows", sqlstate="21000"):
     """A subquery used as an expression gave more than one row."""
 
-    id = "too_many_rows"
-    sqlstate = "21000"
 
-
-class InvalidArgument(EvaluationError):
+class InvalidArgument(EvaluationError, id="invalid_argument", sqlstate="22023"):
     """An argument that the function refuses."""
 
-    id = "invalid_argument"
-    sqlstate = "22023"
 
-
-class Interrupted(NoonmarkError):
+class Interrupted(NoonmarkError, id="interrupted", sqlstate="57000"):
     """The statement was ended from outside; it may be sent again."""
 
-    id = "interrupted"
-    sqlstate = "57000"
 
-
-class QueryCanceled(Interrupted):
+class QueryCanceled(Interrupted, id="query_canceled", sqlstate="57014"):
     """The client asked for the statement's end, or its time was up."""
 
-    id = "query_canceled"
-    sqlstate = "57014"
 
-
-class TooManyConnections(Interrupted):
+class TooManyConnections(Interrupted, id="too_many_connections", sqlstate="53300"):
     """The server has as many clients as it takes."""
 
-    id = "too_many_connections"
-    sqlstate = "53300"
 
-
-class SerializationFailure(NoonmarkError):
+class SerializationFailure(NoonmarkError, id="serialization_failure", sqlstate="40001"):
     """Others changed what a transaction had read before it could commit; nothing changed."""
 
-    id = "serialization_failure"
-    sqlstate = "40001"
 
-
-class WriterError(NoonmarkError):
+class WriterError(NoonmarkError, id="writer", sqlstate="55006"):
     """Another writer has the location."""
 
-    id = "writer"
-    sqlstate = "55006"
 
-
-class LockHeld(WriterError):
+class LockHeld(WriterError, id="lock_held", sqlstate="55006"):
     """Somebody else holds the write lock of the location."""
 
-    id = "lock_held"
-    sqlstate = "55006"
 
-
-class Fenced(WriterError):
+class Fenced(WriterError, id="fenced", sqlstate="57P02"):
     """The write lock was taken over; nothing more that this writer does can be committed."""
 
-    id = "fenced"
-    sqlstate = "57P02"
 
-
-class StorageError(NoonmarkError):
+class StorageError(NoonmarkError, id="storage", sqlstate="58030"):
     """The outside world failed."""
 
-    id = "storage"
-    sqlstate = "58030"
 
-
-class Determinate(StorageError):
+class Determinate(StorageError, id="determinate", sqlstate="58030"):
     """The operation did not happen."""
 
-    id = "determinate"
-    sqlstate = "58030"
 
-
-class Indeterminate(StorageError):
+class Indeterminate(StorageError, id="indeterminate", sqlstate="08007"):
     """The operation may or may not have happened."""
 
-    id = "indeterminate"
-    sqlstate = "08007"
 
-
-class StorageUnfit(StorageError):
+class StorageUnfit(StorageError, id="storage_unfit", sqlstate="53100"):
     """The store cannot keep our promises: it ignores conditional puts, is full, or is read-only."""
 
-    id = "storage_unfit"
-    sqlstate = "53100"
 
-
-class SourceError(NoonmarkError):
+class SourceError(NoonmarkError, id="source", sqlstate="58030"):
     """What a source reads from failed."""
 
-    id = "source"
-    sqlstate = "58030"
 
-
-class SourceStalled(SourceError):
+class SourceStalled(SourceError, id="source_stalled", sqlstate="08006"):
     """Upstream does not answer now; nothing is said about its data."""
 
-    id = "source_stalled"
-    sqlstate = "08006"
 
-
-class SourceBroken(SourceError):
+class SourceBroken(SourceError, id="source_broken", sqlstate="58030"):
     """Upstream does not have, and never will have, the data that it promised."""
 
-    id = "source_broken"
-    sqlstate = "58030"
 
-
-class IntegrityError(NoonmarkError):
+class IntegrityError(NoonmarkError, id="integrity", sqlstate="XX001"):
     """Stored data is not what was written; restore it from a copy."""
 
-    id = "integrity"
-    sqlstate = "XX001"
 
-
-class Corrupt(IntegrityError):
+class Corrupt(IntegrityError, id="corrupt", sqlstate="XX001"):
     """A stored object does not match its checksum."""
 
-    id = "corrupt"
-    sqlstate = "XX001"
 
-
-class MissingObject(IntegrityError):
+class MissingObject(IntegrityError, id="missing_object", sqlstate="58P01"):
     """A stored object that the state refers to is gone."""
 
-    id = "missing_object"
-    sqlstate = "58P01"
 
-
-class NewerFormat(IntegrityError):
+class NewerFormat(IntegrityError, id="newer_format", sqlstate="0A000"):
     """The location was written by a newer version of Noonmark."""
-
-    id = "newer_format"
-    sqlstate = "0A000"
