@@ -85,10 +85,6 @@ class NoonmarkError(Exception):
     id: ClassVar[str] = "noonmark"
     sqlstate: ClassVar[str] = "XX000"
 
-    def __init_subclass__(cls, *, id: str, sqlstate: str) -> None:
-        cls.id = id
-        cls.sqlstate = sqlstate
-
     def __init_subclass__(cls, *, id: str | None = None, sqlstate: str | None = None) -> None:
         super().__init_subclass__()
         cls.id = id or cls.id
