@@ -101,7 +101,8 @@ def create(world: World) -> Awaitable[object] | None:
     process, client = chosen
     id = world.name("id")
     if bound and world.random.random() < 0.3:
-        id = world.random.choice(bound).id
+        closed = [each for each in bound if each.is_closed]
+        id = world.random.choice(closed or bound).id
     elif sum(not x.is_closed for x in bound) >= OPEN_MAX or len(bound) >= BOUND_MAX:
         return None
     key = ("k",) if world.random.random() < 0.5 else ()

@@ -18,7 +18,7 @@ from noonmark.storage import AsyncStorage, AsyncSubscription, Capability, WriteC
 from noonmark.tvc import Antichain
 from simulation.run import run_seed
 
-SEEDS_MAX = 25
+SEEDS_MAX = 60
 
 Patch = pytest.MonkeyPatch
 

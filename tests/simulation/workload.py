@@ -37,7 +37,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (8, capabilities.downgrade),
     (3, capabilities.drop),
     (5, capabilities.acquire),
-    (1, capabilities.close),
+    (2, capabilities.close),
     (8, subscribers.subscribe),
     (6, owners.begin),
     (14, owners.ask),
