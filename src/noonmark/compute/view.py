@@ -90,7 +90,18 @@ class View:
         *,
         as_of: int | None = None,
         retain_ms: int = RETAIN_MS,
+        create: bool = True,
     ) -> None:
+        """Take up a view, or bring it to life.
+
+        Args:
+            client: the writer of the location.
+            spark: asked for the session when there is something to compute.
+            definition: what it is.
+            as_of: its first time; None for the latest that can be.
+            retain_ms: how much history it keeps.
+            create: False when the caller commits `creation` itself, with more beside it.
+        """
         if client.blob.url.startswith("memory:"):
             raise ConfigError(
                 "views need a location that executors can open",
@@ -105,7 +116,10 @@ class View:
         self.inputs = inputs_with_errors(client, definition.inputs)
         keys = {name: client.state.collection(name).key for name in definition.inputs}
         self.keepers = definition.keepers(keys)
-        self._create(as_of)
+        if self.name in client.state.names:
+            self._check_same()
+        elif create:
+            client.submit(self.creation(as_of)).result()
 
     # -- collections ------------------------------------------------------------------------
 
@@ -146,27 +160,22 @@ class View:
         own = {keeper.name: keeper for keeper in self.keepers.values() if keeper.own}
         return list(own.values())
 
-    def _create(self, as_of: int | None) -> None:
-        """Bring the view's collections to life together and hold its inputs, in one commit."""
-        if self.name in self.client.state.names:
-            self._check_same()
-            return
+    def creation(self, as_of: int | None = None) -> c.Transaction:
+        """What brings the view's collections to life together and holds its inputs."""
         as_of = self._first_time() if as_of is None else as_of
         details = {"sql": self.definition.sql, "as_of": as_of, "inputs": list(self.inputs)}
-        self.client.submit(
-            (
-                self._new(self.name, CollectionDescription(
-                    self.definition.plan.schema, (), VIEW, details), as_of),
-                self._new(errors_name(self.name), CollectionDescription(
-                    ERRORS_SCHEMA, (), ERRORS, {"view": self.name}), as_of),
-                *(
-                    self._new(each.name, CollectionDescription(
-                        each.schema, each.key, ARRANGEMENT, {"view": self.name}), as_of)
-                    for each in self.arrangements()
-                ),
-                *(self._hold(name, as_of) for name in self.inputs),
-            )
-        ).result()  # fmt: skip
+        return (
+            self._new(self.name, CollectionDescription(
+                self.definition.plan.schema, (), VIEW, details), as_of),
+            self._new(errors_name(self.name), CollectionDescription(
+                ERRORS_SCHEMA, (), ERRORS, {"view": self.name}), as_of),
+            *(
+                self._new(each.name, CollectionDescription(
+                    each.schema, each.key, ARRANGEMENT, {"view": self.name}), as_of)
+                for each in self.arrangements()
+            ),
+            *(self._hold(name, as_of) for name in self.inputs),
+        )  # fmt: skip
 
     def _check_same(self) -> None:
         details = description_of(self.client.state.collection(self.name)).details
@@ -214,10 +223,14 @@ class View:
 
     def drop(self) -> None:
         """End the view: its collections and its holds go, in one commit."""
+        self.client.submit(self.removal()).result()
+
+    def removal(self) -> c.Transaction:
+        """What ends the view."""
         state = self.client.state
         held = [self._hold_id(name) for name in self.inputs if self._hold_id(name) in state.holds]
         drops = [c.Drop(state.collection(name).id) for name in self._own_names()]
-        self.client.submit((*drops, *(c.Release(hold) for hold in held))).result()
+        return (*drops, *(c.Release(hold) for hold in held))
 
     def tick(self) -> TickRecord | None:
         """Bring the view up to its inputs; None when they have not moved."""
