@@ -78,8 +78,10 @@ class Dialect(Postgres):
     Parser = _Parser
 
 
-def parse(text: str) -> exp.Expr:
+def parse(text: str, offset: int = 0) -> exp.Expr:
     """The syntax tree of exactly one statement.
+
+    Its positions are those of a whole text in which this one starts after `offset` characters.
 
     Raises:
         InvalidSyntax: text that is no statement, or several.
@@ -91,14 +93,29 @@ def parse(text: str) -> exp.Expr:
     try:
         found = [tree for tree in sqlglot.parse(text, dialect=Dialect) if tree is not None]
     except ParseError as error:
-        raise _syntax_error(text, error) from None
+        raise _syntax_error(text, error, offset) from None
     except (TokenError, RecursionError) as error:
         raise InvalidSyntax(f"the statement cannot be read: {type(error).__name__}") from None
     if len(found) != 1:
-        raise InvalidSyntax(f"expected one statement, found {len(found)}", position=1)
+        raise InvalidSyntax(f"expected one statement, found {len(found)}", position=offset + 1)
     for node in found[0].walk():
+        if offset and "start" in node.meta:
+            node.meta["start"] += offset
         _check_whole(node)
     return found[0]
+
+
+_SELECT = "SELECT "
+
+
+def parse_scalar(text: str, offset: int = 0) -> exp.Expr:
+    """The syntax tree of one expression that stands after `offset` characters of a whole text."""
+    tree = parse(_SELECT + text, offset - len(_SELECT))
+    parts = [name for name, value in tree.args.items() if value]
+    if not isinstance(tree, exp.Select) or parts != ["expressions"] or len(tree.expressions) != 1:
+        raise InvalidSyntax("syntax error: expected one expression", position=offset + 1)
+    scalar: exp.Expr = tree.expressions[0]
+    return scalar
 
 
 def _check_whole(node: exp.Expr) -> None:
@@ -117,14 +134,14 @@ def _check_whole(node: exp.Expr) -> None:
             )
 
 
-def _syntax_error(text: str, error: ParseError) -> InvalidSyntax:
+def _syntax_error(text: str, error: ParseError, offset: int) -> InvalidSyntax:
     first: dict[str, Any] = error.errors[0] if error.errors else {}
     near = str(first.get("highlight") or "")
     line, column = first.get("line"), first.get("col")
     position = None
     if line and column:
         start = sum(len(each) + 1 for each in text.split("\n")[: line - 1])
-        position = max(start + column - len(near) + 1, 1)
+        position = max(start + column - len(near) + 1 + offset, 1)
     message = f'syntax error at or near "{near}"' if near else "syntax error at end of input"
     return InvalidSyntax(message, position=position, detail=first.get("description"))
 

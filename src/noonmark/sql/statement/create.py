@@ -1,0 +1,270 @@
+"""CREATE, except of sources: see `source`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from noonmark.errors import InvalidSyntax
+from noonmark.sql.statement import statement as s
+from noonmark.sql.statement.options import options, with_options
+from noonmark.sql.statement.reader import Reader
+from noonmark.sql.statement.role import create_role
+from noonmark.sql.statement.source import create_sink, create_source
+
+_AFTER_TYPE = (
+    ",",
+    "not",
+    "null",
+    "default",
+    "primary",
+    "unique",
+    "check",
+    "references",
+    "constraint",
+    "generated",
+    "collate",
+)
+
+
+def create(reader: Reader) -> s.Statement:
+    """What follows CREATE."""
+    or_replace = reader.accept("or", "replace")
+    position = reader.position
+    for temporary in ("temporary", "temp"):
+        if reader.accept(temporary):
+            raise reader.unsupported("CREATE TEMPORARY", position=position)
+    for words, parser in _REPLACEABLE.items():
+        if reader.accept(*words.split()):
+            return parser(reader, or_replace)
+    if or_replace:
+        raise reader.unsupported("OR REPLACE here", "Only views can be replaced.", position)
+    for words, plain in _CREATE.items():
+        if reader.accept(*words.split()):
+            return plain(reader)
+    if reader.token.kind == "word":
+        raise reader.unsupported(f"CREATE {reader.token.value.upper()}")
+    raise reader.invalid()
+
+
+# --- tables
+
+
+def column_list(reader: Reader) -> tuple[tuple[s.ColumnSpec, ...], tuple[str, ...]]:
+    """``(name type ..., PRIMARY KEY (...))``: the columns and the key."""
+    columns: list[s.ColumnSpec] = []
+    key: tuple[str, ...] = ()
+    reader.expect("(")
+    while not reader.accept(")"):
+        constraint = reader.accept("constraint") and bool(reader.identifier())
+        if reader.is_next("primary", "key"):
+            position = reader.position
+            reader.expect("primary", "key")
+            own = reader.names_in_parens()
+            reader.accept("not", "enforced")
+            if key:
+                raise _two_keys(position)
+            key = own
+        elif constraint or reader.accept_any("unique", "check", "foreign", "exclude", "like"):
+            raise reader.unsupported("this constraint of a table", "PRIMARY KEY is the only one.")
+        else:
+            column, is_key = column_spec(reader)
+            if is_key and key:
+                raise _two_keys(column.position)
+            key = (column.name,) if is_key else key
+            columns.append(column)
+        if not reader.is_next(")"):
+            reader.expect(",")
+    return tuple(columns), key
+
+
+def _two_keys(position: int) -> InvalidSyntax:
+    return InvalidSyntax("a table cannot have two primary keys", position=position)
+
+
+def column_spec(reader: Reader) -> tuple[s.ColumnSpec, bool]:
+    """One column, and whether it is the PRIMARY KEY."""
+    position = reader.position
+    name = reader.identifier()
+    sql_type = reader.type_to(*_AFTER_TYPE)
+    nullable, key, default = True, False, None
+    while not (reader.is_next(",") or reader.is_next(")") or reader.ended):
+        if reader.accept("not", "null"):
+            nullable = False
+        elif reader.accept("primary", "key"):
+            key = True
+        elif reader.accept("default"):
+            default = reader.scalar_to(",", "not", "null", "primary", "unique", "check")
+        elif reader.accept("collate"):
+            collation = reader.name().last
+            if collation not in ("default", "C", "POSIX"):
+                raise reader.unsupported(f'collation "{collation}"')
+        elif not reader.accept("null"):
+            raise reader.unsupported(f"{reader.token.value.upper()} of a column")
+    return s.ColumnSpec(name, sql_type, nullable, default, position), key
+
+
+def _table(reader: Reader) -> s.Statement:
+    if_not_exists = reader.if_not_exists()
+    name = reader.name()
+    if reader.is_next("as") or reader.is_next("from", "source"):
+        raise reader.unsupported(
+            f"CREATE TABLE {reader.token.value.upper()}",
+            "CREATE MATERIALIZED VIEW keeps a query's answer.",
+        )
+    columns, key = column_list(reader)
+    return s.CreateTable(name, columns, key, if_not_exists, with_options(reader))
+
+
+# --- views
+
+
+def _view_head(reader: Reader) -> tuple[bool, s.Name, tuple[str, ...]]:
+    if_not_exists = reader.if_not_exists()
+    name = reader.name()
+    columns = reader.names_in_parens() if reader.is_next("(") else ()
+    return if_not_exists, name, columns
+
+
+def rest_as_query(reader: Reader) -> s.QueryText:
+    """All that is left is a query."""
+    start, end = reader.skip_to()
+    query = reader.query_between(start, end)
+    reader.finish()
+    return query
+
+
+def _view(reader: Reader, or_replace: bool) -> s.Statement:
+    if_not_exists, name, columns = _view_head(reader)
+    reader.expect("as")
+    return s.CreateView(name, rest_as_query(reader), columns, or_replace, if_not_exists)
+
+
+def _materialized_view(reader: Reader, or_replace: bool) -> s.Statement:
+    if_not_exists, name, columns = _view_head(reader)
+    if reader.accept("in", "cluster"):
+        reader.identifier()
+    position = reader.position
+    found = with_options(reader)
+    reader.expect("as")
+    start, end = reader.skip_to()
+    trailing = _trailing_with(reader, start, end)
+    query = reader.query_between(start, trailing or end)
+    if trailing:
+        reader.at = trailing
+        found |= with_options(reader)
+    reader.finish()
+    check_view_options(found, position)
+    return s.CreateMaterializedView(name, query, columns, or_replace, if_not_exists, found)
+
+
+def _trailing_with(reader: Reader, start: int, end: int) -> int | None:
+    """``WITH (`` behind the query: a WITH of the query itself is followed by a name."""
+    depth = 0
+    for at in range(start, end):
+        token = reader.tokens[at]
+        if token.kind == "sign" and token.value in "()":
+            depth += 1 if token.value == "(" else -1
+        after = reader.tokens[at + 1]
+        bracket = after.kind == "sign" and after.value == "("
+        if depth == 0 and at > start and token.kind == "word" and token.value == "with" and bracket:
+            return at
+    return None
+
+
+def check_view_options(found: s.Options, position: int) -> None:
+    """Only the options that a materialized view has."""
+    unknown = set(found) - {"retain_history", "maintenance"}
+    if unknown:
+        raise InvalidSyntax(
+            f"a materialized view has no option {min(unknown).upper()}",
+            hint="RETAIN HISTORY FOR and MAINTENANCE are its options.",
+            position=position,
+        )
+    if found.get("maintenance", "auto") not in ("auto", "strict"):
+        raise InvalidSyntax("MAINTENANCE is AUTO or STRICT", position=position)
+
+
+def _index(reader: Reader) -> s.Statement:
+    if_not_exists = reader.if_not_exists()
+    name = None if reader.is_next("on") else reader.name()
+    return _index_on(reader, name, if_not_exists)
+
+
+def _default_index(reader: Reader) -> s.Statement:
+    if_not_exists = reader.if_not_exists()
+    if reader.accept("in", "cluster"):
+        reader.identifier()
+    reader.expect("on")
+    return s.CreateIndex(None, reader.name(), (), if_not_exists, with_options(reader))
+
+
+def _index_on(reader: Reader, name: s.Name | None, if_not_exists: bool) -> s.Statement:
+    if reader.accept("in", "cluster"):
+        reader.identifier()
+    reader.expect("on")
+    on = reader.name()
+    if reader.accept("using"):
+        reader.identifier()
+    reader.expect("(")
+    expressions = reader.list_of(lambda: reader.scalar_to(","))
+    reader.expect(")")
+    return s.CreateIndex(name, on, expressions, if_not_exists, with_options(reader))
+
+
+# --- the rest
+
+
+def _connection(reader: Reader) -> s.Statement:
+    if_not_exists = reader.if_not_exists()
+    name = reader.name()
+    reader.expect("to")
+    kind = reader.accept_any(
+        "kafka",
+        "confluent schema registry",
+        "postgres",
+        "aws privatelink",
+        "aws",
+        "ssh tunnel",
+        "mysql",
+    )
+    if kind is None:
+        raise reader.unsupported(f"CREATE CONNECTION TO {reader.token.value.upper()}")
+    found = options(reader)
+    validate = with_options(reader).get("validate")
+    return s.CreateConnection(name, kind, found, if_not_exists, validate)
+
+
+def _secret(reader: Reader) -> s.Statement:
+    if_not_exists = reader.if_not_exists()
+    name = reader.name()
+    reader.expect("as")
+    return s.CreateSecret(name, reader.scalar_to(), if_not_exists)
+
+
+def _schema(reader: Reader) -> s.Statement:
+    if_not_exists = reader.if_not_exists()
+    return s.CreateSchema(reader.name(), if_not_exists)
+
+
+def _database(reader: Reader) -> s.Statement:
+    if_not_exists = reader.if_not_exists()
+    return s.CreateDatabase(reader.identifier(), if_not_exists)
+
+
+_REPLACEABLE: dict[str, Callable[[Reader, bool], s.Statement]] = {
+    "view": _view,
+    "materialized view": _materialized_view,
+}
+_CREATE: dict[str, Callable[[Reader], s.Statement]] = {
+    "table": _table,
+    "source": create_source,
+    "sink": create_sink,
+    "index": _index,
+    "default index": _default_index,
+    "connection": _connection,
+    "secret": _secret,
+    "role": create_role,
+    "user": create_role,
+    "schema": _schema,
+    "database": _database,
+}

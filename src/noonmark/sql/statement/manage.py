@@ -1,0 +1,97 @@
+"""Statements about objects that exist: DROP, ALTER, COMMENT ON, VALIDATE CONNECTION."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from noonmark.sql.statement import statement as s
+from noonmark.sql.statement.create import column_spec
+from noonmark.sql.statement.options import options
+from noonmark.sql.statement.reader import Reader
+from noonmark.sql.statement.role import alter_role
+
+_KINDS = (
+    "materialized view",
+    "table",
+    "source",
+    "view",
+    "index",
+    "connection",
+    "secret",
+    "sink",
+    "role",
+    "user",
+    "schema",
+    "database",
+)
+
+
+def _kind(reader: Reader, verb: str) -> s.ObjectKind:
+    found = reader.accept_any(*_KINDS)
+    if found is None:
+        if reader.token.kind != "word":
+            raise reader.invalid()
+        raise reader.unsupported(f"{verb} {reader.token.value.upper()}")
+    found = "role" if found == "user" else found.replace(" ", "-")
+    return cast(s.ObjectKind, found)
+
+
+def drop(reader: Reader) -> s.Statement:
+    """What follows DROP."""
+    kind = _kind(reader, "DROP")
+    if_exists = reader.if_exists()
+    names = reader.list_of(reader.name)
+    how = reader.accept_any("cascade", "restrict")
+    return s.Drop(kind, names, if_exists, how == "cascade")
+
+
+def alter(reader: Reader) -> s.Statement:
+    """What follows ALTER."""
+    if reader.accept_any("role", "user") is not None:
+        return alter_role(reader)
+    kind = _kind(reader, "ALTER")
+    if_exists = reader.if_exists()
+    name = reader.name()
+    position = reader.position
+    if reader.accept("rename"):
+        reader.expect("to")
+        return s.Rename(kind, name, reader.identifier(), if_exists)
+    if reader.accept("set") and reader.is_next("("):
+        return s.AlterSource(kind, name, options(reader), (), if_exists)
+    if reader.accept("reset"):
+        return s.AlterSource(kind, name, {}, tuple(options(reader)), if_exists)
+    if kind == "table" and reader.accept("add"):
+        reader.accept("column")
+        if_not_exists = reader.if_not_exists()
+        column, key = column_spec(reader)
+        if key:
+            raise reader.unsupported("ADD COLUMN ... PRIMARY KEY", position=position)
+        return s.AddColumn(name, column, if_not_exists)
+    what = reader.text[position - 1 :].split()
+    shown = " ".join([kind.replace("-", " "), "...", *what[:2]]).upper()
+    raise reader.unsupported(f"ALTER {shown}".rstrip(), position=position)
+
+
+def comment(reader: Reader) -> s.Statement:
+    """What follows COMMENT."""
+    reader.expect("on")
+    if reader.accept("column"):
+        full = reader.name()
+        if len(full.parts) < 2:
+            raise reader.invalid("a column is named with its table")
+        name = s.Name(full.parts[:-1], full.position)
+        return s.Comment("column", name, _comment_text(reader), full.last)
+    kind = _kind(reader, "COMMENT ON")
+    name = reader.name()
+    return s.Comment(kind, name, _comment_text(reader))
+
+
+def _comment_text(reader: Reader) -> str | None:
+    reader.expect("is")
+    return None if reader.accept("null") else reader.string()
+
+
+def validate(reader: Reader) -> s.Statement:
+    """What follows VALIDATE."""
+    reader.expect("connection")
+    return s.ValidateConnection(reader.name())

@@ -1,0 +1,326 @@
+"""Statements that make, change and drop objects, and who may use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from noonmark.rows.types import SqlType
+from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """A column as CREATE writes it."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    default: ScalarText | None = None
+    position: int = field(default=1, compare=False)
+
+
+@dataclass(frozen=True)
+class CreateTable(Statement):
+    """CREATE TABLE; `key` are the columns of PRIMARY KEY."""
+
+    name: Name
+    columns: tuple[ColumnSpec, ...]
+    key: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Generator:
+    """FROM LOAD GENERATOR kind (options): intervals are in milliseconds."""
+
+    kind: Literal["counter", "auction", "tpch", "key value"]
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Files:
+    """FROM FILES 'pattern' (options)."""
+
+    pattern: str
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """FROM KAFKA CONNECTION c (TOPIC 't', ...)."""
+
+    connection: Name
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """FROM POSTGRES CONNECTION c (PUBLICATION 'p', ...)."""
+
+    connection: Name
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """FROM WEBHOOK: its BODY FORMAT is the source's format."""
+
+    options: Options = field(default_factory=dict)
+
+
+Upstream = Generator | Files | Kafka | Postgres | Webhook
+
+
+@dataclass(frozen=True)
+class Format:
+    """FORMAT kind with its options: ``header``, ``delimiter``, ``schema``, ``connection``."""
+
+    kind: Literal["json", "csv", "text", "bytes", "avro", "protobuf", "parquet"]
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subsource:
+    """One table of FOR TABLES: what upstream calls it, and its name here."""
+
+    upstream: Name
+    name: Name
+
+
+@dataclass(frozen=True)
+class CreateSource(Statement):
+    """CREATE SOURCE. `tables` is "all" for FOR ALL TABLES, None without FOR.
+
+    `key_format` is that of FORMAT KEY ... VALUE ...; `include` are the INCLUDE columns, each
+    (what, name); `progress` is EXPOSE PROGRESS AS.
+    """
+
+    name: Name
+    upstream: Upstream
+    columns: tuple[ColumnSpec, ...] | None = None
+    column_names: tuple[str, ...] | None = None
+    key: tuple[str, ...] = ()
+    format: Format | None = None
+    key_format: Format | None = None
+    include: tuple[tuple[str, str], ...] = ()
+    envelope: Literal["none", "upsert", "debezium"] | None = None
+    tables: tuple[Subsource, ...] | Literal["all"] | None = None
+    progress: Name | None = None
+    if_not_exists: bool = False
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """CREATE [OR REPLACE] VIEW."""
+
+    name: Name
+    query: QueryText
+    columns: tuple[str, ...] = ()
+    or_replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateMaterializedView(Statement):
+    """CREATE [OR REPLACE] MATERIALIZED VIEW ... WITH (RETAIN HISTORY FOR ..., MAINTENANCE = ...).
+
+    Options: ``retain_history`` (milliseconds), ``maintenance`` ("auto" or "strict").
+    """
+
+    name: Name
+    query: QueryText
+    columns: tuple[str, ...] = ()
+    or_replace: bool = False
+    if_not_exists: bool = False
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CreateIndex(Statement):
+    """CREATE INDEX; no name means one is chosen, no expressions mean the DEFAULT INDEX."""
+
+    name: Name | None
+    on: Name
+    expressions: tuple[ScalarText, ...] = ()
+    if_not_exists: bool = False
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SecretRef:
+    """SECRET name, where an option's value may be a secret."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class CreateConnection(Statement):
+    """CREATE CONNECTION name TO kind (options); ``validate`` is the option of WITH."""
+
+    name: Name
+    kind: str
+    options: Options
+    if_not_exists: bool = False
+    validate: bool | None = None
+
+
+@dataclass(frozen=True)
+class CreateSecret(Statement):
+    """CREATE SECRET name AS value."""
+
+    name: Name
+    value: ScalarText = field(repr=False)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateSink(Statement):
+    """CREATE SINK name FROM view INTO KAFKA CONNECTION c (TOPIC 't') ..."""
+
+    name: Name
+    source: Name
+    connection: Name
+    options: Options = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+    format: Format | None = None
+    envelope: Literal["upsert", "debezium"] | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateRole(Statement):
+    """CREATE ROLE or USER. `password` None: none given; `login`, `superuser` None: not stated."""
+
+    name: str
+    password: str | None = field(default=None, repr=False)
+    login: bool | None = None
+    superuser: bool | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterRole(Statement):
+    """ALTER ROLE name WITH ...; `password` "" takes it away."""
+
+    name: str
+    password: str | None = field(default=None, repr=False)
+    login: bool | None = None
+    superuser: bool | None = None
+
+
+@dataclass(frozen=True)
+class CreateSchema(Statement):
+    """CREATE SCHEMA name."""
+
+    name: Name
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateDatabase(Statement):
+    """CREATE DATABASE name."""
+
+    name: str
+    if_not_exists: bool = False
+
+
+#: What DROP, ALTER ... RENAME, COMMENT ON and SHOW CREATE call the kinds of objects.
+ObjectKind = Literal[
+    "table",
+    "source",
+    "view",
+    "materialized-view",
+    "index",
+    "connection",
+    "secret",
+    "sink",
+    "role",
+    "schema",
+    "database",
+    "column",
+]
+
+
+@dataclass(frozen=True)
+class Drop(Statement):
+    """DROP kind names [CASCADE | RESTRICT]."""
+
+    kind: ObjectKind
+    names: tuple[Name, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class Rename(Statement):
+    """ALTER kind name RENAME TO new."""
+
+    kind: ObjectKind
+    name: Name
+    new: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Comment(Statement):
+    """COMMENT ON kind name IS text; for a column, `column` is its name. None takes it away."""
+
+    kind: ObjectKind
+    name: Name
+    text: str | None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class AlterSource(Statement):
+    """ALTER SOURCE s SET (...) or RESET (...), and ALTER kind ... SET (RETAIN HISTORY ...)."""
+
+    kind: ObjectKind
+    name: Name
+    set: Options = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AddColumn(Statement):
+    """ALTER TABLE t ADD [COLUMN] c type."""
+
+    name: Name
+    column: ColumnSpec
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class ValidateConnection(Statement):
+    """VALIDATE CONNECTION c."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Grant(Statement):
+    """GRANT privileges ON objects TO roles; `privileges` () means ALL.
+
+    With `member_of`, GRANT role TO role: `objects` are then empty.
+    """
+
+    privileges: tuple[str, ...]
+    kind: str
+    objects: tuple[Name, ...]
+    roles: tuple[str, ...]
+    member_of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Revoke(Statement):
+    """REVOKE privileges ON objects FROM roles; as `Grant`."""
+
+    privileges: tuple[str, ...]
+    kind: str
+    objects: tuple[Name, ...]
+    roles: tuple[str, ...]
+    member_of: tuple[str, ...] = ()

@@ -1,0 +1,204 @@
+"""Statements about the session: variables, transactions, cursors, prepared statements."""
+
+from __future__ import annotations
+
+from noonmark.rows.types import SqlType
+from noonmark.sql.statement import statement as s
+from noonmark.sql.statement.options import with_options
+from noonmark.sql.statement.reader import Reader
+
+
+def set_variable(reader: Reader) -> s.Statement:
+    """What follows SET."""
+    if reader.accept("transaction"):
+        return s.SetTransaction(*_modes(reader))
+    if reader.accept("session", "characteristics", "as", "transaction"):
+        return s.SetTransaction(*_modes(reader), session=True)
+    for refused in ("role", "session authorization", "constraints"):
+        if reader.is_next(*refused.split()):
+            raise reader.unsupported(f"SET {refused.upper()}")
+    local = reader.accept("local")
+    if not local:
+        reader.accept("session")
+    position = reader.position
+    if reader.accept("time", "zone"):
+        return s.SetVariable("timezone", _one_value(reader), local, position)
+    if reader.accept("names"):
+        return s.SetVariable("client_encoding", _one_value(reader), local, position)
+    name = ".".join(reader.name().parts)
+    if not reader.accept("=") and not reader.accept("to"):
+        raise reader.invalid("expected = or TO")
+    if reader.accept("default"):
+        return s.SetVariable(name, None, local, position)
+    values = reader.list_of(lambda: _one_value(reader) or "")
+    return s.SetVariable(name, values[0] if len(values) == 1 else values, local, position)
+
+
+def _one_value(reader: Reader) -> str | None:
+    """A string, a number, or words: ``strict serializable`` needs no quotes."""
+    token = reader.token
+    if token.kind == "string":
+        return reader.take().value
+    if token.kind == "number" or reader.is_next("-"):
+        sign = "-" if reader.accept("-") else ""
+        return sign + reader.take().value
+    if reader.accept("default"):
+        return None
+    words = [reader.identifier()]
+    while reader.token.kind in ("word", "quoted"):
+        words.append(reader.identifier())
+    return " ".join(words)
+
+
+def reset(reader: Reader) -> s.Statement:
+    """What follows RESET."""
+    if reader.accept("time", "zone"):
+        return s.ResetVariable("timezone")
+    return s.ResetVariable(".".join(reader.name().parts))
+
+
+def _modes(reader: Reader) -> tuple[str | None, bool | None]:
+    isolation: str | None = None
+    read_only: bool | None = None
+    while not reader.ended:
+        if reader.accept("isolation", "level"):
+            isolation = reader.accept_any(*_LEVELS)
+            if isolation is None:
+                raise reader.invalid("expected an isolation level")
+        elif reader.accept("read", "only"):
+            read_only = True
+        elif reader.accept("read", "write"):
+            read_only = False
+        elif reader.accept("not", "deferrable") or reader.accept("deferrable"):
+            pass  # a read never waits for others to end: either is what it does
+        else:
+            raise reader.invalid()
+        reader.accept(",")
+    return isolation, read_only
+
+
+_LEVELS = (
+    "strict serializable",
+    "serializable",
+    "repeatable read",
+    "read committed",
+    "read uncommitted",
+)
+
+
+def begin(reader: Reader) -> s.Statement:
+    """What follows BEGIN or START."""
+    reader.accept_any("transaction", "work")
+    return s.Begin(*_modes(reader))
+
+
+def commit(reader: Reader) -> s.Statement:
+    """What follows COMMIT or END."""
+    reader.accept_any("transaction", "work")
+    if reader.is_next("prepared"):
+        raise reader.unsupported("COMMIT PREPARED")
+    _no_chain(reader)
+    return s.Commit()
+
+
+def rollback(reader: Reader) -> s.Statement:
+    """What follows ROLLBACK or ABORT."""
+    reader.accept_any("transaction", "work")
+    for refused in ("to", "prepared"):
+        if reader.is_next(refused):
+            raise reader.unsupported(f"ROLLBACK {refused.upper()}")
+    _no_chain(reader)
+    return s.Rollback()
+
+
+def _no_chain(reader: Reader) -> None:
+    if reader.accept("and") and not reader.accept("no", "chain"):
+        raise reader.unsupported("AND CHAIN")
+
+
+# --- cursors
+
+
+def declare(reader: Reader) -> s.Statement:
+    """What follows DECLARE."""
+    from noonmark.sql.statement.parser import statement_of
+
+    name = reader.identifier()
+    if reader.accept_any("binary", "scroll") is not None:
+        raise reader.unsupported("BINARY or SCROLL of a cursor")
+    reader.accept_any("insensitive", "asensitive")
+    reader.accept("no", "scroll")
+    reader.expect("cursor")
+    hold = reader.accept("with", "hold")
+    reader.accept("without", "hold")
+    reader.expect("for")
+    position = reader.position
+    statement = statement_of(reader)
+    if not isinstance(statement, s.Select | s.Subscribe):
+        raise reader.unsupported("a cursor over this", position=position)
+    return s.Declare(name, statement, hold)
+
+
+def fetch(reader: Reader) -> s.Statement:
+    """What follows FETCH."""
+    count: int | None = 1
+    for refused in ("prior", "first", "last", "absolute", "relative", "backward"):
+        if reader.is_next(refused):
+            raise reader.unsupported(f"FETCH {refused.upper()}", "A cursor goes forward.")
+    reader.accept_any("next", "forward")
+    if reader.accept("all"):
+        count = None
+    elif reader.token.kind == "number":
+        count = reader.integer()
+    reader.accept_any("from", "in")
+    name = reader.identifier()
+    timeout = with_options(reader).get("timeout")
+    return s.Fetch(name, count, timeout)
+
+
+def close(reader: Reader) -> s.Statement:
+    """What follows CLOSE."""
+    return s.CloseCursor(None if reader.accept("all") else reader.identifier())
+
+
+# --- prepared statements
+
+
+def prepare(reader: Reader) -> s.Statement:
+    """What follows PREPARE."""
+    if reader.is_next("transaction"):
+        raise reader.unsupported("PREPARE TRANSACTION")
+    name = reader.identifier()
+    types: tuple[SqlType, ...] = ()
+    if reader.accept("("):
+        types = reader.list_of(lambda: reader.type_to(","))
+        reader.expect(")")
+    reader.expect("as")
+    start, end = reader.at, len(reader.tokens) - 1
+    text, offset = reader.slice(start, end)
+    reader.at = end
+    return s.PrepareStatement(name, types, text, offset + 1)
+
+
+def execute(reader: Reader) -> s.Statement:
+    """What follows EXECUTE."""
+    name = reader.identifier()
+    values: tuple[s.ScalarText, ...] = ()
+    if reader.accept("(") and not reader.accept(")"):
+        values = reader.list_of(lambda: reader.scalar_to(","))
+        reader.expect(")")
+    return s.ExecutePrepared(name, values)
+
+
+def deallocate(reader: Reader) -> s.Statement:
+    """What follows DEALLOCATE."""
+    reader.accept("prepare")
+    return s.Deallocate(None if reader.accept("all") else reader.identifier())
+
+
+def discard(reader: Reader) -> s.Statement:
+    """What follows DISCARD."""
+    what = reader.accept_any("all", "plans", "sequences", "temporary", "temp")
+    if what is None:
+        raise reader.invalid()
+    return s.Discard(what)

@@ -1,0 +1,182 @@
+"""CREATE SOURCE and CREATE SINK: where rows come from and go to, and in what form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, cast
+
+from noonmark.errors import InvalidSyntax
+from noonmark.sql.statement import statement as s
+from noonmark.sql.statement.options import options, with_options
+from noonmark.sql.statement.reader import Reader
+
+_FORMATS = ("json", "csv", "text", "bytes", "avro", "protobuf", "parquet")
+_ENVELOPES = ("none", "upsert", "debezium")
+_GENERATORS = ("counter", "auction", "tpch", "key value")
+
+
+def create_source(reader: Reader) -> s.Statement:
+    """What follows CREATE SOURCE."""
+    from noonmark.sql.statement.create import column_list
+
+    parts: dict[str, Any] = {"if_not_exists": reader.if_not_exists(), "name": reader.name()}
+    if reader.accept("in", "cluster"):
+        reader.identifier()
+    if reader.is_next("("):
+        if _only_names(reader):
+            parts["column_names"] = reader.names_in_parens()
+        else:
+            parts["columns"], parts["key"] = column_list(reader)
+    reader.expect("from")
+    parts["upstream"] = _upstream(reader)
+    while not reader.ended:
+        position = reader.position
+        found = _clause(reader)
+        twice = [name for name in found if name in parts]
+        if twice:
+            raise InvalidSyntax("a clause is given more than once", position=position)
+        parts |= found
+    return s.CreateSource(**parts)
+
+
+def _only_names(reader: Reader) -> bool:
+    """``(a, b)``: a name is followed by a comma or the end."""
+    token = reader.tokens[min(reader.at + 2, len(reader.tokens) - 1)]
+    return token.kind == "sign" and token.value in (",", ")")
+
+
+def _upstream(reader: Reader) -> s.Upstream:
+    if reader.accept("load", "generator"):
+        kind = reader.accept_any(*_GENERATORS)
+        if kind is None:
+            raise reader.unsupported(
+                f"the load generator {reader.token.value.upper()}",
+                f"There are {', '.join(_GENERATORS).upper()}.",
+            )
+        name = cast('Literal["counter", "auction", "tpch", "key value"]', kind)
+        return s.Generator(name, options(reader))
+    if reader.accept("files"):
+        return s.Files(reader.string(), options(reader))
+    if reader.accept("webhook"):
+        return s.Webhook(options(reader))
+    for words, kind_of in _CONNECTED.items():
+        if reader.accept(words, "connection"):
+            connection = reader.name()
+            return kind_of(connection, options(reader))
+    raise reader.unsupported(f"a source FROM {reader.token.value.upper()}")
+
+
+_CONNECTED: dict[str, Callable[[s.Name, s.Options], s.Upstream]] = {
+    "kafka": s.Kafka,
+    "postgres": s.Postgres,
+}
+
+
+def _clause(reader: Reader) -> dict[str, Any]:
+    if reader.accept("for"):
+        return {"tables": _tables(reader)}
+    if reader.accept("key", "format"):
+        key_format = format_of(reader)
+        reader.expect("value", "format")
+        return {"key_format": key_format, "format": format_of(reader)}
+    if reader.accept("format") or reader.accept("body", "format"):
+        return {"format": format_of(reader)}
+    if reader.accept("include"):
+        return {"include": reader.list_of(lambda: _include(reader))}
+    if reader.accept("envelope"):
+        return {"envelope": _envelope(reader, _ENVELOPES)}
+    if reader.accept("expose", "progress", "as"):
+        return {"progress": reader.name()}
+    if reader.is_next("with"):
+        return {"options": with_options(reader)}
+    if reader.is_next("check"):
+        raise reader.unsupported("CHECK of a webhook")
+    raise reader.invalid()
+
+
+def _tables(reader: Reader) -> tuple[s.Subsource, ...] | Literal["all"]:
+    if reader.accept("all", "tables"):
+        return "all"
+    if reader.is_next("schemas"):
+        raise reader.unsupported("FOR SCHEMAS", "Use FOR ALL TABLES or FOR TABLES (...).")
+    reader.expect("tables", "(")
+    found = reader.list_of(lambda: _subsource(reader))
+    reader.expect(")")
+    return found
+
+
+def _subsource(reader: Reader) -> s.Subsource:
+    upstream = reader.name()
+    if reader.accept("as"):
+        return s.Subsource(upstream, reader.name())
+    return s.Subsource(upstream, s.Name(upstream.parts[-1:], upstream.position))
+
+
+def _include(reader: Reader) -> tuple[str, str]:
+    what = reader.accept_any("key", "partition", "offset", "timestamp", "headers", "all", "not")
+    if what in (None, "headers", "all", "not"):
+        raise reader.unsupported("INCLUDE of this")
+    assert what is not None
+    return what, reader.identifier() if reader.accept("as") else what
+
+
+def _envelope(reader: Reader, known: tuple[str, ...]) -> str:
+    found = reader.accept_any(*known)
+    if found is None:
+        raise reader.unsupported(f"ENVELOPE {reader.token.value.upper()}")
+    if reader.is_next("("):
+        raise reader.unsupported(f"options of ENVELOPE {found.upper()}")
+    return found
+
+
+def format_of(reader: Reader) -> s.Format:
+    """What follows FORMAT."""
+    kind = reader.accept_any(*_FORMATS)
+    if kind is None:
+        raise reader.unsupported(f"FORMAT {reader.token.value.upper()}")
+    found: dict[str, Any] = {}
+    if kind == "csv":
+        found = _csv(reader)
+    elif kind == "avro" and reader.accept("using", "confluent", "schema", "registry"):
+        reader.expect("connection")
+        found = {"connection": reader.name(), **options(reader)}
+    elif reader.is_next("using"):
+        raise reader.unsupported(f"FORMAT {kind.upper()} USING")
+    if reader.is_next("("):
+        found |= options(reader)
+    return s.Format(cast(Any, kind), found)
+
+
+def _csv(reader: Reader) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if reader.accept("with"):
+        if reader.accept("header"):
+            found["header"] = True
+            if reader.is_next("("):
+                found["columns"] = reader.names_in_parens()
+        else:
+            found["column_count"] = reader.integer()
+            reader.expect("columns")
+    if reader.accept("delimited", "by") or reader.accept("delimiter"):
+        found["delimiter"] = reader.string()
+    return found
+
+
+def create_sink(reader: Reader) -> s.Statement:
+    """What follows CREATE SINK."""
+    if_not_exists = reader.if_not_exists()
+    name = reader.name()
+    reader.expect("from")
+    source = reader.name()
+    reader.expect("into", "kafka", "connection")
+    connection = reader.name()
+    found = options(reader)
+    key: tuple[str, ...] = ()
+    if reader.accept("key"):
+        key = reader.names_in_parens()
+        reader.accept("not", "enforced")
+    kind = format_of(reader) if reader.accept("format") else None
+    envelope = _envelope(reader, _ENVELOPES[1:]) if reader.accept("envelope") else None
+    return s.CreateSink(
+        name, source, connection, found, key, kind, cast(Any, envelope), if_not_exists
+    )
