@@ -1,0 +1,1 @@
+"""The front ends: PostgreSQL's protocol and HTTP, over the adapter's sessions."""

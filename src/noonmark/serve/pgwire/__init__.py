@@ -1,0 +1,1 @@
+"""PostgreSQL's protocol, version 3, in four layers: messages, codec, protocol, server."""

@@ -1,0 +1,183 @@
+"""Rows and parameters in the formats of the protocol.
+
+Law (same bytes): the value of a DataRow is what `rows.postgres` encodes for that value, its type
+and its format. The encoder of a result is built once per prepared statement; a row is then one call
+per column, and a chunk of rows is one run of bytes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+import uuid
+import zoneinfo
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from noonmark.adapter.contract import Field
+from noonmark.errors import InvalidValue, ProtocolViolation
+from noonmark.rows import types as t
+from noonmark.rows.pgbinary import encode as encode_binary
+from noonmark.rows.pgoid import oid, type_of, type_size, typmod
+from noonmark.rows.pgtext import format_value
+from noonmark.rows.postgres import decode_binary, decode_text
+from noonmark.serve.pgwire.reply import cstring, frame
+
+TEXT, BINARY = 0, 1
+NULL = b"\xff\xff\xff\xff"
+
+#: A value on the wire: its length, then its bytes.
+Framed = Callable[[Any], bytes]
+
+_LENGTH = struct.Struct(">i")
+_ROW = struct.Struct(">ciH")
+_UNKNOWN_OIDS = frozenset({0, 705})
+_SHORT = tuple(_LENGTH.pack(length) for length in range(256))
+
+
+def time_zone(name: str | None) -> dt.tzinfo:
+    """The session's time zone; UTC when its name says nothing here."""
+    if name is None or name.upper() in ("UTC", "GMT", "ETC/UTC", "ZULU"):
+        return dt.UTC
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return dt.UTC
+
+
+def parameter_type(type_oid: int) -> t.SqlType | None:
+    """The type that a client states for a parameter; None when it leaves it open."""
+    return None if type_oid in _UNKNOWN_OIDS else type_of(type_oid)
+
+
+def spread(formats: Sequence[int], count: int) -> tuple[int, ...]:
+    """One format per column: none given = text, one given = for all."""
+    if any(form not in (TEXT, BINARY) for form in formats):
+        raise ProtocolViolation(f"unsupported format code among {list(formats)[:10]}")
+    if len(formats) == count:
+        return tuple(formats)
+    if len(formats) > 1:
+        raise ProtocolViolation(f"{len(formats)} formats were given for {count} columns")
+    return (formats[0] if formats else TEXT,) * count
+
+
+def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+    """The columns of a result; they belong to no table."""
+    parts = [struct.pack(">H", len(fields))]
+    for field, form in zip(fields, formats, strict=True):
+        numbers = (0, 0, oid(field.type), type_size(field.type), typmod(field.type), form)
+        parts.append(cstring(field.name) + struct.pack(">IhIhih", *numbers))
+    return frame(b"T", b"".join(parts))
+
+
+def decode_parameters(
+    values: Sequence[bytes | None],
+    types: Sequence[t.SqlType],
+    formats: Sequence[int],
+    zone: dt.tzinfo,
+) -> tuple[Any, ...]:
+    """The values of a Bind message."""
+    if len(values) != len(types):
+        raise ProtocolViolation(
+            f"bind message supplies {len(values)} parameters, "
+            f"but the prepared statement requires {len(types)}"
+        )
+    forms = spread(formats, len(types))
+    return tuple(
+        _decode(number, raw, sql_type, form, zone)
+        for number, (raw, sql_type, form) in enumerate(zip(values, types, forms, strict=True), 1)
+    )
+
+
+def _decode(number: int, raw: bytes | None, sql_type: t.SqlType, form: int, zone: dt.tzinfo) -> Any:
+    try:
+        if form == BINARY:
+            return decode_binary(raw, sql_type)
+        return decode_text(raw, sql_type, zone)
+    except InvalidValue as error:
+        where = f"Parameter ${number} is of type {sql_type}."
+        detail = f"{error.detail} {where}" if error.detail else where
+        raise InvalidValue(error.message, detail=detail, hint=error.hint) from None
+
+
+class RowEncoder:
+    """Rows of one result as DataRow messages."""
+
+    __slots__ = ("_columns", "_count")
+
+    def __init__(
+        self, sql_types: Sequence[t.SqlType], formats: Sequence[int], zone: dt.tzinfo
+    ) -> None:
+        pairs = zip(sql_types, formats, strict=True)
+        self._columns = [framed(sql_type, form, zone) for sql_type, form in pairs]
+        self._count = len(self._columns)
+
+    def encode(self, rows: Sequence[tuple[Any, ...]]) -> bytes:
+        """The messages of some rows, one after the other."""
+        columns, count = self._columns, self._count
+        head, parts = _ROW.pack, []
+        for row in rows:
+            body = b"".join(
+                [
+                    NULL if value is None else encode(value)
+                    for encode, value in zip(columns, row, strict=True)
+                ]
+            )
+            parts.append(head(b"D", len(body) + 6, count))
+            parts.append(body)
+        return b"".join(parts)
+
+
+def framed(sql_type: t.SqlType, form: int, zone: dt.tzinfo) -> Framed:
+    """How a value of the type goes on the wire."""
+    if form == BINARY:
+        short = _BINARY.get(type(sql_type))
+        return short or (lambda value: _frame(encode_binary(value, sql_type)))
+    short = _TEXT.get(type(sql_type))
+    return short or (lambda value: _frame(format_value(value, sql_type, zone).encode()))
+
+
+def _frame(raw: bytes) -> bytes:
+    length = len(raw)
+    return (_SHORT[length] if length < 256 else _LENGTH.pack(length)) + raw
+
+
+def _frame_text(value: str) -> bytes:
+    return _frame(value.encode())
+
+
+def _frame_integer(value: int) -> bytes:
+    return _frame(b"%d" % value)
+
+
+def _fixed(code: str, size: int) -> Framed:
+    """Length and number in one step."""
+    pack = struct.Struct(">i" + code).pack
+    return lambda value: pack(size, value)
+
+
+def _frame_uuid(value: uuid.UUID) -> bytes:
+    return _SHORT[16] + value.bytes
+
+
+# The short ways are those types whose encoding needs no parameter of the type.
+_TEXT: dict[type[t.SqlType], Framed] = {
+    t.Boolean: lambda value: b"\0\0\0\1t" if value else b"\0\0\0\1f",
+    t.SmallInt: _frame_integer,
+    t.Integer: _frame_integer,
+    t.BigInt: _frame_integer,
+    t.Text: _frame_text,
+    t.Varchar: _frame_text,
+    t.Char: _frame_text,
+}
+_BINARY: dict[type[t.SqlType], Framed] = {
+    t.Boolean: lambda value: b"\0\0\0\1\1" if value else b"\0\0\0\1\0",
+    t.SmallInt: _fixed("h", 2),
+    t.Integer: _fixed("i", 4),
+    t.BigInt: _fixed("q", 8),
+    t.Text: _frame_text,
+    t.Varchar: _frame_text,
+    t.Char: _frame_text,
+    t.Bytea: _frame,
+    t.Uuid: _frame_uuid,
+}

@@ -1,0 +1,138 @@
+"""What a statement gave, on its way to the client.
+
+Rows are taken chunk by chunk and written as they come: at most one slice of a chunk is encoded
+beyond what the client has taken. Whoever begins a stream ends it: `Stream.close` lets go of what
+the rest would have needed, also when the client is gone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal
+
+from noonmark.adapter.contract import CopyIn, CopyOut, Done, Row, Rows
+from noonmark.errors import CopyFailed, ProtocolViolation
+from noonmark.serve.pgwire import message as m
+from noonmark.serve.pgwire import reply
+from noonmark.serve.pgwire.codec import RowEncoder
+from noonmark.serve.pgwire.copy import decoder, encoder
+from noonmark.serve.pgwire.link import Link, Lost
+
+SLICE_ROWS = 1_000
+
+
+class Stream:
+    """The rows of an outcome, taken as the client asks for them."""
+
+    __slots__ = ("_at", "_iterator", "_rows", "ended", "outcome")
+
+    def __init__(self, outcome: Rows) -> None:
+        self.outcome = outcome
+        self.ended = False
+        self._iterator: AsyncIterator[Sequence[Row]] = aiter(outcome.chunks)
+        self._rows: Sequence[Row] = ()
+        self._at = 0
+
+    async def send(self, link: Link, encode: RowEncoder, rows_max: int) -> int:
+        """Send rows, at most `rows_max` unless that is 0; how many there were."""
+        sent = 0
+        while not rows_max or sent < rows_max:
+            if self._at >= len(self._rows) and not await self._next(link, sent):
+                break
+            upto = self._at + (min(SLICE_ROWS, rows_max - sent) if rows_max else SLICE_ROWS)
+            whole = not self._at and upto >= len(self._rows)
+            part = self._rows if whole else self._rows[self._at : upto]
+            self._at += len(part)
+            sent += len(part)
+            link.send(encode.encode(part))
+            if len(part) == SLICE_ROWS:
+                await link.drain()
+        return sent
+
+    async def _next(self, link: Link, sent: int) -> bool:
+        """Get the next chunk; what was sent may be seen while it is awaited."""
+        if sent:
+            link.flush_soon()
+        try:
+            self._rows, self._at = await anext(self._iterator), 0
+        except StopAsyncIteration:
+            self.ended = True
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Let go of the rest."""
+        await self.outcome.chunks.aclose()
+
+    def tag(self, count: int) -> str:
+        """What to say at the end."""
+        return f"{self.outcome.verb} {count}" if self.outcome.counted else self.outcome.verb
+
+
+async def send_copy(link: Link, outcome: CopyOut, zone: dt.tzinfo) -> str:
+    """Send the rows of a COPY, one message each; the tag."""
+    encode = encoder(outcome.format, [field.type for field in outcome.fields], zone)
+    sent = 0
+    try:
+        link.send(_copy_response(b"H", outcome))
+        _send_data(link, encode.begin([field.name for field in outcome.fields]))
+        async for chunk in outcome.chunks:
+            for begin in range(0, len(chunk), SLICE_ROWS):
+                part = chunk[begin : begin + SLICE_ROWS]
+                link.send(b"".join([reply.frame(b"d", encode.encode(row)) for row in part]))
+                await link.drain()
+            sent += len(chunk)
+        _send_data(link, encode.end())
+    finally:
+        await outcome.chunks.aclose()
+    link.send(reply.COPY_DONE)
+    return f"COPY {sent}"
+
+
+def _copy_response(kind: Literal[b"G", b"H"], outcome: CopyOut | CopyIn) -> bytes:
+    binary = outcome.format.kind == "binary"
+    return reply.copy_response(kind, binary, len(outcome.fields))
+
+
+def _send_data(link: Link, data: bytes) -> None:
+    if data:
+        link.send(reply.frame(b"d", data))
+
+
+async def take_copy(link: Link, copy: CopyIn, zone: dt.tzinfo) -> Done:
+    """Take the rows of a COPY from the client; they are there once this returns."""
+    try:
+        link.send(_copy_response(b"G", copy))
+        decode = decoder(copy.format, [field.type for field in copy.fields], zone)
+        while True:
+            message = await _next_message(link)
+            match message:
+                case m.CopyData(data):
+                    if rows := decode.decode(data):
+                        await copy.write(rows)
+                case m.CopyDone():
+                    if rows := decode.end():
+                        await copy.write(rows)
+                    break
+                case m.CopyFail(reason):
+                    raise CopyFailed(f"COPY from stdin failed: {reason}")
+                case m.Flush() | m.Sync():
+                    continue
+                case _:
+                    kind = type(message).__name__
+                    raise ProtocolViolation(f"unexpected {kind} message during COPY from stdin")
+    except BaseException:
+        await copy.fail()
+        raise
+    return await copy.finish()
+
+
+async def _next_message(link: Link) -> m.Message:
+    while (frame := link.frames.next()) is None:
+        link.flush()
+        await link.more()
+    message = m.parse(*frame)
+    if isinstance(message, m.Terminate):
+        raise Lost
+    return message

@@ -1,0 +1,63 @@
+"""The line to one client, as the protocol sees it: frames come in, bytes go out.
+
+`server.Wire` is one over a socket; the tests have one in memory. What is sent is gathered and
+written at once: by `flush`, or when the event loop turns (`flush_soon`), so that a short answer is
+one packet and a stream never waits for its next row to show the last one.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from noonmark.serve.pgwire.frames import Frames
+
+
+class Lost(Exception):
+    """The client is gone: there is nobody to tell."""
+
+
+class Link(Protocol):
+    """One client's line."""
+
+    frames: Frames
+
+    @property
+    def peer(self) -> str:
+        """Where the client is: an address."""
+
+    @property
+    def local(self) -> bool:
+        """Whether the client is on this machine."""
+
+    @property
+    def can_encrypt(self) -> bool:
+        """Whether the server has a certificate, and the line is not encrypted yet."""
+
+    async def encrypt(self) -> None:
+        """Go on under TLS."""
+
+    async def more(self) -> None:
+        """Wait until bytes were fed to `frames`.
+
+        Raises:
+            Lost: the client is gone.
+            Stopped: the server stops.
+        """
+
+    def send(self, data: bytes) -> None:
+        """Gather bytes for the client."""
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+
+    def flush_soon(self) -> None:
+        """Write what was gathered as soon as the event loop turns."""
+
+    async def drain(self) -> None:
+        """Write what was gathered; wait while the client takes it slower than it comes.
+
+        Others get their turn in any case.
+
+        Raises:
+            Lost: the client is gone.
+        """

@@ -1,0 +1,299 @@
+"""One client's conversation, from login to goodbye: a state machine over a `Link` and a `Session`.
+
+    start ── login ──> ready ── Query ───────────────> run all ──> ready
+                         │ ╰─── Parse, Bind, Execute ─> run ──error──> skip ── Sync ──> ready
+                         ╰── Terminate, lost, stopped ──> the session is closed
+
+Laws, as in PostgreSQL:
+
+- Every Query and every Sync is answered by exactly one ReadyForQuery, after everything else.
+- After an error in the extended protocol nothing is run until the next Sync.
+- The statements of one Query, and those between two Syncs, are one transaction unless the client
+  opens one itself. A statement alone in its Query, or directly followed by Sync, needs none.
+- A portal lives as long as its transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from noonmark.adapter.contract import CopyOut, Done, Notice, Outcome, Prepared, Rows, Session
+from noonmark.clock import Clock
+from noonmark.errors import NoonmarkError, ProtocolViolation, Stopped, Unsupported
+from noonmark.serve.metrics import Figures
+from noonmark.serve.pgwire import message as m
+from noonmark.serve.pgwire import reply
+from noonmark.serve.pgwire.codec import (
+    TEXT,
+    decode_parameters,
+    parameter_type,
+    row_description,
+    time_zone,
+)
+from noonmark.serve.pgwire.deliver import Stream, send_copy, take_copy
+from noonmark.serve.pgwire.link import Link, Lost
+from noonmark.serve.pgwire.statements import Names, Portal, encoder
+
+LOG = logging.getLogger("noonmark.serve.pgwire")
+
+_QUERY, _SYNC, _TERMINATE = ord("Q"), ord("S"), ord("X")
+
+
+class Conversation:
+    """What is said after login."""
+
+    def __init__(self, link: Link, session: Session, figures: Figures, clock: Clock) -> None:
+        self._link, self._session, self._clock = link, session, clock
+        self._figures = figures
+        self._seconds = figures.statements.labels("pgwire")
+        self._names = Names(session)
+        self._reported: dict[str, str] = {}
+        self._zone = time_zone(None)
+        self._skipping = False  # an error came: nothing is run until Sync
+        self._implicit = False  # the session was told that several statements are one transaction
+        self._began: float | None = None
+        self._handlers: dict[type[m.Message], Callable[[Any], Awaitable[None]]] = {
+            m.Parse: self._parse,
+            m.Bind: self._bind,
+            m.Describe: self._describe,
+            m.Execute: self._execute,
+            m.Close: self._close,
+            m.Flush: self._flush,
+            m.FunctionCall: self._function_call,
+        }
+
+    async def run(self) -> None:
+        """Answer until the client goes; the session is closed in any case."""
+        try:
+            self._greet()
+            while await self._next():
+                pass
+        finally:
+            await self._names.close_all()
+            await self._session.close()
+
+    def _greet(self) -> None:
+        session = self._session
+        self._link.send(reply.AUTHENTICATION_OK)
+        self._report()
+        self._link.send(reply.backend_key_data(session.id, session.secret))
+        self._link.send(reply.ready_for_query(session.status))
+        self._link.flush()
+
+    async def _next(self) -> bool:
+        """Answer one frame; False when the client says goodbye."""
+        frames = self._link.frames
+        while (frame := frames.next()) is None:
+            self._link.flush()
+            await self._link.more()
+        kind, body = frame
+        if kind == _TERMINATE:
+            return False
+        if self._skipping and kind != _SYNC:
+            return True
+        self._began = self._began or self._clock.monotonic()
+        try:
+            message = m.parse(kind, body)
+        except ProtocolViolation as error:
+            self._fail(error)
+            self._skipping = True
+            if kind == _QUERY:
+                await self._ready()
+            return True
+        handle = self._handlers.get(type(message))
+        if handle is not None:
+            await self._guard(handle(message))
+        elif isinstance(message, m.Query):
+            await self._query(message.text)
+        elif isinstance(message, m.Sync):
+            await self._ready()
+        # What is left is the rest of a COPY that has failed already: the client did not know.
+        return True
+
+    async def _guard(self, work: Awaitable[None], offset: int = 0) -> bool:
+        """Do it; an error is told, and in the extended protocol all is skipped until Sync."""
+        try:
+            await work
+        except (Lost, Stopped, asyncio.CancelledError):
+            raise
+        except NoonmarkError as error:
+            self._fail(error, offset)
+        except Exception as error:
+            LOG.exception("a statement failed in a way that nobody foresaw")
+            self._fail(NoonmarkError(f"internal error: {type(error).__name__}: {error}"))
+        else:
+            return True
+        self._skipping = True
+        return False
+
+    def _fail(self, error: NoonmarkError, offset: int = 0) -> None:
+        position = None if error.position is None else error.position + offset
+        self._figures.errors.labels("pgwire", error.sqlstate).inc()
+        self._link.send(reply.error_response(error, position=position))
+        self._session.fail()
+
+    # Simple queries.
+
+    async def _query(self, text: str) -> None:
+        await self._guard(self._run_all(text))
+        await self._ready()
+
+    async def _run_all(self, text: str) -> None:
+        statements = self._session.split(text)
+        if not statements:
+            self._link.send(reply.EMPTY_QUERY)
+        if len(statements) > 1:
+            self._begin_implicit()
+        at = 0
+        for statement in statements:
+            at = max(text.find(statement, at), 0)
+            if not await self._guard(self._run(statement), offset=at):
+                return
+            at += len(statement)
+
+    async def _run(self, text: str) -> None:
+        prepared = await self._session.prepare(text)
+        if prepared.parameters:
+            raise ProtocolViolation(f"there is no parameter $1 in a simple query: {text[:60]}")
+        outcome = await self._session.execute(prepared)
+        if not isinstance(outcome, Rows):
+            return await self._tell(outcome)
+        stream = Stream(outcome)
+        try:
+            formats = (TEXT,) * len(outcome.fields)
+            self._notices(outcome.notices)
+            self._link.send(row_description(outcome.fields, formats))
+            encode = encoder(outcome.fields, formats, self._zone)
+            count = await stream.send(self._link, encode, 0)
+        finally:
+            await stream.close()
+        return self._link.send(reply.command_complete(stream.tag(count)))
+
+    async def _tell(self, outcome: Outcome) -> None:
+        """Tell the client of an outcome that is no rows."""
+        if isinstance(outcome, Done):
+            done = outcome
+        elif isinstance(outcome, CopyOut):
+            done = Done(await send_copy(self._link, outcome, self._zone))
+        else:
+            assert not isinstance(outcome, Rows)
+            done = await take_copy(self._link, outcome, self._zone)
+        self._notices(done.notices)
+        self._link.send(reply.command_complete(done.tag) if done.tag else reply.EMPTY_QUERY)
+
+    def _notices(self, notices: tuple[Notice, ...]) -> None:
+        for notice in notices:
+            self._link.send(reply.notice_response(notice))
+
+    # The extended protocol.
+
+    async def _parse(self, message: m.Parse) -> None:
+        self._names.check_new(message.name)
+        types = [parameter_type(number) for number in message.oids]
+        prepared = await self._session.prepare(message.text, types)
+        self._names.add(message.name, prepared)
+        self._link.send(reply.PARSE_COMPLETE)
+
+    async def _bind(self, message: m.Bind) -> None:
+        statement = self._names.statement(message.statement)
+        types = statement.prepared.parameters
+        values = decode_parameters(message.values, types, message.formats, self._zone)
+        formats = statement.formats(message.result_formats)
+        await self._names.open(message.portal, Portal(statement, values, formats))
+        self._link.send(reply.BIND_COMPLETE)
+
+    async def _describe(self, message: m.Describe) -> None:
+        if message.what == "P":
+            portal = self._names.portal(message.name)
+            self._link.send(portal.statement.description(portal.formats))
+            return
+        statement = self._names.statement(message.name)
+        self._link.send(statement.parameter_description)
+        self._link.send(statement.description(statement.formats(())))
+
+    async def _execute(self, message: m.Execute) -> None:
+        portal = self._names.portal(message.portal)
+        if portal.stream is None:
+            if portal.ran:
+                raise ProtocolViolation(f'portal "{message.portal}" cannot be run again')
+            if self._link.frames.peek() != _SYNC:
+                self._begin_implicit()
+            portal.ran = True
+            outcome = await self._session.execute(portal.statement.prepared, portal.values)
+            if not isinstance(outcome, Rows):
+                await self._tell(outcome)
+                return
+            portal.stream = Stream(outcome)
+            _check_same(portal.statement.prepared, outcome)
+            self._notices(outcome.notices)
+        await self._send_rows(portal, portal.stream, max(message.rows_max, 0))
+
+    async def _send_rows(self, portal: Portal, stream: Stream, rows_max: int) -> None:
+        encode = portal.statement.encoder(portal.formats, self._zone)
+        count = 0
+        if not stream.ended:
+            try:
+                count = await stream.send(self._link, encode, rows_max)
+            except BaseException:
+                await stream.close()
+                raise
+        if not stream.ended:
+            self._link.send(reply.PORTAL_SUSPENDED)
+            return
+        await stream.close()
+        self._link.send(reply.command_complete(stream.tag(count)))
+
+    async def _close(self, message: m.Close) -> None:
+        if message.what == "P":
+            await self._names.close(message.name)
+        else:
+            self._names.forget(message.name)
+        self._link.send(reply.CLOSE_COMPLETE)
+
+    async def _flush(self, message: m.Flush) -> None:  # noqa: ARG002 - it says all by its kind
+        self._link.flush()
+
+    async def _function_call(self, message: m.FunctionCall) -> None:  # noqa: ARG002 - likewise
+        raise Unsupported("calling a function by its oid is not supported", hint="Use SELECT.")
+
+    # The end of a Query and of a pipeline.
+
+    def _begin_implicit(self) -> None:
+        if not self._implicit:
+            self._implicit = True
+            self._session.begin_implicit()
+
+    async def _ready(self) -> None:
+        session = self._session
+        if self._implicit:
+            self._implicit = False
+            await self._guard(session.end_implicit(not self._skipping))
+        self._skipping = False
+        if session.status != "open":
+            await self._names.close_all()
+        self._report()
+        self._link.send(reply.ready_for_query(session.status))
+        self._link.flush()
+        if self._began is not None:
+            self._seconds.observe(self._clock.monotonic() - self._began)
+            self._began = None
+
+    def _report(self) -> None:
+        """Tell the client of settings that are not what it knows."""
+        settings = self._session.settings
+        if settings == self._reported:
+            return
+        for name, value in settings.items():
+            if self._reported.get(name) != value:
+                self._link.send(reply.parameter_status(name, value))
+        self._reported = dict(settings)
+        self._zone = time_zone(self._reported.get("TimeZone"))
+
+
+def _check_same(prepared: Prepared, outcome: Rows) -> None:
+    """The client was told of columns when it asked; it cannot be sent others."""
+    if outcome.fields is not prepared.fields and outcome.fields != prepared.fields:
+        raise Unsupported("cached plan must not change result type")
