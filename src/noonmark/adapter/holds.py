@@ -1,0 +1,135 @@
+"""Read holds of transactions, cursors and subscriptions: since stays until they are let go.
+
+A hold is durable state of the location, so it costs a commit. Most transactions are over in
+milliseconds, long before history could be let go: a collection keeps minutes of it. So a hold
+becomes durable at once only where since is near the time that is held (`NEAR_MS`), and otherwise
+when it has lived for `SOON_S`.
+
+Law: while `Held` is not released, every collection of it stays readable at its time; where that
+cannot be promised any more, `Holds.take` raises `BeforeSince` instead.
+
+Why the wait is safe: since follows a collection's own times at a distance of its history, and at
+least `NEAR_MS` of the timeline, which follows the clock, is between the two when the wait begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+
+from noonmark.clock import Clock
+from noonmark.errors import NoonmarkError, Stopped, UnknownCollection
+from noonmark.persist.client import Client
+from noonmark.persist.hold import HoldHandle
+from noonmark.persist.refusals import before_since
+from noonmark.tvc import Antichain
+
+SOON_S = 2.0
+NEAR_MS = 60_000
+
+
+class Held:
+    """Collections that stay readable at one time. `release` ends it."""
+
+    def __init__(self, client: Client, time: int, collections: tuple[int, ...]) -> None:
+        self.time = time
+        self.collections = collections
+        self._client = client
+        self._durable: list[HoldHandle] = []
+        self._later: asyncio.Task[None] | None = None
+        self._acquiring = False
+        self._released = False
+
+    @property
+    def is_released(self) -> bool:
+        """Whether nothing is held any more."""
+        return self._released
+
+    async def make_durable(self) -> None:
+        """Commit the holds; a collection that was dropped meanwhile needs none."""
+        if self.is_released:
+            return
+        self._acquiring = True
+        taking = self._client.runtime.submit(self._acquire())
+        try:
+            handles = await asyncio.shield(asyncio.wrap_future(taking))
+        finally:
+            self._acquiring = False
+        self._durable += handles
+        if self.is_released:  # while storage was asked
+            await self._let_go()
+
+    async def _acquire(self) -> list[HoldHandle]:
+        at = Antichain.of(self.time)
+        calls = (self._client.acquire(collection, at) for collection in self.collections)
+        # Side by side, so that they are committed together.
+        made = await asyncio.gather(*calls, return_exceptions=True)
+        handles = [each for each in made if isinstance(each, HoldHandle)]
+        for each in made:
+            if isinstance(each, BaseException) and not isinstance(each, UnknownCollection):
+                for handle in handles:
+                    await handle.release()
+                raise each
+        return handles
+
+    def durable_after(self, clock: Clock, seconds: float) -> None:
+        """Commit the holds if they are still needed then."""
+
+        async def later() -> None:
+            await clock.sleep(seconds)
+            await self.make_durable()
+
+        self._later = asyncio.get_running_loop().create_task(later())
+
+    async def release(self) -> None:
+        """Let go. Idempotent."""
+        if self._released:
+            return
+        self._released = True
+        if self._later is not None and not self._acquiring:
+            self._later.cancel()
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        handles, self._durable = self._durable, []
+        for handle in handles:
+            # What cannot be told to storage now ends with its lease.
+            with suppress(NoonmarkError):
+                await asyncio.wrap_future(self._client.runtime.submit(handle.release()))
+
+
+class Holds:
+    """Takes holds for the sessions of one process. Runs on the adapter's loop."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.living: set[Held] = set()
+
+    async def take(self, names: Iterable[str], time: int, *, at_once: bool = False) -> Held:
+        """Hold collections at a time.
+
+        Raises:
+            BeforeSince: one of them is not readable there any more.
+        """
+        state = self._client.state
+        found = [state.collection(name) for name in names]
+        near = at_once
+        for collection in found:
+            if not collection.since.less_equal(time):
+                raise before_since(collection, time)
+            since = collection.since.only()
+            near = near or since is None or time - since < NEAR_MS
+        held = Held(self._client, time, tuple(collection.id for collection in found))
+        if near:
+            await held.make_durable()
+        else:
+            held.durable_after(self._client.clock, SOON_S)
+        self.living.add(held)
+        return held
+
+    async def release(self, held: Held) -> None:
+        """Let go of a hold, also when the location is closed already."""
+        self.living.discard(held)
+        with suppress(Stopped):
+            await held.release()

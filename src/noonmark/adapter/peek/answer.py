@@ -1,0 +1,195 @@
+"""The answer of a planned query at one time, and which way it is had.
+
+    constant     no collection is read
+    at once      every leaf is in memory and small: no waiting, no other thread
+    in process   the leaves together touch at most `IN_PROCESS_ROWS_MAX` rows
+    stream       one collection, filtered and projected: piece by piece, in bounded memory
+    spark        everything else
+
+Law: every way gives the same multiset, and the same order where one is asked for. A view among the
+inputs that has no answer at that time makes the query fail with the view's error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from noonmark.adapter.contract import Chunks, Row
+from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
+from noonmark.adapter.peek.gather import Gatherer, Multiset, touched
+from noonmark.adapter.peek.rows import finisher
+from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
+from noonmark.compute.reference import evaluate, in_order
+from noonmark.persist.state import Collection, State
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.call import SortKey
+
+IN_PROCESS_ROWS_MAX = 100_000
+#: Rows of relations that are not collections: made at the moment of the query.
+SystemRows = Callable[[str], Sequence[Row]]
+#: Asks Spark: the plan, the time; rows in no order.
+AskSpark = Callable[[r.Relation, int], Awaitable[Multiset]]
+
+
+@dataclass(frozen=True)
+class Peek:
+    """A query that is ready to be asked.
+
+    Attributes:
+        relation: the simplified plan, every scan of a collection or of a system relation.
+        order: the order that the client asked for, over the columns of the relation.
+        width: how many columns of the relation the client gets.
+        shape: its leaves and the rest.
+        system: the names among its scans that are system relations.
+    """
+
+    relation: r.Relation
+    order: tuple[SortKey, ...]
+    width: int
+    shape: Shape
+    system: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        relation: r.Relation,
+        order: tuple[SortKey, ...] = (),
+        width: int | None = None,
+        system: frozenset[str] = frozenset(),
+    ) -> Peek:
+        """The peek of a simplified plan."""
+        columns = len(relation.schema) if width is None else width
+        return cls(relation, order, columns, shape_of(relation), system)
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The collections of persist that it reads."""
+        found = dict.fromkeys(leaf.collection for leaf in self.shape.leaves)
+        return tuple(name for name in found if name not in self.system)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that the client gets."""
+        return Schema(self.relation.schema.columns[: self.width])
+
+
+@dataclass(frozen=True)
+class Path:
+    """How a peek is answered, and why."""
+
+    kind: str
+    why: str
+
+
+def path_of(peek: Peek, state: State, in_process_rows_max: int = IN_PROCESS_ROWS_MAX) -> Path:
+    """Which way a peek goes at this state of the location."""
+    leaves = [leaf for leaf in peek.shape.leaves if leaf.collection not in peek.system]
+    if not leaves:
+        return Path("constant", "no collection is read")
+    sizes = [(leaf, touched(leaf, state.collection(leaf.collection))) for leaf in leaves]
+    total = sum(size for _, size in sizes)
+    if total <= in_process_rows_max:
+        what = ", ".join(_how(leaf, state.collection(leaf.collection)) for leaf in leaves)
+        return Path("in process", f"{what}: at most {total} rows are looked at")
+    large = max(sizes, key=lambda each: each[1])
+    if peek.shape.linear and not peek.order:
+        return Path("stream", f"{large[0].collection} is filtered piece by piece")
+    return Path(
+        "spark",
+        f"{large[0].collection} has about {large[1]} rows, and more than {in_process_rows_max} "
+        "are not evaluated in process",
+    )
+
+
+def _how(leaf: Leaf, collection: Collection) -> str:
+    if leaf.keys:
+        names = ", ".join(leaf.scan.columns.names[at] for at in leaf.columns)
+        return f"{collection.name} by ({names})"
+    return collection.name
+
+
+class Answers:
+    """Answers peeks at times at which every input is complete. Runs on the adapter's loop."""
+
+    def __init__(self, gatherer: Gatherer, state: Callable[[], State]) -> None:
+        self._gatherer = gatherer
+        self._state = state
+
+    def at_once(self, peek: Peek, time: int) -> list[Row] | None:
+        """The rows, when that needs no waiting and little work; else None."""
+        given: dict[str, Multiset] = {}
+        for leaf in peek.shape.leaves:
+            if leaf.collection in peek.system:
+                return None
+            found = self._gatherer.now(leaf, time)
+            if found is None or len(found) > CHUNK_ROWS:
+                return None
+            given[leaf.name] = found
+        return finished(peek, evaluate(peek.shape.rest, given))
+
+    async def ask(
+        self, peek: Peek, time: int, system: SystemRows, spark: AskSpark, path: Path | None = None
+    ) -> Chunks:
+        """The rows of a peek."""
+        path = path or path_of(peek, self._state())
+        if path.kind == "spark":
+            rows = await spark(peek.relation, time)
+            return Listed(await asyncio.to_thread(finished, peek, rows))
+        if path.kind == "stream":
+            return Streamed(self._stream(peek, time))
+        given = {leaf.name: await self._leaf(leaf, peek, time, system) for leaf in
+                 peek.shape.leaves}  # fmt: skip
+        return Listed(await asyncio.to_thread(_evaluated, peek, given))
+
+    async def multiset(
+        self, peek: Peek, time: int, system: SystemRows, spark: AskSpark
+    ) -> Multiset:
+        """The rows of a peek as a multiset of the relation's rows."""
+        if path_of(peek, self._state()).kind == "spark":
+            return await spark(peek.relation, time)
+        given = {leaf.name: await self._leaf(leaf, peek, time, system) for leaf in
+                 peek.shape.leaves}  # fmt: skip
+        return await asyncio.to_thread(evaluate, peek.shape.rest, given)
+
+    async def _leaf(self, leaf: Leaf, peek: Peek, time: int, system: SystemRows) -> Multiset:
+        if leaf.collection not in peek.system:
+            return await self._gatherer.rows(leaf, time)
+        return system_leaf(leaf, system(leaf.collection))
+
+    async def _stream(self, peek: Peek, time: int) -> AsyncGenerator[Sequence[Row], None]:
+        (leaf,) = peek.shape.leaves
+        async for piece in self._gatherer.stream(leaf, time):
+            rows = await asyncio.to_thread(_evaluated, peek, {leaf.name: piece})
+            for start in range(0, len(rows), CHUNK_ROWS):
+                yield rows[start : start + CHUNK_ROWS]
+
+
+def system_leaf(leaf: Leaf, rows: Sequence[Row]) -> Multiset:
+    """The rows of a system relation, which come in the columns of the scan."""
+    found: Multiset = {}
+    for row in rows:
+        found[row] = found.get(row, 0) + 1
+    if leaf.predicate is None:
+        return found
+    filtered = r.Filter(r.Scan(leaf.name, leaf.scan.columns), leaf.predicate)
+    return evaluate(filtered, {leaf.name: found})
+
+
+def _evaluated(peek: Peek, given: Mapping[str, Multiset]) -> list[Row]:
+    return finished(peek, evaluate(peek.shape.rest, given))
+
+
+def finished(peek: Peek, rows: Multiset) -> list[Row]:
+    """A multiset of the relation's rows as the client gets it."""
+    listed: list[Row]
+    if peek.order:
+        listed = in_order(rows, peek.relation, peek.order)
+    else:
+        listed = [row for row, count in rows.items() for _ in range(count)]
+    width = peek.width
+    if width < len(peek.relation.schema):
+        listed = [row[:width] for row in listed]
+    return finisher([column.type for column in peek.relation.schema.columns[:width]])(listed)

@@ -1,0 +1,61 @@
+"""Rows on their way to a client: `contract.Chunks`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any
+
+from noonmark.adapter.contract import Row
+
+#: Rows that go to a client at once.
+CHUNK_ROWS = 1_000
+
+LetGo = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Listed:
+    """Rows that are there already, all of them."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+
+    async def _chunks(self) -> AsyncIterator[Sequence[Row]]:
+        for start in range(0, len(self.rows), CHUNK_ROWS):
+            yield self.rows[start : start + CHUNK_ROWS]
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Row]]:
+        return self._chunks()
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+class Streamed:
+    """Rows that are made as they are asked for; `let_go` ends what they need, once."""
+
+    def __init__(
+        self, chunks: AsyncGenerator[Sequence[Row], None], let_go: LetGo | None = None
+    ) -> None:
+        self._chunks = chunks
+        self._let_go = let_go
+
+    async def _all(self) -> AsyncIterator[Sequence[Row]]:
+        try:
+            async for chunk in self._chunks:
+                yield chunk
+        finally:
+            await self.aclose()
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Row]]:
+        return self._all()
+
+    async def aclose(self) -> None:
+        """End the stream and let go of what it holds. Idempotent."""
+        let_go, self._let_go = self._let_go, None
+        try:
+            await self._chunks.aclose()
+        finally:
+            if let_go is not None:
+                await let_go()

@@ -1,0 +1,171 @@
+"""The rows of one leaf of a plan at one time, the cheapest way that is exact.
+
+    mirror      the collection is small: from memory, by index or all of it
+    look-up     it is large and the leaf's columns begin its key: persist reads those pages
+    read        all of it, as far as the parts' statistics let a part be skipped
+
+Law: `Gatherer.now` and `Gatherer.rows` give the leaf's rows (`shape`), as a multiset. The caller
+made sure that the collection is complete at that time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from noonmark.adapter.peek.mirror import Mirror
+from noonmark.adapter.peek.mirrors import Mirrors, row_count
+from noonmark.adapter.peek.rows import Row, counted
+from noonmark.adapter.peek.shape import Leaf
+from noonmark.persist.client import Client
+from noonmark.persist.plan import Query
+from noonmark.persist.state import Collection
+from noonmark.rows.schema import Schema
+from noonmark.sql.evaluate import evaluate
+
+Multiset = dict[Row, int]
+
+#: More rows than this are not looked at on the adapter's own loop.
+AT_ONCE_ROWS_MAX = 500
+
+
+class Gatherer:
+    """Reads leaves. Used by the adapter's loop alone."""
+
+    def __init__(self, client: Client, mirrors: Mirrors) -> None:
+        self._client = client
+        self.mirrors = mirrors
+
+    def collection(self, leaf: Leaf) -> Collection:
+        """The collection of a leaf, in the newest state."""
+        return self._client.state.collection(leaf.collection)
+
+    def now(self, leaf: Leaf, time: int) -> Multiset | None:
+        """The rows, if they can be had at once: from memory, and without looking at many."""
+        collection = self.collection(leaf)
+        mirror = self.mirrors.now(collection, time)
+        if mirror is None or (not leaf.keys and len(mirror) > AT_ONCE_ROWS_MAX):
+            return None
+        return self._mirrored(leaf, collection.schema, mirror)
+
+    def _mirrored(self, leaf: Leaf, schema: Schema, mirror: Mirror) -> Multiset:
+        if not leaf.keys:
+            return narrowed(leaf, schema, mirror.rows.items())
+        columns = _positions(leaf, schema)
+        found: Multiset = {}
+        for key in known_keys(leaf):
+            found.update(narrowed(leaf, schema, mirror.find(columns, key)))
+        return found
+
+    async def rows(self, leaf: Leaf, time: int) -> Multiset:
+        """The rows; waits for storage where it must."""
+        collection = self.collection(leaf)
+        mirror = await self.mirrors.at(collection, time)
+        if mirror is None:
+            tables = [table async for table in self._tables(leaf, collection, time)]
+            return await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, tables)
+        if leaf.keys or len(mirror) <= AT_ONCE_ROWS_MAX:
+            return self._mirrored(leaf, collection.schema, mirror)
+        whole = list(mirror.rows.items())  # a copy: the mirror moves on while a thread looks at it
+        return await asyncio.to_thread(narrowed, leaf, collection.schema, whole)
+
+    async def stream(self, leaf: Leaf, time: int) -> AsyncGenerator[Multiset, None]:
+        """The rows, piece by piece, in bounded memory."""
+        collection = self.collection(leaf)
+        async for table in self._tables(leaf, collection, time):
+            yield await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, [table])
+
+    async def _tables(
+        self, leaf: Leaf, collection: Collection, time: int
+    ) -> AsyncIterator[pa.Table]:
+        reader, runtime = self._client.reader, self._client.runtime
+        query = query_of(leaf, collection, time)
+
+        async def start() -> AsyncIterator[pa.Table]:
+            return reader.contents(reader.plan(collection.id, query))
+
+        async def following(tables: AsyncIterator[pa.Table]) -> pa.Table | None:
+            return await anext(tables, None)
+
+        tables = await asyncio.wrap_future(runtime.submit(start()))
+        while True:
+            table = await asyncio.wrap_future(runtime.submit(following(tables)))
+            if table is None:
+                return
+            yield table
+
+
+def query_of(leaf: Leaf, collection: Collection, time: int) -> Query:
+    """What persist is asked for a leaf: by key where the leaf's columns begin the key."""
+    columns = leaf.scan.columns.names
+    names = [columns[at] for at in leaf.columns]
+    prefix = prefix_of(leaf, collection)
+    if prefix:
+        at = [names.index(name) for name in prefix]
+        keys = list({tuple(key[i] for i in at) for key in known_keys(leaf)})
+        # When all keys are NULL, which equals nothing, the predicate refuses what is found.
+        return Query(time, columns=columns, keys=keys or [(None,)])
+    where: dict[str, tuple[Any, Any]] = {}
+    if len(leaf.keys) == 1:
+        values = known_keys(leaf)
+        if values:
+            where = {name: (value, value) for name, value in zip(names, values[0], strict=True)}
+    return Query(time, columns=columns, where=where)
+
+
+def prefix_of(leaf: Leaf, collection: Collection) -> tuple[str, ...]:
+    """The columns with which the collection's key begins and that the leaf knows."""
+    names = {leaf.scan.columns.names[at] for at in leaf.columns}
+    prefix: list[str] = []
+    for name in collection.key:
+        if name not in names:
+            break
+        prefix.append(name)
+    return tuple(prefix)
+
+
+def known_keys(leaf: Leaf) -> list[Row]:
+    """The keys to look up; one with a NULL equals nothing."""
+    keys = [tuple([evaluate(scalar) for scalar in key]) for key in leaf.keys]
+    return [key for key in dict.fromkeys(keys) if None not in key]
+
+
+def _positions(leaf: Leaf, schema: Schema) -> tuple[int, ...]:
+    """The leaf's key columns as positions in the collection's rows."""
+    names = leaf.scan.columns.names
+    if names == schema.names:
+        return leaf.columns
+    return tuple(schema.index(names[at]) for at in leaf.columns)
+
+
+def narrowed(leaf: Leaf, schema: Schema, rows: Iterable[tuple[Row, int]]) -> Multiset:
+    """Whole rows of a collection as rows of the leaf: its columns, if its predicate is TRUE."""
+    names = leaf.scan.columns.names
+    at = None if names == schema.names else [schema.index(name) for name in names]
+    predicate = leaf.predicate
+    found: Multiset = {}
+    for whole, count in rows:
+        row = whole if at is None else tuple([whole[i] for i in at])
+        if predicate is None or evaluate(predicate, row) is True:
+            found[row] = found.get(row, 0) + count
+    return found
+
+
+def _narrowed_tables(leaf: Leaf, schema: Schema, tables: Sequence[pa.Table]) -> Multiset:
+    columns = leaf.scan.columns.names
+    kept = Schema(tuple(schema[name] for name in columns))
+    found: Multiset = {}
+    for table in tables:
+        for row, count in narrowed(leaf, kept, counted(table, kept)).items():
+            found[row] = found.get(row, 0) + count
+    return {row: count for row, count in found.items() if count}
+
+
+def touched(leaf: Leaf, collection: Collection) -> int:
+    """About how many rows of its collection a leaf makes us look at."""
+    if leaf.keys and prefix_of(leaf, collection):
+        return len(leaf.keys)
+    return row_count(collection)

@@ -1,0 +1,184 @@
+"""Reads of one database: the time is chosen, waited for, registered; then the answer is given.
+
+    choose      oracle, frontiers and the query's own wishes -> one time (`timestamp`)
+    complete    every input becomes complete there: tables are sealed, views ticked, sources awaited
+    ask         the answer at that time (`answer`)
+
+Law (strict): under strict serializable a read that began after another one ended is at the same
+time or later, in whatever session: the oracle never gives a smaller time, and a time beyond the
+oracle's is registered with it before the read is answered.
+
+Where it runs: the adapter's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.contract import Chunks, Row
+from noonmark.adapter.holds import Holds
+from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, path_of
+from noonmark.adapter.peek.errors import error_of
+from noonmark.adapter.peek.gather import Gatherer, Multiset
+from noonmark.adapter.peek.mirrors import Mirrors
+from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
+from noonmark.compute.definition import VIEW, errors_name
+from noonmark.oracle import AsyncReservedOracle
+from noonmark.persist.state import Collection, State
+from noonmark.sql.ir import relation as r
+from noonmark.storage.description import description_of
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a statement and its session say about the time of a read.
+
+    Attributes:
+        isolation: `timestamp.STRICT` or `SERIALIZABLE`.
+        as_of: AS OF this time.
+        at_least: AS OF AT LEAST.
+        recency: the time by which all that upstream had is in.
+    """
+
+    isolation: str = STRICT
+    as_of: int | None = None
+    at_least: bool = False
+    recency: int | None = None
+
+
+NO_WISH = Wish()
+
+
+class Reads:
+    """See the module."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._client = database.client
+        self.mirrors = Mirrors(database.client)
+        self.answers = Answers(Gatherer(database.client, self.mirrors), lambda: self.state)
+        self.holds = Holds(database.client)
+        self._is_view: dict[int, bool] = {}
+
+    @property
+    def state(self) -> State:
+        """The newest state of the location."""
+        return self._client.state
+
+    # -- the time --------------------------------------------------------------------------------
+
+    async def question(self, names: Iterable[str], wish: Wish = NO_WISH) -> Question:
+        """All that decides about the time of a read of these collections."""
+        oracle = await self._database.oracle.read_ts()
+        return self._question(names, wish, oracle)
+
+    def _question(self, names: Iterable[str], wish: Wish, oracle: int) -> Question:
+        state = self.state
+        inputs = tuple(Input.of(state.collection(name)) for name in names)
+        return Question(inputs, oracle, wish.isolation, wish.as_of, wish.at_least, wish.recency)
+
+    async def choose(self, names: Iterable[str], wish: Wish = NO_WISH) -> Choice:
+        """The time of a read, registered so that no later strict read is before it."""
+        question = await self.question(names, wish)
+        choice = select_timestamp(question)
+        if (
+            question.as_of is None
+            and question.isolation == STRICT
+            and choice.time > question.oracle
+        ):
+            await self._database.oracle.apply_write(choice.time)
+        return choice
+
+    async def complete(self, names: Iterable[str], time: int) -> None:
+        """Make the collections complete at a time, as soon as that can be."""
+        pending = [name for name in names if not self._is_complete(name, time)]
+        if pending:
+            await self._database.work.bring(pending, time)
+
+    def _is_complete(self, name: str, time: int) -> bool:
+        return not self.state.collection(name).upper.less_equal(time)
+
+    # -- the answer ------------------------------------------------------------------------------
+
+    def at_once(self, peek: Peek) -> tuple[int, list[Row]] | None:
+        """A strict read now, when nothing must be waited for; its time and rows."""
+        oracle = self._database.oracle.blocking.at_once(AsyncReservedOracle.give_read)
+        if oracle is None or peek.system:
+            return None
+        names = peek.collections
+        choice = select_timestamp(self._question(names, NO_WISH, oracle))
+        if choice.waits or choice.time > oracle or not self._has_no_errors(names, choice.time):
+            return None
+        rows = self.answers.at_once(peek, choice.time)
+        return None if rows is None else (choice.time, rows)
+
+    async def ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
+        """The rows of a peek at a time that was chosen; waits until its inputs are complete."""
+        await self.complete(peek.collections, time)
+        await self.check_errors(peek.collections, time)
+        return await self.answers.ask(peek, time, system, self._ask_spark)
+
+    async def multiset(self, peek: Peek, time: int, system: SystemRows) -> Multiset:
+        """Like `ask`, as a multiset of the relation's rows."""
+        await self.complete(peek.collections, time)
+        await self.check_errors(peek.collections, time)
+        return await self.answers.multiset(peek, time, system, self._ask_spark)
+
+    def path(self, peek: Peek) -> Path:
+        """Which way a peek would go now."""
+        return path_of(peek, self.state)
+
+    async def _ask_spark(self, relation: r.Relation, time: int) -> Multiset:
+        spark = await self._database.spark()
+        from noonmark.adapter.peek.spark import ask_spark  # only who needs Spark imports it
+
+        return await asyncio.to_thread(ask_spark, spark, self._client, relation, time)
+
+    # -- views without an answer -----------------------------------------------------------------
+
+    def _errors(self, names: Sequence[str]) -> list[Collection]:
+        """The collections of the errors of the views among these."""
+        state = self.state
+        found = []
+        for name in names:
+            collection = state.collection(name)
+            if collection.id not in self._is_view:
+                self._is_view[collection.id] = (
+                    bool(collection.annotation) and description_of(collection).kind == VIEW
+                )
+            if self._is_view[collection.id] and errors_name(name) in state.names:
+                found.append(state.collection(errors_name(name)))
+        return found
+
+    def _has_no_errors(self, names: Sequence[str], time: int) -> bool:
+        for collection in self._errors(names):
+            if collection.batches:
+                mirror = self.mirrors.now(collection, time)
+                if mirror is None or mirror.rows:
+                    return False
+        return True
+
+    async def check_errors(self, names: Sequence[str], time: int) -> None:
+        """Raise the error of a view among these that has no answer at the time."""
+        for collection in self._errors(names):
+            if not collection.batches:
+                continue
+            mirror = await self.mirrors.at(collection, time)
+            if mirror is None:
+                found = await self._first_error(collection, time)
+            else:
+                found = next(iter(sorted(mirror.rows)), None)
+            if found is not None:
+                raise error_of(found[0], found[1], collection.name.removesuffix("_errors"))
+
+    async def _first_error(self, collection: Collection, time: int) -> Row | None:
+        read = self._client.create_or_load(collection.name)[1]
+        snapshot = await asyncio.wrap_future(read.snapshot(time))
+        counts = await asyncio.to_thread(snapshot.counts)
+        return next(iter(sorted(counts)), None)
