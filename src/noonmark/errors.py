@@ -39,6 +39,7 @@
     │       ├── UndefinedColumn   a column that no table in FROM has
     │       ├── AmbiguousColumn   a column that several tables in FROM have
     │       ├── DuplicateAlias    a table name given twice in one FROM
+    │       ├── UndefinedParameter  a $1 where there are no parameters
     │       ├── UndefinedFunction  no function or operator of that name takes these arguments
     │       ├── DatatypeMismatch  an expression of the wrong type
     │       ├── GroupingError     a column outside GROUP BY, or an aggregate where none may be
@@ -276,6 +277,10 @@ class AmbiguousColumn(SqlError, id="ambiguous_column", sqlstate="42702"):
 
 class DuplicateAlias(SqlError, id="duplicate_alias", sqlstate="42712"):
     """Two tables of one FROM have the same name."""
+
+
+class UndefinedParameter(SqlError, id="undefined_parameter", sqlstate="42P02"):
+    """A parameter where the statement can have none, or not that many."""
 
 
 class UndefinedFunction(SqlError, id="undefined_function", sqlstate="42883"):

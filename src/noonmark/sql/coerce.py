@@ -26,7 +26,9 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.sql.functions.cast import cast, cast_exists
 from noonmark.sql.functions.fit import bounded, numeric_for
-from noonmark.sql.functions.function import Any_, Parameter, Signature, Table
+from noonmark.sql.functions.function import Any_, Signature, Table
+from noonmark.sql.functions.function import Parameter as Parameter_
+from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import Cast, Literal, Scalar
 
 
@@ -82,6 +84,8 @@ def coerce(scalar: Scalar, target: t.SqlType, position: int | None = None) -> Sc
         return scalar
     if isinstance(scalar, Literal) and scalar.type == UNKNOWN:
         return _read(scalar, target, position)
+    if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
+        return coerce(scalar.declared(target), target, position)
     if not cast_exists(scalar.type, target):
         raise DatatypeMismatch(f"cannot cast type {scalar.type} to {target}", position=position)
     if (
@@ -208,7 +212,9 @@ def _fitting(table: Table[S], name: str, types: Sequence[t.SqlType]) -> list[Fit
     return fits
 
 
-def _targets(parameters: Sequence[Parameter], types: Sequence[t.SqlType]) -> list[t.SqlType] | None:
+def _targets(
+    parameters: Sequence[Parameter_], types: Sequence[t.SqlType]
+) -> list[t.SqlType] | None:
     """What each argument becomes for these parameters; None if it cannot."""
     element = _element(parameters, types)
     targets: list[t.SqlType] = []
@@ -226,7 +232,7 @@ def _targets(parameters: Sequence[Parameter], types: Sequence[t.SqlType]) -> lis
     return targets
 
 
-def _element(parameters: Sequence[Parameter], types: Sequence[t.SqlType]) -> t.SqlType | None:
+def _element(parameters: Sequence[Parameter_], types: Sequence[t.SqlType]) -> t.SqlType | None:
     """The one type that every anyelement stands for."""
     found: list[t.SqlType] = []
     for parameter, source in zip(parameters, types, strict=True):

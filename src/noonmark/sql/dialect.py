@@ -9,6 +9,7 @@ Positions are characters of the text, counted from 1.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import sqlglot
@@ -19,6 +20,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from noonmark.errors import InvalidSyntax
+from noonmark.sql.lexer import tokens_of
 
 TEXT_LENGTH_MAX = 1_000_000
 DEPTH_MAX = 500
@@ -90,6 +92,7 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
         raise InvalidSyntax(f"the statement is longer than {TEXT_LENGTH_MAX} characters")
     if "\0" in text:
         raise InvalidSyntax("a statement cannot hold a NUL character")
+    text = _marked(text)
     try:
         found = [tree for tree in sqlglot.parse(text, dialect=Dialect) if tree is not None]
     except ParseError as error:
@@ -98,11 +101,36 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
         raise InvalidSyntax(f"the statement cannot be read: {type(error).__name__}") from None
     if len(found) != 1:
         raise InvalidSyntax(f"expected one statement, found {len(found)}", position=offset + 1)
-    for node in found[0].walk():
+    for node in list(found[0].walk()):
         if offset and "start" in node.meta:
             node.meta["start"] += offset
         _check_whole(node)
+        _unmark(node)
     return found[0]
+
+
+_MARK = "\ue000"
+"""Stands for the $ of a parameter: sqlglot would begin a dollar-quoted string with it."""
+
+
+def _marked(text: str) -> str:
+    """The text, every $1 under a name of the same length that sqlglot reads as a column."""
+    if "$" not in text:
+        return text
+    places = [token.start for token in tokens_of(text) if token.kind == "parameter"]
+    pieces = [text[a + 1 : b] for a, b in pairwise([-1, *places, len(text)])]
+    return _MARK.join(pieces)
+
+
+def _unmark(node: exp.Expr) -> None:
+    if not isinstance(node, exp.Identifier) or not str(node.this).startswith(_MARK):
+        return
+    column, number = node.parent, str(node.this)[1:]
+    if not isinstance(column, exp.Column) or column.args.get("table") or not number.isdigit():
+        raise InvalidSyntax(f'syntax error at or near "${number}"', position=position_of(node))
+    parameter = exp.Parameter(this=exp.Literal.number(number))
+    parameter.meta.update(node.meta)
+    column.replace(parameter)
 
 
 _SELECT = "SELECT "
@@ -136,7 +164,7 @@ def _check_whole(node: exp.Expr) -> None:
 
 def _syntax_error(text: str, error: ParseError, offset: int) -> InvalidSyntax:
     first: dict[str, Any] = error.errors[0] if error.errors else {}
-    near = str(first.get("highlight") or "")
+    near = str(first.get("highlight") or "").replace(_MARK, "$")
     line, column = first.get("line"), first.get("col")
     position = None
     if line and column:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from noonmark.errors import UsageError
 from noonmark.sql.functions.array import OPERATORS
 from noonmark.sql.functions.cast import cast
 from noonmark.sql.functions.fit import fit
 from noonmark.sql.functions.order import sort_key
 from noonmark.sql.ir import scalar as s
+from noonmark.sql.ir.asked import Ask, Now, Parameter
 
 Row = tuple[Any, ...]
 Outer = Mapping[int, Row]
@@ -133,6 +135,18 @@ def _field(scalar: s.FieldRef, row: Row, outer: Outer) -> Any:
     return None if value is None else value[scalar.index]
 
 
+def _ask(scalar: Ask, row: Row, outer: Outer) -> Any:
+    values = [evaluate(each, row, outer) for each in scalar.arguments]
+    if scalar.entry.strict and any(value is None for value in values):
+        return None
+    return scalar.entry.meaning(*values)
+
+
+def _unbound(scalar: Parameter | Now, _: Row, __: Outer) -> Any:
+    shown = f"${scalar.index}" if isinstance(scalar, Parameter) else "mz_now()"
+    raise UsageError(f"{shown} has no value here")
+
+
 _MEANINGS: dict[type[s.Scalar], Callable[[Any, Row, Outer], Any]] = {
     s.ColumnRef: _column,
     s.OuterRef: _outer,
@@ -151,4 +165,7 @@ _MEANINGS: dict[type[s.Scalar], Callable[[Any, Row, Outer], Any]] = {
     s.MakeArray: _make_array,
     s.MakeRecord: _make_record,
     s.FieldRef: _field,
+    Ask: _ask,
+    Parameter: _unbound,
+    Now: _unbound,
 }

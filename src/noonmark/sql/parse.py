@@ -10,14 +10,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from noonmark.errors import InvalidSyntax, Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.sql.dialect import parse
+from noonmark.sql.ir.asked import asked, bind
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.plan import query as planner
@@ -39,19 +41,34 @@ class Query:
     ordered: Relation
     order: tuple[SortKey, ...]
 
+    def bound(self, values: Sequence[Any] = (), now: int | None = None) -> Query:
+        """The query for one execution: see `ir.asked.bind`."""
+        if not asked(self.ordered):
+            return self
+        # The output is made of the ordered relation: one change keeps what they share.
+        relation = bind(self.relation, values, now)
+        ordered = relation if self.ordered is self.relation else bind(self.ordered, values, now)
+        return Query(
+            relation, self.names, ordered, tuple(bind(key, values, now) for key in self.order)
+        )
 
-def plan_query(text: str, schemas: Mapping[str, Schema]) -> Query:
-    """The plan of one query over the collections of the given names.
+
+def plan_query(query: str | exp.Expr, schemas: Mapping[str, Schema] | Statement) -> Query:
+    """The plan of one query (its text or tree) over the collections of the given names.
+
+    With a `Statement` the query may have parameters and ask the session: the statement then knows
+    the parameters' types, and whether the plan depends on their values.
 
     Raises:
         SqlError: the text means nothing; the error says where and why.
         Unsupported: it means something that is not built, and says what.
     """
-    tree = parse(text)
+    tree = parse(query) if isinstance(query, str) else query
+    statement = schemas if isinstance(schemas, Statement) else Statement(schemas)
     if not isinstance(tree, exp.Query | exp.Values):
         raise Unsupported(f"{tree.key.upper()} is not a query", position=1)
     try:
-        planned = planner.plan_query(tree, Frame(Statement(schemas)))
+        planned = planner.plan_query(tree, Frame(statement))
     except RecursionError:
         raise InvalidSyntax("the statement is nested too deeply") from None
     return Query(planned.output(), planned.names, planned.relation, planned.order)

@@ -305,5 +305,6 @@ TABLE = (
         ("date_bin", (_I, _S, _S), _S, date_bin),
         ("date_bin", (_I, _Z, _Z), _Z, date_bin),
     ),
+    Function("mz_timestamp", (_Z,), t.BigInt(), lambda z: v.micros_of_timestamptz(z) // 1000),
     *(Function("isfinite", (kind,), t.Boolean(), _is_finite) for kind in (_D, _S, _Z, _I)),
 )

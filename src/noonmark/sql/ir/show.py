@@ -11,6 +11,7 @@ from typing import Any
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value
 from noonmark.rows.types import quote_name
+from noonmark.sql.ir import asked
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.call import AggregateCall, Frame, SortKey, TableCall, Unit, WindowCall
@@ -195,6 +196,9 @@ _TEXTS: dict[type[s.Scalar], Callable[[Any], str]] = {
     s.Cast: lambda x: f"{text(x.operand)}::{x.type}",
     s.Compare: lambda x: f"({text(x.left)} {x.op} {text(x.right)})",
     s.IsDistinct: lambda x: f"({text(x.left)} is distinct from {text(x.right)})",
+    asked.Parameter: lambda x: f"${x.index}",
+    asked.Now: lambda _: "mz_now()",
+    asked.Ask: lambda x: f"{x.entry.name}({', '.join(map(text, x.arguments))})",
     s.And: lambda x: "(" + " and ".join(map(text, x.parts)) + ")",
     s.Or: lambda x: "(" + " or ".join(map(text, x.parts)) + ")",
     s.Not: lambda x: f"not {text(x.operand)}",

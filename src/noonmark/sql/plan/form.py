@@ -64,7 +64,60 @@ def type_named(tree: exp.DataType) -> t.SqlType:
 
 
 def _cast(tree: exp.Cast, row: Row) -> Scalar:
-    return cast_to(plan(tree.this, row), type_named(tree.args["to"]), position_of(tree))
+    scalar = plan(tree.this, row)
+    spelled = system_type_name(tree.args["to"])
+    if row.statement.session is not None and spelled in _SYSTEM_TYPES:
+        return coerce(settle(scalar), _SYSTEM_TYPES[spelled], position_of(tree))
+    if row.statement.session is not None and spelled in REGISTERED:
+        return _registered(spelled, scalar, tree, row)
+    if spelled is not None:
+        return cast_to(scalar, t.parse_type(spelled), position_of(tree))
+    return cast_to(scalar, type_named(tree.args["to"]), position_of(tree))
+
+
+#: Types of PostgreSQL's catalog that ours has as another type: an oid is an integer here.
+_SYSTEM_TYPES: dict[str, t.SqlType] = {
+    "oid": t.Integer(),
+    "xid": t.Integer(),
+    "name": t.Text(),
+    "char": t.Text(),
+    "cstring": t.Text(),
+    "pg_node_tree": t.Text(),
+    "int2vector": t.Array(t.SmallInt()),
+    "oidvector": t.Array(t.Integer()),
+    "name[]": t.Array(t.Text()),
+    "char[]": t.Array(t.Text()),
+    "oid[]": t.Array(t.Integer()),
+    "json": t.Jsonb(),
+}
+#: Types that are the oid of something by its name, and print as the name.
+REGISTERED = ("regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole")
+
+
+def system_type_name(tree: exp.Expr) -> str | None:
+    """The name of a type that is qualified, quoted or of the catalog; None for ordinary ones."""
+    if isinstance(tree, exp.ObjectIdentifier):
+        return str(tree.this).lower()
+    if not isinstance(tree, exp.DataType):
+        return None
+    if tree.this == exp.DType.NAME:
+        return "name"
+    if tree.this == exp.DType.JSON:
+        return "json"
+    if tree.this == exp.DType.ARRAY and tree.expressions:
+        inner = system_type_name(tree.expressions[0])
+        return None if inner is None else f"{inner}[]"
+    kind = tree.args.get("kind")
+    if isinstance(kind, exp.Dot):
+        return name_of(kind.expression)
+    return name_of(kind) if isinstance(kind, exp.Identifier) else None
+
+
+def _registered(kind: str, scalar: Scalar, tree: exp.Cast, row: Row) -> Scalar:
+    """A name becomes its oid, an oid its name."""
+    from noonmark.sql.plan.function import ask
+
+    return ask(kind, [settle(scalar)], tree, row)
 
 
 def cast_to(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
@@ -163,6 +216,10 @@ def _bracket(tree: exp.Bracket, row: Row) -> Scalar:
 
 
 def _dot(tree: exp.Dot, row: Row) -> Scalar:
+    if isinstance(tree.expression, exp.Anonymous) and isinstance(tree.this, exp.Identifier):
+        if name_of(tree.this) not in ("pg_catalog", "information_schema", "mz_internal"):
+            raise unsupported(f"a function of the schema {name_of(tree.this)}", tree)
+        return plan(tree.expression, row)
     source, field = plan(tree.this, row), name_of(tree.expression)
     names = [f.name for f in source.type.fields] if isinstance(source.type, t.Record) else []
     if field not in names:
@@ -184,12 +241,25 @@ def _exists(tree: exp.Exists, row: Row) -> Scalar:
     return exists(tree.this, row)
 
 
-def _now(tree: exp.Expr, _: Row) -> Scalar:
-    raise unsupported(
-        f"{tree.key} in a query",
-        tree,
-        hint="An answer is a function of the collections at its time.",
-    )
+_CONSTANTS: dict[type[exp.Expr], str] = {
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentSchema: "current_schema",
+    exp.CurrentCatalog: "current_database",
+    exp.CurrentRole: "current_user",
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "now",
+    exp.Localtimestamp: "localtimestamp",
+    exp.CurrentTime: "current_time",
+    exp.Localtime: "localtime",
+}
+
+
+def _constant(tree: exp.Expr, row: Row) -> Scalar:
+    """Words without brackets that the session answers."""
+    from noonmark.sql.plan.function import ask
+
+    return ask(_CONSTANTS[type(tree)], [], tree, row)
 
 
 def _function(tree: exp.Anonymous, row: Row) -> Scalar:
@@ -215,10 +285,6 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.Subquery: _subquery,
     exp.Select: _subquery,
     exp.Exists: _exists,
-    exp.CurrentDate: _now,
-    exp.CurrentTime: _now,
-    exp.CurrentTimestamp: _now,
-    exp.Localtime: _now,
-    exp.Localtimestamp: _now,
+    **dict.fromkeys(_CONSTANTS, _constant),
     exp.Anonymous: _function,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -14,10 +14,11 @@ from noonmark.errors import (
     WindowingError,
 )
 from noonmark.rows import types as t
-from noonmark.sql.coerce import coerce
+from noonmark.sql.coerce import coerce, resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.fit import bounded
+from noonmark.sql.ir.asked import Ask, Now
 from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Literal, Scalar, When
 from noonmark.sql.plan.form import cast_to, record
 from noonmark.sql.plan.row import Row, name_of, unsupported
@@ -39,6 +40,11 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         raise WindowingError(message, position=position)
     if name in TABLE_FUNCTIONS.by_name:
         raise unsupported(f"the set-returning function {name} in {row.place}", tree)
+    if name == "mz_now" and not tree.expressions:
+        return Now()
+    session = row.statement.session
+    if session is not None and name in session.by_name:
+        return ask(name, [plan(each, row) for each in tree.expressions], tree, row)
     if name in CLOCKS:
         raise unsupported(
             f"function {name}",
@@ -52,6 +58,19 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
     arguments = [plan(_plain(each), row) for each in tree.expressions]
     result = call(name, arguments, tree, operator=not name.isidentifier())
     return _scaled(result) if name in ("round", "trunc") else result
+
+
+def ask(name: str, arguments: Sequence[Scalar], tree: exp.Expr, row: Row) -> Scalar:
+    """A question to the session, where one may be asked."""
+    session = row.statement.session
+    if session is None or name not in session.by_name:
+        raise unsupported(
+            f"{name} in a query that is kept",
+            tree,
+            hint="An answer is a function of the collections at its time.",
+        )
+    entry, coerced = resolve(session, name, arguments, position_of(tree))
+    return Ask(entry.id, coerced, entry)
 
 
 def _plain(argument: exp.Expr) -> exp.Expr:

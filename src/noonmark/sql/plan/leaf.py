@@ -10,11 +10,13 @@ from sqlglot import exp
 from noonmark.errors import (
     InvalidSyntax,
     InvalidValue,
+    UndefinedParameter,
 )
 from noonmark.rows import types as t
 from noonmark.rows.pginterval import parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
+from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import (
     BOOLEAN,
     Literal,
@@ -25,6 +27,9 @@ from noonmark.sql.plan.scalar import (
     Planner,
     plan,
 )
+
+#: The protocol counts parameters in 16 bits.
+PARAMETERS_MAX = 65_535
 
 
 def _column(tree: exp.Column, row: Row) -> Scalar:
@@ -88,6 +93,18 @@ def _interval(tree: exp.Interval, _: Row) -> Scalar:
         raise InvalidValue(error.message, position=position_of(tree)) from None
 
 
+def _parameter(tree: exp.Parameter, row: Row) -> Scalar:
+    if not isinstance(tree.this, exp.Literal) or not tree.this.this.isdigit():
+        raise unsupported("a parameter that is not a number", tree)
+    index, statement = int(tree.this.this), row.statement
+    if statement.parameters is None or not 1 <= index <= PARAMETERS_MAX:
+        raise UndefinedParameter(f"there is no parameter ${index}", position=position_of(tree))
+    known = statement.parameters.get(index, UNKNOWN)
+    if statement.values is not None and known != UNKNOWN:
+        return Literal(known, statement.values[index - 1])
+    return Parameter(known, index, statement.parameters)
+
+
 def _paren(tree: exp.Paren, row: Row) -> Scalar:
     return plan(tree.this, row)
 
@@ -100,4 +117,5 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.ByteString: _escaped_string,
     exp.Interval: _interval,
     exp.Paren: _paren,
+    exp.Parameter: _parameter,
 }

@@ -231,6 +231,24 @@ def _escape(tree: exp.Escape, row: Row) -> Scalar:
     return Not(result) if inner.args.get("negate") else result
 
 
+def _named_operator(tree: exp.Operator, row: Row) -> Scalar:
+    """``a OPERATOR(pg_catalog.~) b``: an operator under its full name."""
+    name = str(tree.args["operator"]).removeprefix("pg_catalog.").strip()
+    kinds: dict[str, type[exp.Binary]] = {
+        **{op: kind for kind, op in _COMPARISONS.items() if issubclass(kind, exp.Binary)},
+        "~": exp.RegexpLike,
+        "~*": exp.RegexpILike,
+        "+": exp.Add,
+        "-": exp.Sub,
+    }
+    negated = name.startswith("!~") and name[1:] in kinds
+    kind = kinds.get(name[1:] if negated else name)
+    if kind is None:
+        raise unsupported(f"OPERATOR({name})", tree)
+    result = plan(kind(this=tree.this, expression=tree.expression), row)
+    return Not(result) if negated else result
+
+
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -281,4 +299,5 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.Between: _between,
     exp.In: _in,
     exp.Escape: _escape,
+    exp.Operator: _named_operator,
 }

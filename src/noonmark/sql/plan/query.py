@@ -20,6 +20,7 @@ from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir.asked import asked
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import (
     Distinct,
@@ -363,7 +364,11 @@ def _count_of(tree: exp.Expr | None, frame: Frame, clause: str) -> int | None:
     if isinstance(value, exp.Var) and value.name.upper() == "ALL":
         return None
     scalar = plan(value, Frame(frame.statement).row(clause, Scope()))
-    count = evaluate(coerce(scalar, t.BigInt(), position_of(tree)))
+    scalar = coerce(scalar, t.BigInt(), position_of(tree))
+    if asked(scalar):
+        frame.statement.late = True
+        return None
+    count = evaluate(scalar)
     if count is not None and count < 0:
         raise InvalidValue(f"{clause} must not be negative", position=position_of(tree))
     return None if count is None else int(count)

@@ -7,15 +7,17 @@ positions that were given out stay true.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Column, Schema
+from noonmark.rows.types import SqlType, Text
 from noonmark.sql.dialect import position_of
+from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.ir.relation import Apply, JoinKind, Relation
 from noonmark.sql.ir.scalar import ColumnRef, OuterRef, Scalar, column
 from noonmark.sql.scope import Scope, missing_column
@@ -26,10 +28,29 @@ POSITION = "\0"
 
 @dataclass
 class Statement:
-    """What one statement's planning shares: the collections, and the count of scopes."""
+    """What one statement's planning shares.
+
+    Attributes:
+        schemas: the collections by name.
+        scopes: how many scopes there are so far.
+        parameters: the types of $1, $2, ... that are known: stated by the client, or found; None
+            where there can be no parameters.
+        values: the parameters' values, when the plan is for one execution only.
+        session: the functions that the session answers; None where none may be asked.
+        late: whether the plan depends on the values: it is made again for each execution.
+    """
 
     schemas: Mapping[str, Schema]
     scopes: int = 0
+    parameters: dict[int, SqlType] | None = None
+    values: Sequence[Any] | None = None
+    session: Table[Function] | None = None
+    late: bool = False
+
+    def parameter_types(self) -> tuple[SqlType, ...]:
+        """The types of $1, $2, ... once all is planned; text where nothing says another."""
+        found = self.parameters or {}
+        return tuple(found.get(at, Text()) for at in range(1, max(found, default=0) + 1))
 
     def fresh_scope(self) -> int:
         """The number of one more `Apply`."""

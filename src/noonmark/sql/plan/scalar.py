@@ -25,6 +25,7 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.fit import numeric_for
 from noonmark.sql.functions.order import is_ordered
+from noonmark.sql.ir.asked import Now, Parameter
 from noonmark.sql.ir.scalar import (
     BOOLEAN,
     Call,
@@ -100,12 +101,27 @@ def same_type(scalars: Sequence[Scalar], place: str, tree: exp.Expr) -> list[Sca
 def compare(op: str, left: Scalar, right: Scalar, tree: exp.Expr) -> Scalar:
     """A comparison, both sides as one kind."""
     a, b = comparable(op, [left, right], tree)
+    if isinstance(b, Now):
+        # One form for all temporal filters: mz_now() stands left.
+        return Compare(_TURNED[op], b, a)
     return Compare(op, a, b)
+
+
+_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+def _as_time(scalar: Scalar, tree: exp.Expr) -> Scalar:
+    """What mz_now() is compared with: a timestamp stands for its milliseconds."""
+    if isinstance(scalar.type, t.Date | t.Timestamp | t.TimestampTz):
+        return call("mz_timestamp", [scalar], tree, operator=False)
+    return scalar
 
 
 def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scalar]:
     """The scalars as one kind. Numerics keep their scales: they compare as they are."""
     position = position_of(tree)
+    if any(isinstance(each, Now) for each in scalars):
+        scalars = [_as_time(each, tree) for each in scalars]
     known = [each.type for each in scalars if each.type != UNKNOWN]
     try:
         target = common_type(known, "comparison", position)
@@ -123,6 +139,8 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
 
 
 def _as_kind(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
+    if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
+        scalar = scalar.declared(target)
     if type(scalar.type) is type(target) and not isinstance(target, t.Array | t.Record):
         return scalar
     if isinstance(target, t.Numeric) and scalar.type != UNKNOWN:

@@ -202,7 +202,7 @@ def plan_item(tree: exp.Expr, frame: Frame) -> Source:
             return _unnest(inner, alias, names, frame)
         return _renamed(plan_item(inner, frame), alias, names, tree)
     if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous):
-        only(tree, "this", "alias", "ordinality")
+        only(tree, "this", "db", "alias", "ordinality")
         ordinality = bool(tree.args.get("ordinality"))
         return _function(tree.this, ordinality, alias, names, frame)
     if isinstance(tree, exp.Unnest):
@@ -239,7 +239,7 @@ def _alias(tree: exp.Expr) -> tuple[str | None, list[str]]:
 
 
 def _table(tree: exp.Table, frame: Frame) -> Source:
-    only(tree, "this", "db", "alias", "joins")
+    only(tree, "this", "db", "catalog", "alias", "joins")  # there is one database: any name is its
     name = name_of(tree.this)
     if tree.args.get("db") is not None:
         name = f"{name_of(tree.args['db'])}.{name}"

@@ -18,6 +18,7 @@ from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir import scalar as s
+from noonmark.sql.ir.asked import Ask, Now, Parameter
 from noonmark.sql.ir.node import Node, children, rebuild
 from noonmark.sql.ir.relation import Constant, Filter, Relation
 from noonmark.sql.rules.rewrite import bottom_up
@@ -38,7 +39,7 @@ def fold_scalar(scalar: s.Scalar) -> s.Scalar:
 
 
 def _simpler(scalar: s.Scalar) -> s.Scalar:
-    if isinstance(scalar, s.Literal | s.ColumnRef | s.OuterRef):
+    if isinstance(scalar, s.Literal | s.ColumnRef | s.OuterRef | Parameter | Now | Ask):
         return scalar
     if _is_constant(scalar):
         try:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.dialect import TEXT_LENGTH_MAX
+from noonmark.sql.lexer import Token, tokens_of
 from noonmark.sql.statement import create, manage, read, role, session, write
 from noonmark.sql.statement import statement as s
-from noonmark.sql.statement.lexer import Token, tokens_of
 from noonmark.sql.statement.reader import Reader
 
 _HEADS: dict[str, Callable[[Reader], s.Statement]] = {

@@ -10,8 +10,8 @@ from sqlglot import exp
 from noonmark.errors import InvalidSyntax, NoonmarkError, Unsupported
 from noonmark.rows.types import SqlType, parse_type
 from noonmark.sql import dialect
+from noonmark.sql.lexer import Token
 from noonmark.sql.statement.base import Name, QueryText, ScalarText
-from noonmark.sql.statement.lexer import Token
 
 T = TypeVar("T")
 

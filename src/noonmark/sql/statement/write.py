@@ -196,7 +196,7 @@ def copy(reader: Reader) -> s.Statement:
 
 
 def _end_at(reader: Reader, end: int) -> Any:
-    from noonmark.sql.statement.lexer import Token
+    from noonmark.sql.lexer import Token
 
     place = reader.tokens[end].start
     return Token("end", "", place, place)

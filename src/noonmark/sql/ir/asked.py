@@ -1,0 +1,124 @@
+"""Scalars whose value a plan does not have: it is put in when the plan is run.
+
+    Parameter    $1: a value that the client sends with each execution
+    Now          mz_now(): the time at which the query is asked
+    Ask          a question to the session: who is asking, what the catalog says of an object
+
+A plan is made once and run many times: `bind` puts literals in their place. What a maintained view
+may have of these is `Now` alone, and only in a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from noonmark.errors import DatatypeMismatch
+from noonmark.rows import types as t
+from noonmark.sql.functions.function import Function
+from noonmark.sql.ir.node import Node, rebuild, walk_once
+from noonmark.sql.ir.scalar import Literal, Scalar
+
+N = TypeVar("N", bound=Node)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Scalar):
+    """The value of $index. `types` are those that the statement's parameters have so far."""
+
+    type: t.SqlType
+    nullable: bool = field(init=False)
+    index: int
+    types: dict[int, t.SqlType] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nullable", True)
+
+    def declared(self, target: t.SqlType) -> Parameter:
+        """The parameter once its place asks for a type: the first place decides."""
+        return Parameter(self.types.setdefault(self.index, _plain(target)), self.index, self.types)
+
+
+def _plain(target: t.SqlType) -> t.SqlType:
+    """A parameter takes any value of its kind: lengths and digits are the column's business."""
+    match target:
+        case t.Numeric():
+            return t.Numeric()
+        case t.Varchar():
+            return t.Varchar()
+        case t.Char():
+            return t.Char(t.LENGTH_MAX)
+    return target
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Scalar):
+    """The time of the query, in milliseconds since the epoch."""
+
+    type: t.SqlType = field(init=False)
+    nullable: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", t.BigInt())
+        object.__setattr__(self, "nullable", False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Scalar):
+    """What the session answers: a function whose meaning is the session's own."""
+
+    type: t.SqlType = field(init=False)
+    nullable: bool = field(init=False)
+    function: str
+    arguments: tuple[Scalar, ...]
+    entry: Function = field(compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        types = tuple(argument.type for argument in self.arguments)
+        if not self.entry.takes(types):
+            shown = ", ".join(map(str, types))
+            raise DatatypeMismatch(f"{self.entry.id} does not take ({shown})")
+        object.__setattr__(self, "type", self.entry.result_type(types))
+        object.__setattr__(self, "nullable", True)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the session may refuse to answer."""
+        return self.entry.fails(tuple(argument.type for argument in self.arguments))
+
+
+def asked(node: Node) -> frozenset[type[Scalar]]:
+    """The kinds of what a plan still needs to be told."""
+    kinds = (Parameter, Now, Ask)
+    return frozenset(type(each) for each in walk_once(node) if isinstance(each, kinds))
+
+
+def bind(node: N, values: Sequence[Any], now: int | None = None) -> N:
+    """The plan with the parameters' values, and the time if it is known, in their places.
+
+    A question to the session without arguments is asked here, once.
+    """
+
+    def act(each: Any) -> Node:
+        match each:
+            case Parameter():
+                return Literal(each.type, values[each.index - 1])
+            case Now() if now is not None:
+                return Literal(each.type, now)
+            case Ask(arguments=()):
+                return Literal(each.type, each.entry.meaning())
+        changed: Node = rebuild(each, once)
+        return changed
+
+    done: dict[int, tuple[Node, Node]] = {}
+
+    def once(each: Any) -> Node:
+        # A plan shares its subplans; what is shared is changed once and stays shared.
+        if id(each) not in done:
+            done[id(each)] = (each, act(each))
+        return done[id(each)][1]
+
+    change: Callable[[Any], Any] = once
+    result: N = change(node)
+    return result
