@@ -43,13 +43,13 @@ from noonmark.persist.plan import Plan, Query
 from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.state import Collection, Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
-from noonmark.remap import begin, compact, mint, offset_resumption
+from noonmark.remap import begin, compact, mint, offset_resumption, seal
 from noonmark.remap.binding import Remap
 from noonmark.remap.lookup import TimeTable
 from noonmark.remap.rows import REMAP_SCHEMA, from_rows, to_rows
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import ERRORS_SCHEMA, NO_OUTPUT, START, Source, Split
-from noonmark.tvc import Antichain, Partitioned, Update
+from noonmark.tvc import EMPTY, Antichain, Partitioned, Update
 
 __all__ = [
     "Engine",
@@ -99,6 +99,8 @@ class Ingestion:
         engine: runs the reading; asked only when there is something to read.
         retain_ms: how much history every collection of the source keeps.
         feeds: what becomes of the outputs; by default every output, which must then be typed.
+        remap_name: the collection of its remap, where it is not ``<name>_remap``.
+        errors_name: the collection of its errors, where it is not ``<name>_errors``.
     """
 
     client: Client
@@ -108,6 +110,8 @@ class Ingestion:
     engine: Engine
     retain_ms: int = RETAIN_MS
     feeds: tuple[Feed, ...] = ()
+    remap_name: str = ""
+    errors_name: str = ""
     outputs: tuple[Target, ...] = field(init=False)
     errors: Target = field(init=False)
     remap_target: Target = field(init=False)
@@ -120,8 +124,8 @@ class Ingestion:
             raise ConfigError("an output feeds one collection, and not two")
         wanted = [(feed.collection, feed.schema, feed.key) for feed in self.feeds]
         # By key, because that is how UPSERT finds the error that a new value retracts.
-        wanted.append((f"{self.name}_errors", ERRORS_SCHEMA, ("key",)))
-        wanted.append((f"{self.name}_remap", REMAP_SCHEMA, ("partition",)))
+        wanted.append((self.errors_name or f"{self.name}_errors", ERRORS_SCHEMA, ("key",)))
+        wanted.append((self.remap_name or f"{self.name}_remap", REMAP_SCHEMA, ("partition",)))
         self._create(wanted)
         targets = [
             Target(name, *self.client.create_or_load(name, schema, key))
@@ -179,6 +183,8 @@ class Ingestion:
         """
         if self.remap.upper != self.remap_target.read.upper:
             self._take_up()
+        if self.is_finished:
+            return Tick(self.oracle.read_ts(), 0, 0, 0, self.remap.latest)
         probe = self.client.runtime.submit(
             self.source.latest(self.client.clock, self.remap.latest)
         ).result()
@@ -195,11 +201,26 @@ class Ingestion:
         self.remap = minted.remap
         splits, rows = (0, 0) if idle else self.catch_up(time)
         self.oracle.apply_write(time)
+        if self.remap.latest.is_empty():
+            self._finish()
         # What led to the last durable time is needed no more: memory does not grow with time.
         self.remap = compact(self.remap, self.resumption_frontier())
         released = offset_resumption(self.remap, self.remap.upper)
         self.client.runtime.submit(self.source.release(released)).result()
         return Tick(time, rows, splits, 1 if splits else 0, released)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether upstream has ended and all of it is here: nothing will ever change again."""
+        return self.remap.upper.is_empty()
+
+    def _finish(self) -> None:
+        """Upstream has ended: every collection of the source is complete for ever."""
+        txn = self.client.atomic()
+        for target in (*self.outputs, self.errors, self.remap_target):
+            txn.append(target.write, None, target.read.upper, EMPTY)
+        txn.commit().result()
+        self.remap = seal(self.remap)
 
     def catch_up(self, time: int) -> tuple[int, int]:
         """Read what is bound and not durable yet, and seal everything at the remap's upper.

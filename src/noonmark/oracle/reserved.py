@@ -256,6 +256,15 @@ class ReservedOracle:
         times = self._times
         self._answer(partial(times.give_apply, time), partial(times.apply_write, time))
 
+    def at_once(self, give: Callable[[AsyncReservedOracle], int | None]) -> int | None:
+        """What `give` answers where it need not wait for storage or for others; else None."""
+        if not self._mutex.acquire(blocking=False):
+            return None
+        try:
+            return give(self._times)
+        finally:
+            self._mutex.release()
+
     def close(self) -> None:
         """Release the rest of the range, so that the next owner need not wait."""
         with self._mutex:

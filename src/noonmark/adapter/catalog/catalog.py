@@ -1,0 +1,159 @@
+"""All items, and how a name finds one.
+
+A catalog is immutable: a statement is planned against one catalog, whatever others do meanwhile.
+
+Law (names): within one schema no two items have the same name; roles and schemas have names of
+their own. Law (needs): every number in `Item.needs` and `Item.part_of` is in the catalog, and an
+item needs only items with smaller numbers or of its own source: so dependents can be dropped first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from noonmark.adapter.catalog.item import GLOBAL, PUBLIC, Item, Kind
+from noonmark.errors import DuplicateObject, NameTaken, UndefinedObject, UndefinedTable
+
+#: Where an unqualified name is looked for, in this order.
+SEARCH_PATH = (PUBLIC, "pg_catalog", "noonmark", "mz_catalog", "mz_internal")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """See the module. `system` items are those that Noonmark brings itself."""
+
+    by_number: MappingProxyType[int, Item] = field(default_factory=lambda: MappingProxyType({}))
+    by_name: MappingProxyType[tuple[str, str], Item] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    next_number: int = 1
+
+    @classmethod
+    def of(cls, items: Iterable[Item], next_number: int = 1) -> Catalog:
+        """The catalog of these items."""
+        numbered = {item.number: item for item in items}
+        named: dict[tuple[str, str], Item] = {}
+        for item in numbered.values():
+            if _name(item) in named:
+                raise name_taken(item)
+            named[_name(item)] = item
+        top = max([next_number, *(n + 1 for n, i in numbered.items() if i.kind != "system")])
+        return cls(MappingProxyType(numbered), MappingProxyType(named), top)
+
+    def changed(self, added: Sequence[Item] = (), removed: Iterable[int] = ()) -> Catalog:
+        """This catalog without some items, and with others: new ones, or changed ones."""
+        gone = set(removed)
+        items = {n: item for n, item in self.by_number.items() if n not in gone}
+        items.update({item.number: item for item in added})
+        return Catalog.of(items.values(), self.next_number)
+
+    # -- looking up ----------------------------------------------------------------------------
+
+    def items(self, *kinds: Kind) -> Iterator[Item]:
+        """Every item of these kinds, or of all, in the order of their numbers."""
+        for number in sorted(self.by_number):
+            if not kinds or self.by_number[number].kind in kinds:
+                yield self.by_number[number]
+
+    def find(self, parts: Sequence[str], path: Sequence[str] = SEARCH_PATH) -> Item | None:
+        """The item of that name, if there is one; a database's name in front is ignored."""
+        *schema, name = parts[-2:]
+        for schema_name in schema or path:
+            if (item := self.by_name.get((schema_name, name))) is not None:
+                return item
+        return None
+
+    def resolve(
+        self,
+        parts: Sequence[str],
+        position: int | None = None,
+        path: Sequence[str] = SEARCH_PATH,
+    ) -> Item:
+        """The item of that name.
+
+        Raises:
+            UndefinedTable: there is none.
+        """
+        item = self.find(parts, path)
+        if item is None:
+            raise UndefinedTable(f'relation "{".".join(parts)}" does not exist', position=position)
+        return item
+
+    def role(self, name: str) -> Item:
+        """The role of that name; raises `UndefinedObject`."""
+        item = self.by_name.get((_ROLES, name))
+        if item is None:
+            raise UndefinedObject(f'role "{name}" does not exist')
+        return item
+
+    def roles(self) -> dict[str, Item]:
+        """The roles by name."""
+        return {item.name: item for item in self.items("role")}
+
+    def has_schema(self, name: str) -> bool:
+        """Whether something can be made in that schema."""
+        return name == PUBLIC or (_SCHEMAS, name) in self.by_name
+
+    def of_collection(self, name: str) -> Item | None:
+        """The item whose rows a collection has."""
+        schema_name, _, last = name.rpartition(".")
+        for parts in ((PUBLIC, name), (schema_name, last)):
+            item = self.by_name.get(parts)
+            if item is not None and item.collection == name:
+                return item
+        return None
+
+    # -- dependencies --------------------------------------------------------------------------
+
+    def parts_of(self, number: int) -> list[Item]:
+        """What belongs to a source and goes with it."""
+        return [item for item in self.items() if item.part_of == number]
+
+    def dependents(self, numbers: Iterable[int]) -> list[Item]:
+        """Everything that needs one of these or their parts, directly or not; the last first."""
+        gone = set(numbers)
+        gone |= {part.number for number in list(gone) for part in self.parts_of(number)}
+        own = set(gone)
+        found: dict[int, Item] = {}
+        grew = True
+        while grew:
+            grew = False
+            for item in self.by_number.values():
+                if item.number in gone:
+                    continue
+                if gone & {*item.needs, item.part_of}:
+                    gone.add(item.number)
+                    found[item.number] = item
+                    grew = True
+        return [found[number] for number in sorted(found, reverse=True) if number not in own]
+
+    def needs(self, numbers: Iterable[int]) -> list[Item]:
+        """These items and everything that they need, directly or not."""
+        found: dict[int, Item] = {}
+        waiting = list(numbers)
+        while waiting:
+            number = waiting.pop()
+            item = self.by_number.get(number)
+            if item is not None and number not in found:
+                found[number] = item
+                waiting += [*item.needs, *([item.part_of] if item.part_of else [])]
+        return [found[number] for number in sorted(found)]
+
+
+_ROLES, _SCHEMAS = "\0role", "\0schema"
+
+
+def _name(item: Item) -> tuple[str, str]:
+    if item.kind in GLOBAL:
+        return _ROLES if item.kind == "role" else _SCHEMAS, item.name
+    return item.schema_name, item.name
+
+
+def name_taken(item: Item) -> NameTaken | DuplicateObject:
+    """Two items of one name."""
+    if item.kind in GLOBAL:
+        return DuplicateObject(f'{item.kind} "{item.name}" already exists')
+    what = "relation" if item.is_relation or item.kind == "index" else item.kind
+    return NameTaken(f'{what} "{item.name}" already exists', name=item.name)

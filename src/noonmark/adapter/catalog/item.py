@@ -1,0 +1,137 @@
+"""One object of the catalog.
+
+An item is a value. Its `number` is given by the system, once, and never again: names may come
+back, numbers do not. What only its kind has (the text of a view, the options of a source, the
+verifier of a role) is in `definition`, as plain data.
+
+    relations   table, source, subsource, progress, errors, view, materialized-view, system
+    the rest    index, connection, secret, role, schema
+
+A relation that is stored has a `collection` of persist, which carries the item's own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from noonmark.rows.schema import Schema
+
+Kind = Literal[
+    "table",
+    "source",
+    "subsource",
+    "progress",
+    "errors",
+    "view",
+    "materialized-view",
+    "index",
+    "connection",
+    "secret",
+    "role",
+    "schema",
+    "system",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+RELATIONS: frozenset[Kind] = frozenset(
+    (
+        "table",
+        "source",
+        "subsource",
+        "progress",
+        "errors",
+        "view",
+        "materialized-view",
+        "system",
+    )
+)
+#: Kinds whose names stand beside no schema, and do not clash with those of relations.
+GLOBAL: frozenset[Kind] = frozenset(("role", "schema"))
+
+PUBLIC = "public"
+#: Numbers below are PostgreSQL's own: an item's oid in pg_catalog is above them.
+_FIRST_OID = 16_384
+NO_COLUMNS = Schema(())
+
+
+@dataclass(frozen=True)
+class Item:
+    """See the module.
+
+    Attributes:
+        number: the system's own name for it.
+        kind: what it is.
+        schema_name: the schema that it is in; "" for roles and schemas.
+        name: how users call it.
+        schema: the columns of its rows; none for what has no rows.
+        key: the columns of its primary key, or those that its rows are told apart by.
+        definition: what only its kind knows.
+        needs: the numbers of the items that it cannot be without.
+        part_of: the number of the source that it belongs to and goes with; 0 for none.
+        owner: the role that made it.
+        retain_ms: how much history it keeps; None for the default.
+        comments: COMMENT ON it ("") and on its columns.
+        grants: privileges by role.
+    """
+
+    number: int
+    kind: Kind
+    schema_name: str
+    name: str
+    schema: Schema = NO_COLUMNS
+    key: tuple[str, ...] = ()
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    needs: tuple[int, ...] = ()
+    part_of: int = 0
+    owner: str = ""
+    retain_ms: int | None = None
+    comments: Mapping[str, str] = field(default_factory=dict)
+    grants: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The number as users see it."""
+        return f"{'s' if self.kind == 'system' else 'u'}{self.number}"
+
+    @property
+    def oid(self) -> int:
+        """Its number in pg_catalog."""
+        return self.number if self.kind == "system" else _FIRST_OID + self.number
+
+    @property
+    def is_relation(self) -> bool:
+        """Whether it can stand in FROM."""
+        return self.kind in RELATIONS
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it has a collection of its own."""
+        return bool(self.collection)
+
+    @property
+    def collection(self) -> str:
+        """The collection of persist that has its rows; "" when there is none."""
+        if self.kind in ("view", "system") or (not self.is_relation and self.kind != "index"):
+            return ""
+        if self.kind == "source" and not self.schema.columns:
+            return ""  # all its rows are in its subsources
+        return collection_name(self.schema_name, self.name)
+
+    @property
+    def scan_name(self) -> str:
+        """What a plan's `Scan` of it says: the collection, or the name of a system relation."""
+        return self.collection or self.full_name
+
+    @property
+    def full_name(self) -> str:
+        """The name with its schema."""
+        return f"{self.schema_name}.{self.name}" if self.schema_name else self.name
+
+    def __str__(self) -> str:
+        return f'{self.kind.replace("-", " ")} "{self.name}"'
+
+
+def collection_name(schema_name: str, name: str) -> str:
+    """What the collection of an item is called in the location."""
+    return name if schema_name == PUBLIC else f"{schema_name}.{name}"

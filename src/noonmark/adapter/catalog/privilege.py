@@ -1,0 +1,79 @@
+"""Rights: who may do what with an item.
+
+A superuser may do everything, an owner everything with what is theirs; everybody else has what was
+granted to them, to a role that they are a member of, or to everybody ("public"). Only the owner and
+superusers may change or drop an item.
+
+Roles are optional: while nobody made one, every user that the front end lets in is a superuser.
+"""
+
+from __future__ import annotations
+
+from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.catalog.item import Item
+from noonmark.errors import InsufficientPrivilege
+
+EVERYBODY = "public"
+#: The superuser that is always there.
+BUILT_IN = "noonmark"
+#: What ALL means, by kind of item; kinds that are not here have no rights to grant.
+PRIVILEGES: dict[str, tuple[str, ...]] = {
+    "table": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+    "source": ("SELECT",),
+    "subsource": ("SELECT",),
+    "progress": ("SELECT",),
+    "errors": ("SELECT",),
+    "view": ("SELECT",),
+    "materialized-view": ("SELECT",),
+    "connection": ("USAGE",),
+    "secret": ("USAGE",),
+    "schema": ("USAGE", "CREATE"),
+}
+#: The right to change or drop; it cannot be granted.
+OWN = "OWN"
+
+
+def is_superuser(catalog: Catalog, user: str) -> bool:
+    """Whether a user may do everything."""
+    roles = catalog.roles()
+    if user == BUILT_IN or not roles:
+        return True
+    role = roles.get(user)
+    return role is not None and bool(role.definition.get("superuser"))
+
+
+def memberships(catalog: Catalog, user: str) -> set[str]:
+    """The user, the roles that they are a member of, directly or not, and everybody."""
+    roles, found, waiting = catalog.roles(), {EVERYBODY}, [user]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            role = roles.get(name)
+            waiting += role.definition.get("member_of", ()) if role is not None else ()
+    return found
+
+
+def has(catalog: Catalog, user: str, privilege: str, item: Item) -> bool:
+    """Whether a user has a right on an item."""
+    if item.kind == "system" and privilege == "SELECT":
+        return True
+    if is_superuser(catalog, user):
+        return True
+    names = memberships(catalog, user)
+    if item.owner in names:
+        return True
+    return any(privilege in item.grants.get(name, ()) for name in names)
+
+
+def require(catalog: Catalog, user: str, privilege: str, item: Item) -> None:
+    """Refuse with `InsufficientPrivilege` unless the user has the right."""
+    if has(catalog, user, privilege, item):
+        return
+    what = item.kind.replace("-", " ")
+    if privilege == OWN:
+        raise InsufficientPrivilege(f"must be owner of {what} {item.name}")
+    raise InsufficientPrivilege(
+        f"permission denied for {what} {item.name}",
+        hint=f"Its owner may GRANT {privilege} ON {item.name} TO {user}.",
+    )

@@ -1,0 +1,183 @@
+"""The catalog, durable: a collection like any other, changed in the commits that it describes.
+
+Its rows are (number, kind, schema, name, definition as JSON). One change of the catalog is one
+transaction: the rows, and the Create, Rename and Drop commands of the collections that the rows
+name. So there is no moment, and no crash, between an object and its name.
+
+Numbers are never reused: the row of number 0 keeps the next one.
+
+A location that was made without a catalog has collections without items; they are taken in as
+tables that nobody writes, under their own names, when the catalog is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.catalog.item import KINDS, Item
+from noonmark.errors import NewerFormat
+from noonmark.oracle import TimestampOracle
+from noonmark.persist import command as c
+from noonmark.persist.client import Client
+from noonmark.persist.state import schema_to_wire
+from noonmark.persist.write import MultiWriteHandle
+from noonmark.rows.schema import Schema
+from noonmark.storage.description import CollectionDescription
+from noonmark.tvc import Antichain, Update
+
+COLLECTION = "noonmark_catalog"
+SCHEMA = Schema.of(
+    number="bigint not null",
+    kind="text not null",
+    schema="text not null",
+    name="text not null",
+    definition="text not null",
+)
+_COUNTER = "next-number"
+#: How much of the catalog's own history is kept.
+_RETAIN_MS = 600_000
+
+
+class Stored(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the JSON of a row holds."""
+
+    columns: list[tuple[str, str, bool]] = []
+    key: tuple[str, ...] = ()
+    definition: dict[str, Any] = {}
+    needs: tuple[int, ...] = ()
+    part_of: int = 0
+    owner: str = ""
+    retain_ms: int | None = None
+    comments: dict[str, str] = {}
+    grants: dict[str, list[str]] = {}
+
+
+Row = tuple[int, str, str, str, str]
+
+
+def to_row(item: Item) -> Row:
+    """An item as a row of the collection."""
+    stored = Stored(
+        item.schema.to_wire(),
+        item.key,
+        dict(item.definition),
+        item.needs,
+        item.part_of,
+        item.owner,
+        item.retain_ms,
+        dict(item.comments),
+        {role: sorted(rights) for role, rights in sorted(item.grants.items())},
+    )
+    text = msgspec.json.encode(stored, order="deterministic").decode()
+    return item.number, item.kind, item.schema_name, item.name, text
+
+
+def from_row(row: Row) -> Item:
+    """The item in a row.
+
+    Raises:
+        NewerFormat: a kind that this version does not know.
+    """
+    number, kind, schema_name, name, text = row
+    found = next((each for each in KINDS if each == kind), None)
+    if found is None:
+        raise NewerFormat(
+            f'the catalog has a {kind} ("{name}"), which this version does not know',
+            hint="Use a newer version of Noonmark.",
+        )
+    stored = msgspec.json.decode(text, type=Stored)
+    return Item(
+        number=number,
+        kind=found,
+        schema_name=schema_name,
+        name=name,
+        schema=Schema.from_wire(stored.columns),
+        key=stored.key,
+        definition=stored.definition,
+        needs=stored.needs,
+        part_of=stored.part_of,
+        owner=stored.owner,
+        retain_ms=stored.retain_ms,
+        comments=stored.comments,
+        grants={role: frozenset(rights) for role, rights in stored.grants.items()},
+    )
+
+
+class CatalogStore:
+    """The newest catalog, and the one way to change it. One change at a time."""
+
+    def __init__(self, client: Client, oracle: TimestampOracle, system: Sequence[Item]) -> None:
+        self._client = client
+        self._oracle = oracle
+        self._system = tuple(system)
+        self._rows: dict[int, Row] = {}
+        self.catalog = Catalog.of(self._system)
+        #: Held by whoever changes the catalog, from planning to commit.
+        self.turn = asyncio.Lock()
+
+    def load(self) -> None:
+        """Read what is stored; make an empty catalog where there is none. Blocks."""
+        client = self._client
+        if COLLECTION not in client.state.names:
+            description = CollectionDescription(SCHEMA, ("number",), "catalog")
+            start = Antichain.of(self._oracle.write_ts())
+            create = c.Create(
+                COLLECTION, ("number",), schema_to_wire(SCHEMA), start, description.annotation()
+            )
+            client.submit((create,)).result()
+            return
+        read = client.create_or_load(COLLECTION)[1]
+        upper = read.upper.only()
+        assert upper is not None, "the catalog is never closed"
+        if read.since == read.upper:
+            return
+        rows: list[Row] = read.snapshot(upper - 1).result().rows()
+        self._rows = {row[0]: row for row in rows}
+        counter = self._rows.get(0)
+        items = [from_row(row) for number, row in self._rows.items() if number]
+        self.catalog = Catalog.of(
+            [*self._system, *items], int(counter[4]) if counter is not None else 1
+        )
+
+    async def change(
+        self,
+        added: Sequence[Item] = (),
+        removed: Iterable[int] = (),
+        beside: Callable[[int], Iterable[c.AnyCommand]] = lambda _: (),
+    ) -> Catalog:
+        """Replace the catalog, durably; the caller holds `turn`.
+
+        Args:
+            added: new and changed items.
+            removed: the numbers of items to take away.
+            beside: what else the transaction does, given its time.
+        """
+        after = self.catalog.changed(added, removed)
+        rows = {item.number: to_row(item) for item in after.items() if item.kind != "system"}
+        rows[0] = (0, _COUNTER, "", "", str(after.next_number))
+        time = await asyncio.to_thread(self._oracle.write_ts)
+        transaction = self._client.atomic()
+        for command in beside(time):
+            transaction.add(command)
+        self._append_rows(transaction, rows, time)
+        await asyncio.wrap_future(transaction.commit())
+        self._rows = rows
+        self.catalog = after
+        await asyncio.to_thread(self._oracle.apply_write, time)
+        return after
+
+    def _append_rows(self, transaction: MultiWriteHandle, rows: dict[int, Row], time: int) -> None:
+        """What changes the stored rows from the old ones to the new ones."""
+        changed = {n for n in {*rows, *self._rows} if rows.get(n) != self._rows.get(n)}
+        old = [Update(self._rows[n], time, -1) for n in sorted(changed) if n in self._rows]
+        new = [Update(rows[n], time, 1) for n in sorted(changed) if n in rows]
+        write, read = self._client.create_or_load(COLLECTION)
+        transaction.append(write, [*old, *new], read.upper, time + 1)
+        horizon = Antichain.of(max(0, time - _RETAIN_MS))
+        if horizon.at_or_beyond(self._client.state.collection(COLLECTION).allowed):
+            transaction.allow_compaction(write, horizon)

@@ -1,0 +1,255 @@
+"""One open location as a database: everything that sessions share.
+
+    client, storage    the writer of the location
+    oracle             the timeline, durable on the location
+    catalog            every object, durable in the location
+    tables             writes of sessions, committed together
+    work               sources and views, ticking in the background
+    spark()            the engine, which starts behind all that: what needs it waits
+
+A database is the only writer of its location. Everything acknowledged is in the location: a process
+that is killed loses nothing, and the next one takes up where it was.
+
+Where it runs: one asyncio loop, the adapter's; persist has a loop of its own in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Catalog
+from noonmark.adapter.catalog.privilege import BUILT_IN
+from noonmark.adapter.catalog.store import CatalogStore
+from noonmark.adapter.location import oracle_log
+from noonmark.adapter.peek.reads import Reads
+from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.tables import RETAIN_MS, Tables
+from noonmark.adapter.times import Times
+from noonmark.adapter.work import Work
+from noonmark.clock import SYSTEM, Clock
+from noonmark.compute.session import active_session, spark_session
+from noonmark.errors import ConfigError, NotAuthorized
+from noonmark.oracle import ReservedOracle
+from noonmark.persist.client import Client, Options, open_location
+from noonmark.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER = "local[*]"
+#: A secret is a signed integer on the wire.
+_SECRET_BITS = (1 << 31) - 1
+
+
+class Database:
+    """See the module; made by `open`."""
+
+    def __init__(
+        self,
+        client: Client,
+        oracle: ReservedOracle,
+        start_spark: Callable[[], SparkSession],
+        clock: Clock,
+    ) -> None:
+        self.client = client
+        self.clock = clock
+        self.storage = Storage(client)
+        self.oracle = Times(oracle)
+        self.store = CatalogStore(client, oracle, ())
+        self.work = Work(self)
+        self.tables = Tables(
+            client,
+            self.oracle,
+            names=self.table_collections,
+            together=self.work.together,
+            retain_ms=self.retain_ms,
+        )
+        self.reads = Reads(self)
+        self.sessions: dict[int, AdapterSession] = {}
+        self._start_spark = start_spark
+        self._spark: asyncio.Future[SparkSession] | None = None
+        self._next_session = 1
+        self._closed = False
+        self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    async def open(
+        cls,
+        data_url: str,
+        consensus_url: str | None = None,
+        *,
+        spark_master: str | None = None,
+        session: SparkSession | None = None,
+        clock: Clock = SYSTEM,
+        options: Options = Options(),  # noqa: B008 - frozen
+    ) -> Database:
+        """Open a location to write.
+
+        Args:
+            data_url: where the location is.
+            consensus_url: where its log is; beside the data by default.
+            spark_master: where Spark is started, unless there is a session.
+            session: a Spark session to use instead of an own one.
+            clock: the door to time.
+            options: how persist opens the location.
+
+        Raises:
+            LockHeld: another process writes to it; says who.
+        """
+        client = await asyncio.to_thread(
+            open_location, data_url, consensus=consensus_url, options=options, clock=clock
+        )
+        try:
+            log = oracle_log(data_url, consensus_url)
+            alone = client.lock is not None and not client.lock.lease_is_needed
+            oracle = await asyncio.to_thread(
+                ReservedOracle.open, client.runtime, log, alone=alone, config=client.config
+            )
+
+            def start_spark() -> SparkSession:
+                return session or spark_session(spark_master or DEFAULT_MASTER)
+
+            database = cls(client, oracle, start_spark, clock)
+            await database._start()
+        except BaseException:
+            await asyncio.to_thread(client.stop)
+            raise
+        return database
+
+    async def _start(self) -> None:
+        await asyncio.to_thread(self.store.load)
+        await asyncio.to_thread(self._catch_up_oracle)
+        self.tables.start()
+        self._spark = self._loop.create_future()
+        # Nobody may ask for it before it failed.
+        self._spark.add_done_callback(lambda done: done.cancelled() or done.exception())
+        # A daemon: a process that ends while Spark still starts does not wait for it.
+        threading.Thread(target=self._run_spark, name="noonmark-spark", daemon=True).start()
+        await self.work.start()
+
+    def _run_spark(self) -> None:
+        """Start Spark; in a thread of its own."""
+        assert self._spark is not None
+        try:
+            session = self._start_spark()
+        except Exception as error:
+            self._tell(self._spark.set_exception, error)
+        else:
+            self._tell(self._spark.set_result, session)
+
+    def _tell(self, call: Callable[[Any], None], what: object) -> None:
+        def tell() -> None:
+            if self._spark is not None and not self._spark.done():
+                call(what)
+
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
+            self._loop.call_soon_threadsafe(tell)
+
+    def _catch_up_oracle(self) -> None:
+        """A location may be older than its oracle: times go on behind all that is complete."""
+        state = self.client.state
+        names = [item.collection for item in self.catalog.items() if item.is_stored]
+        uppers = [state.collection(name).upper.only() for name in names if name in state.names]
+        last = max((upper - 1 for upper in uppers if upper is not None), default=0)
+        if last > self.oracle.blocking.read_ts():
+            self.oracle.blocking.apply_write(last)
+
+    # -- what sessions share ---------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest catalog."""
+        return self.store.catalog
+
+    async def spark(self) -> SparkSession:
+        """The Spark session, once it has started.
+
+        Raises:
+            ConfigError: it does not start; says why.
+        """
+        assert self._spark is not None, "the database is open"
+        return await asyncio.shield(self._spark)
+
+    def started_spark(self) -> SparkSession:
+        """The Spark session, for threads: waits for its start."""
+        asked = asyncio.run_coroutine_threadsafe(self.spark(), self._loop)
+        return asked.result()
+
+    @property
+    def spark_has_started(self) -> bool:
+        """Whether `spark` answers at once."""
+        return self._spark is not None and self._spark.done() and not self._spark.exception()
+
+    def table_collections(self) -> list[str]:
+        """The collections of all tables."""
+        return [item.collection for item in self.catalog.items("table")]
+
+    def retain_ms(self, collection: str) -> int:
+        """How much history a collection keeps."""
+        item = self.catalog.of_collection(collection)
+        return RETAIN_MS if item is None or item.retain_ms is None else item.retain_ms
+
+    # -- sessions: `contract.Sessions` -----------------------------------------------------------
+
+    async def connect(
+        self, user: str, database: str, settings: Mapping[str, str], peer: str
+    ) -> AdapterSession:
+        """See `contract.Sessions.connect`."""
+        if self._closed:
+            raise ConfigError("the database is closed")
+        self._check_user(user)
+        number, self._next_session = self._next_session, self._next_session + 1
+        secret = int(self.clock.fresh_id()[-6:], 36) & _SECRET_BITS
+        session = AdapterSession(
+            self, number, secret, user=user, database_name=database, settings=settings, peer=peer
+        )
+        self.sessions[number] = session
+        return session
+
+    def _check_user(self, user: str) -> None:
+        roles = self.catalog.roles()
+        if not roles or user == BUILT_IN:
+            return
+        if user not in roles:
+            raise NotAuthorized(f'role "{user}" does not exist')
+        if not roles[user].definition.get("login", True):
+            raise NotAuthorized(f'role "{user}" is not permitted to log in')
+
+    async def verifier(self, user: str) -> str | None:
+        """See `contract.Sessions.verifier`."""
+        role = self.catalog.roles().get(user)
+        return None if role is None else role.definition.get("verifier")
+
+    def cancel(self, id: int, secret: int) -> None:
+        """See `contract.Sessions.cancel`."""
+        session = self.sessions.get(id)
+        if session is not None and hmac.compare_digest(str(session.secret), str(secret)):
+            session.cancel()
+
+    def forget(self, session: AdapterSession) -> None:
+        """A session has ended."""
+        self.sessions.pop(session.id, None)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """End every session and all work, finish what is queued, and let the location go."""
+        if self._closed:
+            return
+        self._closed = True
+        for session in list(self.sessions.values()):
+            await session.close()
+        await self.work.stop()
+        await self.tables.stop()
+        await asyncio.to_thread(self.oracle.blocking.close)
+        await asyncio.to_thread(self.client.stop)
+
+
+def caller_session() -> SparkSession | None:
+    """The Spark session that the caller of this process has, if there is one."""
+    return active_session()

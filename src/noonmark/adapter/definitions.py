@@ -1,0 +1,143 @@
+"""From an item of the catalog to what maintains it: a view's definition, a source and its feeds.
+
+What an item remembers is plain data, so these functions are where an object of SQL becomes one of
+the layers below; the same functions check a statement when it is made and take it up at a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.names import view_relation
+from noonmark.compute.definition import Definition
+from noonmark.errors import ConfigError, Unsupported
+from noonmark.ingest_feed import Feed, raw, typed
+from noonmark.rows.schema import Schema
+from noonmark.source.contract import Source
+from noonmark.source.format.csv import Csv
+from noonmark.source.format.decode import Format, Include
+from noonmark.source.format.json import Json
+from noonmark.source.format.plain import Bytes, Text
+from noonmark.source.impl.auction import Auction
+from noonmark.source.impl.counter import Counter
+from noonmark.source.impl.file_forms import Parquet
+from noonmark.source.impl.files import Files, of_lines
+from noonmark.source.impl.key_value import KeyValue
+from noonmark.source.impl.tpch import Tpch
+from noonmark.sql.rules import simplify
+
+
+def view_definition(catalog: Catalog, item: Item) -> Definition:
+    """What Compute maintains for a materialized view or an index."""
+    planned = view_relation(catalog, item)
+    return Definition(item.collection, simplify(planned.query.relation), item.definition["query"])
+
+
+# -- sources -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of a generator: what SQL calls them, and what the generator does."""
+
+    make: Callable[..., Source]
+    names: Mapping[str, str]
+
+
+_COMMON = {"tick_interval": "tick_ms", "up_to": "up_to", "seed": "seed"}
+_GENERATORS = {
+    "counter": _Options(Counter, {**_COMMON, "max_cardinality": "max_cardinality"}),
+    "auction": _Options(Auction, {**_COMMON, "keep": "keep", "steps_per_tick": "steps_per_tick"}),
+    "tpch": _Options(
+        Tpch,
+        {
+            **_COMMON,
+            "scale_factor": "scale_factor",
+            "orders_per_tick": "orders_per_tick",
+            "updates_per_tick": "updates_per_tick",
+        },
+    ),
+    "key value": _Options(
+        KeyValue,
+        {
+            **_COMMON,
+            "keys": "keys",
+            "partitions": "partitions",
+            "value_size": "value_bytes",
+            "snapshot_rounds": "snapshot_rounds",
+            "batch_size": "batch_keys",
+        },
+    ),
+}
+
+
+def generator(kind: str, options: Mapping[str, Any], start_ms: int) -> Source:
+    """A load generator.
+
+    Raises:
+        ConfigError: an option that it does not have, or a value that cannot be.
+    """
+    found = _GENERATORS[kind]
+    given: dict[str, Any] = {}
+    for name, value in options.items():
+        shown = name.replace("_", " ").upper()
+        if name not in found.names:
+            raise ConfigError(f"LOAD GENERATOR {kind.upper()} has no option {shown}")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ConfigError(f"{shown} takes a number")
+        given[found.names[name]] = value
+    return found.make(start_ms=start_ms, **given)
+
+
+def source_of(definition: Mapping[str, Any], schema: Schema) -> Source:
+    """The source that an item remembers; `schema` has the columns of its rows, as written."""
+    if definition["upstream"] == "generator":
+        return generator(definition["kind"], definition["options"], definition["start_ms"])
+    if definition["format"]["kind"] == "parquet":
+        return Files(definition["pattern"], Parquet(schema))
+    blank_is_data = definition["format"]["kind"] in ("text", "bytes")
+    return of_lines(definition["pattern"], skip_blank=not blank_is_data)
+
+
+def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
+    """What becomes of the outputs of a source's item."""
+    if item.definition["upstream"] == "generator":
+        parts = [each for each in catalog.parts_of(item.number) if each.kind == "subsource"]
+        if not item.is_stored:
+            return tuple(
+                typed(source, each.definition["output"], each.collection) for each in parts
+            )
+        return (typed(source, 0, item.collection),)
+    return (file_feed(source, item.collection, item.definition),)
+
+
+def file_feed(source: Source, collection: str, definition: Mapping[str, Any]) -> Feed:
+    """The feed of files: its format, INCLUDE and envelope."""
+    if source.outputs[0].schema is not None:
+        return typed(source, 0, collection)
+    return raw(
+        source,
+        0,
+        collection,
+        format_of(definition["format"], Schema.from_wire(definition["columns"])),
+        include=tuple(Include(what, name) for what, name in definition["include"]),
+        envelope=definition["envelope"],
+        key=tuple(definition["key"]),
+    )
+
+
+def format_of(definition: Mapping[str, Any], columns: Schema) -> Format:
+    """A format over the columns that were written; without columns it has its own."""
+    kind = definition["kind"]
+    if kind == "json":
+        return Json(columns) if columns.columns else Json()
+    if kind == "csv":
+        return Csv(columns, definition.get("delimiter", ","), bool(definition.get("header")))
+    if kind == "text":
+        return Text(columns) if columns.columns else Text()
+    if kind == "bytes":
+        return Bytes(columns) if columns.columns else Bytes()
+    raise Unsupported(f"FORMAT {kind.upper()} of FILES is not supported")

@@ -1,0 +1,195 @@
+"""Queries over the catalog: names become collections, views become what they stand for.
+
+A plan that leaves here has `Scan`s of collections (and of system relations) only. A view is planned
+from its own text again, against what its names meant when it was made: renaming a relation, or
+adding a column to it, changes no view.
+
+Law (pinned): the relation of a view has the same columns at every time of its life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from noonmark.adapter.catalog.catalog import SEARCH_PATH, Catalog
+from noonmark.adapter.catalog.item import Item
+from noonmark.errors import InvalidSyntax, NameTaken, Unsupported
+from noonmark.rows.schema import Schema
+from noonmark.sql.dialect import parse
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.node import Node, rebuild
+from noonmark.sql.ir.scalar import column
+from noonmark.sql.parse import Query
+from noonmark.sql.plan import query as planner
+from noonmark.sql.plan.frame import Frame
+from noonmark.sql.plan.row import Statement
+
+#: As a view remembers a name: the number of the item, and how many columns it had.
+Pin = tuple[int, int]
+
+
+class Names(Mapping[str, Schema]):
+    """The relations of a catalog as the planner asks for them; remembers what it was asked."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        path: Sequence[str] = SEARCH_PATH,
+        pins: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._path = path
+        self._pins = pins
+        self.used: dict[str, Item] = {}
+
+    def __getitem__(self, name: str) -> Schema:
+        if self._pins is not None:
+            number, width = self._pins[name]
+            item = self._catalog.by_number[number]
+            self.used[name] = item
+            return Schema(item.schema.columns[:width])
+        # A quoted name may have a dot in it: whole names go first.
+        item_or_none = self._catalog.find((name,), self._path)
+        if item_or_none is None and "." in name:
+            item_or_none = self._catalog.find(tuple(name.split(".", 1)), self._path)
+        if item_or_none is None or not item_or_none.is_relation or _has_no_rows(item_or_none):
+            raise KeyError(name)
+        self.used[name] = item_or_none
+        return item_or_none.schema
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([item.full_name for item in self._catalog.items() if item.is_relation])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def pins(self) -> dict[str, Pin]:
+        """What every name that was asked for stands for, to be remembered."""
+        return {name: (item.number, len(item.schema)) for name, item in self.used.items()}
+
+
+def _has_no_rows(item: Item) -> bool:
+    return item.kind == "source" and not item.is_stored
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query over collections.
+
+    Attributes:
+        query: its plan, as `sql.parse.Query`; every `Scan` is of a collection or system relation.
+        items: the relations that it names itself.
+        leaves: the relations whose rows it reads: those, with views replaced by what they read.
+        pins: what its names stand for, to be remembered by a view.
+    """
+
+    query: Query
+    items: tuple[Item, ...]
+    leaves: tuple[Item, ...]
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+
+
+def plan_tree(
+    catalog: Catalog,
+    tree: exp.Expr,
+    *,
+    path: Sequence[str] = SEARCH_PATH,
+    pins: Mapping[str, Sequence[int]] | None = None,
+) -> Planned:
+    """The plan of a query's tree.
+
+    Raises:
+        SqlError, Unsupported: it means nothing, or something that is not built; says where.
+    """
+    names = Names(catalog, path, pins)
+    return over_collections(catalog, plan_with(tree, Statement(names)), names)
+
+
+def plan_with(tree: exp.Expr, statement: Statement) -> Query:
+    """The plan of a tree under a statement's own names (and parameters)."""
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise Unsupported(f"{tree.key.upper()} is not a query", position=1)
+    try:
+        planned = planner.plan_query(tree, Frame(statement))
+    except RecursionError:
+        raise InvalidSyntax("the statement is nested too deeply") from None
+    return Query(planned.output(), planned.names, planned.relation, planned.order)
+
+
+def over_collections(catalog: Catalog, query: Query, names: Names) -> Planned:
+    """The plan with every name replaced by what it stands for."""
+    leaves: dict[int, Item] = {}
+    change = _Replacing(catalog, names.used, leaves)
+    done = Query(change(query.relation), query.names, change(query.ordered), query.order)
+    items = {item.number: item for item in names.used.values()}
+    return Planned(done, tuple(items.values()), tuple(leaves.values()), names.pins())
+
+
+class _Replacing:
+    """Scans of names become scans of collections, or the relations of views."""
+
+    def __init__(self, catalog: Catalog, used: Mapping[str, Item], leaves: dict[int, Item]) -> None:
+        self._catalog = catalog
+        self._used = used
+        self._leaves = leaves
+        self._done: dict[int, tuple[Node, Any]] = {}
+
+    def __call__(self, node: Any) -> Any:
+        if id(node) not in self._done:
+            # The node is kept with its replacement: an id is only good while its object lives.
+            self._done[id(node)] = (node, self._replaced(node))
+        return self._done[id(node)][1]
+
+    def _replaced(self, node: Any) -> Any:
+        if not isinstance(node, r.Scan):
+            return rebuild(node, self)
+        item = self._used[node.collection]
+        if item.kind == "view":
+            inner = view_relation(self._catalog, item)
+            self._leaves.update({leaf.number: leaf for leaf in inner.leaves})
+            return _first(inner.query.relation, len(node.columns))
+        self._leaves[item.number] = item
+        return replace(node, collection=item.scan_name)
+
+
+def _first(relation: r.Relation, width: int) -> r.Relation:
+    if len(relation.schema) == width:
+        return relation
+    kept = relation.schema.columns[:width]
+    columns = tuple(column(at, each) for at, each in enumerate(kept))
+    return r.Project(relation, columns, tuple(each.name for each in kept))
+
+
+def view_relation(catalog: Catalog, item: Item) -> Planned:
+    """What a view, or a materialized view, stands for."""
+    definition = item.definition
+    planned = plan_tree(catalog, parse(definition["query"]), pins=definition["names"])
+    named = with_columns(planned.query, tuple(definition.get("columns", ())))
+    return replace(planned, query=named)
+
+
+def with_columns(query: Query, columns: tuple[str, ...]) -> Query:
+    """The query under the names that CREATE VIEW v (a, b) gives its first columns.
+
+    Raises:
+        NameTaken: two columns would have one name.
+    """
+    if len(columns) > len(query.names):
+        raise InvalidSyntax("CREATE VIEW specifies more column names than columns")
+    names = (*columns, *query.names[len(columns) :])
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise NameTaken(
+                f'column "{name}" specified more than once',
+                hint="Give one of them another name with AS.",
+            )
+    schema = query.relation.schema
+    if names == schema.names:
+        return query
+    kept = tuple(column(at, each) for at, each in enumerate(schema))
+    relation = r.Project(query.relation, kept, names)
+    return Query(relation, names, relation, ())

@@ -1,0 +1,118 @@
+"""What statements that change the catalog share.
+
+Each takes the catalog's turn, looks at the catalog, and makes one change of it; the collections
+that the change names are made, renamed and dropped in the same commit. Such a change takes effect
+at once, also inside a transaction, where it is not undone by ROLLBACK: a notice says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.catalog import name_taken
+from noonmark.adapter.catalog.item import PUBLIC
+from noonmark.adapter.contract import Done, Notice
+from noonmark.errors import InvalidValue, NameTaken, UndefinedObject, UsageError
+from noonmark.persist import command as c
+from noonmark.persist.state import schema_to_wire
+from noonmark.sql.statement.base import Name, Options
+from noonmark.storage.description import CollectionDescription
+from noonmark.tvc import Antichain
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+_NAME_BYTES_MAX = 255
+
+
+@dataclass(frozen=True)
+class Created:
+    """What CREATE makes: items, the first of them the object itself; and what goes with them."""
+
+    items: tuple[Item, ...]
+    beside: Callable[[int], Iterable[c.AnyCommand]]
+    removed: tuple[int, ...] = ()
+
+
+Make = Callable[[Catalog, int], Awaitable[Created]]
+
+
+def place(catalog: Catalog, name: Name) -> tuple[str, str]:
+    """The schema and the name of something to be made."""
+    if len(name.parts) > 3:
+        raise UsageError(f'improper qualified name (too many dotted names): "{name}"')
+    schema = name.parts[-2] if len(name.parts) > 1 else PUBLIC
+    if not catalog.has_schema(schema):
+        raise UndefinedObject(f'schema "{schema}" does not exist', position=name.position)
+    if len(name.last.encode()) > _NAME_BYTES_MAX or not name.last or "/" in name.last:
+        raise InvalidValue(f'"{name.last}" cannot be the name of an object', position=name.position)
+    return schema, name.last
+
+
+async def create(
+    session: AdapterSession, tag: str, name: Name, if_not_exists: bool, make: Make
+) -> tuple[Done, Created | None]:
+    """Make an object, unless IF NOT EXISTS finds one of that name."""
+    store = session.database.store
+    async with store.turn:
+        schema, last = place(store.catalog, name)
+        found = store.catalog.by_name.get((schema, last))
+        if found is not None and if_not_exists:
+            notice = Notice(
+                f'relation "{found.name}" already exists, skipping', sqlstate=NameTaken.sqlstate
+            )
+            return Done(tag, (notice,)), None
+        created = await make(store.catalog, store.catalog.next_number)
+        check_free(session, created)
+        await store.change(created.items, created.removed, created.beside)
+    return Done(tag, notices(session, tag)), created
+
+
+def check_free(session: AdapterSession, created: Created) -> None:
+    """Refuse names that something else has: another item, or a collection without one."""
+    catalog, state = session.catalog, session.database.client.state
+    for item in created.items:
+        other = catalog.by_name.get((item.schema_name, item.name))
+        if other is not None and other.number not in created.removed:
+            raise name_taken(item)
+        mine = other.collection if other is not None else ""
+        if item.collection in state.names and item.collection != mine:
+            raise name_taken(item)
+
+
+def notices(session: AdapterSession, tag: str) -> tuple[Notice, ...]:
+    """What a client in a transaction should know."""
+    if session.status == "idle":
+        return ()
+    return (Notice(f"{tag} takes effect at once and is not undone by ROLLBACK"),)
+
+
+def creation(item: Item, time: int) -> c.Create:
+    """The command that makes the collection of an item."""
+    description = CollectionDescription(item.schema, item.key, item.kind)
+    return c.Create(
+        item.collection,
+        item.key,
+        schema_to_wire(item.schema),
+        Antichain.of(time),
+        description.annotation(),
+    )
+
+
+def retain_ms(options: Options) -> int | None:
+    """RETAIN HISTORY FOR, in milliseconds."""
+    value = options.get("retain_history")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidValue("RETAIN HISTORY FOR takes an interval", hint="RETAIN HISTORY FOR '1h'")
+    return value
+
+
+def refuse_options(what: str, options: Options, known: Iterable[str]) -> None:
+    """Refuse by name the options that an object does not have."""
+    for name in sorted(set(options) - set(known)):
+        raise InvalidValue(f"{what} has no option {name.replace('_', ' ').upper()}")

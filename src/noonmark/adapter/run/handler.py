@@ -1,0 +1,39 @@
+"""What a handler is.
+
+    async def run_x(session, statement, values) -> Outcome
+
+runs a statement whose parameters have these values, and
+
+    async def describe_x(session, statement, types) -> Described
+
+says before that which parameters it takes and which columns it gives; `types` are those that the
+client stated, None where it stated none. A kind without a describer takes and gives nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from noonmark.adapter.contract import Field, Outcome
+from noonmark.rows.types import SqlType
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+
+@dataclass(frozen=True)
+class Described:
+    """The types of $1, $2, ... and the result's columns; None for a statement without rows."""
+
+    parameters: tuple[SqlType, ...] = ()
+    fields: tuple[Field, ...] | None = None
+
+
+Handler: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Awaitable[Outcome]]"
+Describer: TypeAlias = (
+    "Callable[[AdapterSession, Any, Sequence[SqlType | None]], Awaitable[Described]]"
+)
+Handlers: TypeAlias = dict[type[Any], Handler]
+Describers: TypeAlias = dict[type[Any], Describer]

@@ -1,0 +1,308 @@
+"""A session: the conversation that `contract.Session` promises, over one `Database`.
+
+It understands a text (parse, describe), finds the handler of the statement's kind, and watches over
+it: one statement at a time, ended early by `cancel` or by `statement_timeout`. Chunks of rows are
+watched over in the same way, for as long as they come.
+
+Law (failed): after an error inside an explicit transaction every statement is refused with
+`InFailedTransaction`, until the transaction ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.privilege import require
+from noonmark.adapter.contract import (
+    Chunks,
+    CopyOut,
+    Done,
+    Outcome,
+    Prepared,
+    Row,
+    Rows,
+    TransactionStatus,
+)
+from noonmark.adapter.run import DESCRIBERS, HANDLERS
+from noonmark.adapter.run.handler import Described
+from noonmark.errors import InFailedTransaction, NoonmarkError, QueryCanceled, Unsupported
+from noonmark.rows.types import SqlType
+from noonmark.sql.statement import parse_statements, split_statements
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+
+T = TypeVar("T")
+
+#: What PostgreSQL's clients expect to be told at the start.
+REPORTED = {
+    "application_name": "",
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO, MDY",
+    "integer_datetimes": "on",
+    "IntervalStyle": "postgres",
+    "is_superuser": "on",
+    "server_encoding": "UTF8",
+    "server_version": "15.0 (Noonmark)",
+    "standard_conforming_strings": "on",
+    "TimeZone": "UTC",
+}
+#: Statements that end a transaction: the only ones that a failed one takes.
+_ENDS = (st.Commit, st.Rollback)
+
+
+class Transaction(Protocol):
+    """What a session knows of its transaction."""
+
+    failed: bool
+    #: Several statements that were sent as one: nobody said BEGIN.
+    implicit: bool
+
+    async def commit(self) -> None:
+        """Make what it wrote durable."""
+
+    async def rollback(self) -> None:
+        """Let go of everything."""
+
+
+class AdapterSession:
+    """See the module."""
+
+    def __init__(
+        self,
+        database: Database,
+        id: int,
+        secret: int,
+        *,
+        user: str,
+        database_name: str,
+        settings: Mapping[str, str],
+        peer: str,
+    ) -> None:
+        self.database = database
+        self.id = id
+        self.secret = secret
+        self.user = user
+        self.database_name = database_name
+        self.peer = peer
+        self.variables: dict[str, str] = {**REPORTED, **settings}
+        self.transaction: Transaction | None = None
+        #: Whether the statements that come now were sent as one.
+        self.grouped = False
+        self._statements: dict[str, Prepared] = {}
+        self.cursors: dict[str, Any] = {}
+        self._watched: asyncio.Task[Any] | None = None
+        self._busy = False
+        self._ended: QueryCanceled | None = None
+        self._deadline: float | None = None
+        self.closed = False
+        #: The statement under way, as it was written.
+        self.text = ""
+
+    # -- what front ends see ---------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest catalog: ask once per statement, and plan against that."""
+        return self.database.catalog
+
+    @property
+    def status(self) -> TransactionStatus:
+        """See `contract.Session.status`."""
+        if self.transaction is None or self.transaction.implicit:
+            return "idle"
+        return "failed" if self.transaction.failed else "open"
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """See `contract.Session.settings`."""
+        return {name: self.variables.get(name, value) for name, value in REPORTED.items()}
+
+    @property
+    def statements(self) -> MutableMapping[str, Prepared]:
+        """See `contract.Session.statements`."""
+        return self._statements
+
+    def split(self, text: str) -> Sequence[str]:
+        """See `contract.Session.split`."""
+        return split_statements(text)
+
+    async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
+        """See `contract.Session.prepare`."""
+        parsed = parse_statements(text)
+        if not parsed:
+            return Prepared("", (), None, st.Empty())
+        if len(parsed) > 1:
+            from noonmark.errors import InvalidSyntax
+
+            raise InvalidSyntax(
+                "cannot insert multiple commands into a prepared statement",
+                position=parsed[1].position,
+            )
+        (one,) = parsed
+        self._check_alive(one.statement)
+        described = await self._watch(self.describe(one.statement, types))
+        return Prepared(text, described.parameters, described.fields, one.statement)
+
+    async def describe(
+        self, statement: st.Statement, types: Sequence[SqlType | None] = ()
+    ) -> Described:
+        """Which parameters a statement takes and which columns it gives."""
+        describer = DESCRIBERS.get(type(statement))
+        return Described() if describer is None else await describer(self, statement, types)
+
+    async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
+        """See `contract.Session.execute`."""
+        self._check_alive(prepared.statement)
+        self.text = prepared.text
+        self._begin_watch()
+        outcome = await self._watch(self.run(prepared.statement, values))
+        if isinstance(outcome, Rows | CopyOut):
+            return replace(outcome, chunks=_WatchedChunks(self, outcome.chunks))
+        self._busy = False
+        return outcome
+
+    async def run(self, statement: st.Statement, values: Sequence[Any] = ()) -> Outcome:
+        """Run a statement, without watching over it: for statements inside of others."""
+        if isinstance(statement, st.Empty):
+            return Done("")
+        handler = HANDLERS.get(type(statement))
+        if handler is None:
+            raise Unsupported(f"{type(statement).__name__} is not supported")
+        return await handler(self, statement, values)
+
+    def begin_implicit(self) -> None:
+        """See `contract.Session.begin_implicit`."""
+        self.grouped = True
+
+    async def end_implicit(self, commit: bool) -> None:
+        """See `contract.Session.end_implicit`."""
+        self.grouped = False
+        transaction = self.transaction
+        if transaction is None or not transaction.implicit:
+            return
+        self.transaction = None
+        if commit and not transaction.failed:
+            await transaction.commit()
+        else:
+            await transaction.rollback()
+
+    def fail(self) -> None:
+        """See `contract.Session.fail`."""
+        if self.transaction is not None:
+            self.transaction.failed = True
+
+    def cancel(self) -> None:
+        """See `contract.Session.cancel`."""
+        self._end(QueryCanceled("canceling statement due to user request"))
+
+    async def close(self) -> None:
+        """See `contract.Session.close`."""
+        if self.closed:
+            return
+        self.closed = True
+        self.cancel()
+        transaction, self.transaction = self.transaction, None
+        if transaction is not None:
+            await transaction.rollback()
+        self.database.forget(self)
+
+    # -- rights ----------------------------------------------------------------------------------
+
+    def require(self, privilege: str, *items: Item) -> None:
+        """Refuse with `InsufficientPrivilege` unless the user has a right on every item."""
+        for item in items:
+            require(self.catalog, self.user, privilege, item)
+
+    # -- watching over ---------------------------------------------------------------------------
+
+    def _check_alive(self, statement: st.Statement) -> None:
+        if self.transaction is not None and self.transaction.failed:
+            if isinstance(statement, _ENDS):
+                return
+            raise InFailedTransaction(
+                "current transaction is aborted, commands ignored until end of transaction block"
+            )
+
+    def _begin_watch(self) -> None:
+        self._busy, self._ended = True, None
+        timeout_ms = self.statement_timeout_ms
+        clock = self.database.clock
+        self._deadline = clock.monotonic() + timeout_ms / 1000 if timeout_ms else None
+
+    @property
+    def statement_timeout_ms(self) -> int:
+        """How long a statement may take; 0 for ever."""
+        text = self.variables.get("statement_timeout", "0")
+        return int(text) if text.isdigit() else 0
+
+    async def _watch(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do it, unless it is ended first; an error inside fails the transaction."""
+        task = asyncio.ensure_future(work)
+        self._watched = task
+        try:
+            if self._ended is not None:
+                task.cancel()
+            await asyncio.wait({task}, timeout=self._left_s())
+            if not task.done():
+                self._end(QueryCanceled("canceling statement due to statement timeout"))
+                await asyncio.wait({task})
+            if task.cancelled() and self._ended is not None:
+                raise self._ended
+            return task.result()
+        except asyncio.CancelledError:
+            task.cancel()  # the client is gone: nobody wants the rest
+            raise
+        except NoonmarkError:
+            self.fail()
+            self._busy = False
+            raise
+        finally:
+            self._watched = None
+
+    def _left_s(self) -> float | None:
+        if self._deadline is None:
+            return None
+        return max(0.0, self._deadline - self.database.clock.monotonic())
+
+    def _end(self, why: QueryCanceled) -> None:
+        if not self._busy:
+            return
+        self._ended = self._ended or why
+        if self._watched is not None:
+            self._watched.cancel()
+
+
+class _WatchedChunks:
+    """Chunks that a session watches over."""
+
+    def __init__(self, session: AdapterSession, chunks: Chunks) -> None:
+        self._session = session
+        self._chunks = chunks
+        self._rest: AsyncIterator[Sequence[Row]] | None = None
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Row]]:
+        return self
+
+    async def __anext__(self) -> Sequence[Row]:
+        if self._rest is None:
+            self._rest = self._chunks.__aiter__()
+        chunk = await self._session._watch(_next(self._rest))
+        if chunk is None:
+            self._session._busy = False
+            raise StopAsyncIteration
+        return chunk
+
+    async def aclose(self) -> None:
+        """See `contract.Chunks.aclose`."""
+        self._session._busy = False
+        await self._chunks.aclose()
+
+
+async def _next(rest: AsyncIterator[Sequence[Row]]) -> Sequence[Row] | None:
+    return await anext(rest, None)

@@ -1,0 +1,329 @@
+"""Tables: writes of many sessions, committed together at one time.
+
+One committer takes everything that waits: writes, and wishes that tables become complete up to a
+time. It asks the oracle for one time t, puts every write at t, seals the tables that were written
+(and those that share a view with them) past t, all in one commit of persist, and then tells the
+oracle that t is durable. Only then is anybody answered.
+
+Law (acknowledged): when `commit` returned t, every `read_ts` from then on is at least t, and the
+rows are durable.
+Law (no lost update): a commit with `read_at` is refused with `SerializationFailure` when one of its
+tables, or of `reads`, was written after `read_at`: what it was computed from is still true at t.
+Law (key): no table with a key ever has two rows of one key; a write that would make them is refused
+by itself, and those beside it go on.
+Law (order): times of commits grow in the order in which they are applied.
+
+Where it runs: the adapter's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from noonmark.adapter.times import Times
+from noonmark.errors import NoonmarkError, SerializationFailure, UniqueViolation
+from noonmark.persist import command as c
+from noonmark.persist.client import Client
+from noonmark.persist.state import Collection
+from noonmark.rows import pgtext
+from noonmark.tvc import Antichain, Update
+
+Row = tuple[Any, ...]
+Write = tuple[Row, int]
+
+#: How much history a table keeps, unless it is told otherwise.
+RETAIN_MS = 600_000
+#: Since moves in steps, so that a commit rarely carries it.
+_SINCE_STEP_MS = 10_000
+_ROWS_SHOWN = 200
+
+
+@dataclass(eq=False)
+class _Request:
+    writes: Mapping[str, Sequence[Write]]
+    read_at: int | None
+    reads: frozenset[str]
+    done: asyncio.Future[int] = field(default_factory=asyncio.Future)
+
+
+@dataclass(eq=False)
+class _Advance:
+    time: int
+    names: frozenset[str]
+    done: asyncio.Future[None] = field(default_factory=asyncio.Future)
+
+
+class Tables:
+    """See the module."""
+
+    def __init__(
+        self,
+        client: Client,
+        times: Times,
+        *,
+        names: Callable[[], Iterable[str]],
+        together: Callable[[str], Iterable[str]],
+        retain_ms: Callable[[str], int],
+    ) -> None:
+        """Tables of one location.
+
+        Args:
+            client: the writer of the location.
+            times: the oracle.
+            names: the collections of all tables.
+            together: the tables that share a view with one.
+            retain_ms: how much history a table keeps.
+        """
+        self._client = client
+        self._times = times
+        self._names = names
+        self._together = together
+        self._retain_ms = retain_ms
+        self._waiting: list[_Request] = []
+        self._advances: list[_Advance] = []
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._written: dict[str, int] = {}
+        self.commits = 0
+
+    def start(self) -> None:
+        """Begin to commit."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End; what waits is refused."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for request in self._waiting:
+            request.done.cancel()
+        for advance in self._advances:
+            advance.done.cancel()
+
+    # -- what others ask -------------------------------------------------------------------------
+
+    async def commit(
+        self,
+        writes: Mapping[str, Sequence[Write]],
+        *,
+        read_at: int | None = None,
+        reads: Iterable[str] = (),
+    ) -> int:
+        """Write rows to tables, all or none, and return the time when it is durable.
+
+        Args:
+            writes: (row, diff) by collection.
+            read_at: the time at which what is written was computed; None when it was computed from
+                nothing.
+            reads: the other tables that it was computed from.
+
+        Raises:
+            SerializationFailure: others wrote meanwhile; nothing happened; read again.
+            UniqueViolation: a key would be there twice; nothing happened.
+        """
+        request = _Request(writes, read_at, frozenset(reads))
+        self._waiting.append(request)
+        self._wake.set()
+        # Once it is queued it happens: a cancelled caller only does not learn when.
+        return await asyncio.shield(request.done)
+
+    async def advance(self, time: int, names: Iterable[str] | None = None) -> None:
+        """Make tables complete at `time`, all of them or those; at once where they are already."""
+        wanted = frozenset(self._names() if names is None else names)
+        if self.complete_at(time, wanted):
+            return
+        advance = _Advance(time, wanted)
+        self._advances.append(advance)
+        self._wake.set()
+        await asyncio.shield(advance.done)
+
+    def complete_at(self, time: int, names: Iterable[str]) -> bool:
+        """Whether none of these tables can change at `time` any more."""
+        state = self._client.state
+        return all(
+            not state.collections[state.names[name]].upper.less_equal(time)
+            for name in names
+            if name in state.names
+        )
+
+    # -- the committer ---------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            group, self._waiting = self._waiting, []
+            advances, self._advances = self._advances, []
+            if not group and not advances:
+                continue
+            try:
+                await self._commit(group, advances)
+            except NoonmarkError as error:
+                for request in group:
+                    _refuse(request.done, error)
+                for advance in advances:
+                    _refuse(advance.done, error)
+
+    async def _commit(self, group: list[_Request], advances: list[_Advance]) -> None:
+        accepted, totals = await self._accept(group)
+        if not accepted and not advances:
+            return
+        time = await self._times.write_ts()
+        sealed = {each for name in totals for each in (name, *self._together(name))}
+        sealed |= {name for advance in advances for name in advance.names}
+        transaction = self._client.atomic()
+        state = self._client.state
+        for name in sorted(sealed & state.names.keys()):
+            rows = totals.get(name)
+            write, read = self._client.create_or_load(name)
+            if rows:
+                updates = [Update(row, time, diff) for row, diff in rows]
+                transaction.append(write, updates, read.upper, time + 1)
+            elif read.upper.less_equal(time):
+                transaction.append(write, None, read.upper, time + 1)
+            self._allow(transaction.add, state.collection(name), time)
+        await asyncio.wrap_future(transaction.commit())
+        self.commits += 1
+        if accepted:
+            await self._times.apply_write(time)
+        self._written.update(dict.fromkeys(totals, time))
+        for request in accepted:
+            _resolve(request.done, time)
+        for advance in advances:
+            if advance.time <= time:
+                _resolve(advance.done, None)
+            else:
+                # The timeline is not there yet: tables stay writable until it is.
+                self._later(advance, advance.time - time)
+
+    def _allow(self, add: Callable[[c.AnyCommand], Any], found: Collection, time: int) -> None:
+        """Let history go that is older than the table keeps."""
+        allowed = found.allowed.only()
+        horizon = time - self._retain_ms(found.name)
+        if allowed is not None and horizon >= allowed + _SINCE_STEP_MS:
+            add(c.AllowCompaction(found.id, Antichain.of(horizon)))
+
+    def _later(self, advance: _Advance, wait_ms: int) -> None:
+        def again() -> None:
+            self._advances.append(advance)
+            self._wake.set()
+
+        asyncio.get_running_loop().call_later(wait_ms / 1000, again)
+
+    # -- what is refused -------------------------------------------------------------------------
+
+    async def _accept(self, group: list[_Request]) -> tuple[list[_Request], dict[str, list[Write]]]:
+        """The requests that may happen, in order, and what they add up to by table."""
+        present = await self._present(group)
+        totals: dict[str, list[Write]] = {}
+        accepted: list[_Request] = []
+        changed: set[str] = set()
+        for request in group:
+            try:
+                self._check_read(request, changed)
+                self._check_keys(request, present)
+            except NoonmarkError as error:
+                _refuse(request.done, error)
+                continue
+            accepted.append(request)
+            for name, writes in request.writes.items():
+                changed.add(name)
+                totals.setdefault(name, []).extend(writes)
+        return accepted, totals
+
+    def _check_read(self, request: _Request, changed: set[str]) -> None:
+        if request.read_at is None:
+            return
+        for name in (*request.writes, *request.reads):
+            if name in changed or self._written.get(name, 0) > request.read_at:
+                raise SerializationFailure(
+                    "could not serialize access due to concurrent update",
+                    detail=f'"{name}" was written after {request.read_at}.',
+                    hint="The transaction might succeed if it is run again.",
+                )
+
+    def _check_keys(self, request: _Request, present: dict[str, _Keys]) -> None:
+        """Apply the request to the rows of the keys that it touches; all or nothing."""
+        writes = request.writes.items()
+        present |= {name: present[name].tried(each) for name, each in writes if name in present}
+
+    async def _present(self, group: list[_Request]) -> dict[str, _Keys]:
+        """For every table with a key that is written: what its touched keys have now."""
+        touched: dict[str, list[Write]] = {}
+        for request in group:
+            for name, writes in request.writes.items():
+                touched.setdefault(name, []).extend(writes)
+        found: dict[str, _Keys] = {}
+        for name, writes in touched.items():
+            collection = self._client.state.collection(name)
+            if collection.key:
+                found[name] = await self._keys_of(collection, writes)
+        return found
+
+    async def _keys_of(self, collection: Collection, writes: list[Write]) -> _Keys:
+        places = tuple(collection.schema.index(column) for column in collection.key)
+        keys = {_key(row, places) for row, _ in writes}
+        upper = collection.upper.only()
+        assert upper is not None, "a table is not closed while it lives"
+        counts: Counter[Row] = Counter()
+        if collection.since != collection.upper:
+            wanted = [key[0] if len(key) == 1 else key for key in sorted(keys, key=repr)]
+            read = self._client.create_or_load(collection.name)[1]
+            snapshot = await asyncio.wrap_future(read.snapshot(upper - 1, keys=wanted))
+            for row, count in (await asyncio.to_thread(snapshot.counts)).items():
+                if _key(row, places) in keys:
+                    counts[row] = count
+        return _Keys(collection, places, counts)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """The rows of some keys of a table."""
+
+    collection: Collection
+    places: tuple[int, ...]
+    rows: Counter[Row]
+
+    def tried(self, writes: Sequence[Write]) -> _Keys:
+        """These rows after the writes; raises `UniqueViolation`."""
+        rows = Counter(self.rows)
+        for row, diff in writes:
+            rows[row] += diff
+        counts: Counter[Row] = Counter()
+        for row, count in rows.items():
+            counts[_key(row, self.places)] += count
+        for row, _ in writes:
+            key = _key(row, self.places)
+            if counts[key] > 1:
+                raise self._violated(key)
+        return _Keys(self.collection, self.places, rows)
+
+    def _violated(self, key: Row) -> UniqueViolation:
+        name, columns = self.collection.name, self.collection.key
+        types = [self.collection.schema[column].type for column in columns]
+        shown = ", ".join(
+            pgtext.format_value(value, type_) for value, type_ in zip(key, types, strict=True)
+        )
+        return UniqueViolation(
+            f'duplicate key value violates unique constraint "{name}_pkey"',
+            detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
+            table=name,
+        )
+
+
+def _key(row: Row, places: tuple[int, ...]) -> Row:
+    return tuple(row[place] for place in places)
+
+
+def _refuse(future: asyncio.Future[Any], error: NoonmarkError) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _resolve(future: asyncio.Future[Any], value: Any) -> None:
+    if not future.done():
+        future.set_result(value)

@@ -1,0 +1,34 @@
+"""The timestamp oracle for coroutines: answers at once while its range lives, else in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from noonmark.oracle import AsyncReservedOracle, ReservedOracle
+
+
+class Times:
+    """`oracle.contract.TimestampOracle`, as coroutines of the adapter's loop."""
+
+    def __init__(self, oracle: ReservedOracle) -> None:
+        self.blocking = oracle
+
+    async def write_ts(self) -> int:
+        """A time for a write."""
+        time = self.blocking.at_once(AsyncReservedOracle.give_write)
+        return await asyncio.to_thread(self.blocking.write_ts) if time is None else time
+
+    async def read_ts(self) -> int:
+        """A time for a read."""
+        time = self.blocking.at_once(AsyncReservedOracle.give_read)
+        return await asyncio.to_thread(self.blocking.read_ts) if time is None else time
+
+    async def apply_write(self, time: int) -> None:
+        """The write at `time` is durable."""
+
+        def give(oracle: AsyncReservedOracle) -> int | None:
+            return oracle.give_apply(time)
+
+        if self.blocking.at_once(give) is None:
+            await asyncio.to_thread(partial(self.blocking.apply_write, time))

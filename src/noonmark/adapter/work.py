@@ -1,0 +1,145 @@
+"""The work behind a database: sources and views that tick, each by itself.
+
+Nothing here decides what a row is: sources (`ingest`) and views (`compute`) do. Here is decided
+when they tick, and what becomes of one that fails: it is tried again, says why, and holds back
+nobody who does not read it.
+
+    sources   every second, and at once when a read waits for them
+    views     as soon as all their inputs have moved: told by the commit that moved them
+    tables    never by themselves: a read, or a view that shares a commit with them, moves them
+
+`bring` makes collections complete at a time as soon as that can be: it seals the tables and wakes
+the sources below them, and waits for the views between.
+
+Where it runs: the adapter's loop; ticks run in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.work_sources import SourceWorker
+from noonmark.adapter.work_views import ViewWorker
+from noonmark.errors import NoonmarkError, NotYetComplete
+from noonmark.persist.state import State
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+
+
+class Work:
+    """See the module."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        #: By the number of the item.
+        self.sources: dict[int, SourceWorker] = {}
+        self.views: dict[int, ViewWorker] = {}
+
+    async def start(self) -> None:
+        """Take up every source and every view of the catalog."""
+        for item in self._database.catalog.items("source"):
+            await self.add_source(item)
+        for item in self._database.catalog.items("materialized-view", "index"):
+            await self.add_view(item)
+
+    async def stop(self) -> None:
+        """Let what is under way finish, and end."""
+        views = (worker.stop() for worker in self.views.values())
+        sources = (worker.stop() for worker in self.sources.values())
+        await asyncio.gather(*views, *sources)
+
+    async def add_source(self, item: Item) -> None:
+        """Begin to ingest a source, unless it is inactive."""
+        worker = self.sources[item.number] = SourceWorker(self._database, item)
+        worker.start()
+
+    async def add_view(self, item: Item) -> None:
+        """Begin to maintain a view or an index."""
+        worker = self.views[item.number] = ViewWorker(self._database, item)
+        worker.start()
+
+    async def remove(self, numbers: Iterable[int]) -> None:
+        """Stop the work of items, after the tick that is under way."""
+        workers = [
+            worker
+            for number in numbers
+            for worker in (self.sources.pop(number, None), self.views.pop(number, None))
+            if worker is not None
+        ]
+        await asyncio.gather(*(worker.stop() for worker in workers))
+
+    # -- what depends on what --------------------------------------------------------------------
+
+    def together(self, collection: str) -> set[str]:
+        """The tables that share a maintained view with this one: what seals one seals them."""
+        catalog = self._database.catalog
+        item = catalog.of_collection(collection)
+        if item is None:
+            return set()
+        views = [each.number for each in catalog.dependents([item.number]) if each.is_stored]
+        return {each.collection for each in catalog.needs(views) if each.kind == "table"}
+
+    def below(self, names: Iterable[str]) -> list[Item]:
+        """The items of these collections and everything that they are computed from."""
+        catalog = self._database.catalog
+        items = [catalog.of_collection(name) for name in names]
+        return catalog.needs(item.number for item in items if item is not None)
+
+    # -- for reads -------------------------------------------------------------------------------
+
+    async def bring(self, names: Iterable[str], time: int) -> None:
+        """Return when all these collections are complete at `time`, which is made to be soon.
+
+        Raises:
+            NotYetComplete: a view that is needed cannot be computed; says why.
+        """
+        names = tuple(names)
+        complete = partial(_complete, names, time)
+        client = self._database.client
+        if complete(client.state):
+            return
+        below = self.below(names)
+        tables = [item.collection for item in below if item.kind == "table"]
+        if tables:
+            await self._database.tables.advance(time, tables)
+        for item in below:
+            if item.number in self.sources:
+                self.sources[item.number].want(time)
+        views = [self.views[item.number] for item in below if item.number in self.views]
+        await self._wait(complete, views)
+
+    async def _wait(self, complete: partial[bool], views: list[ViewWorker]) -> None:
+        client = self._database.client
+        waiting = client.runtime.submit(client.journal.wait_for(complete))
+        ready = asyncio.ensure_future(asyncio.wrap_future(waiting))
+        failures = [asyncio.ensure_future(view.next_failure()) for view in views]
+        try:
+            both: list[asyncio.Future[Any]] = [ready, *failures]
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if ready.done():
+                ready.result()
+                return
+            failed = next(each.result() for each in failures if each.done())
+            raise NotYetComplete(
+                f'"{failed.name}" cannot be brought up to date',
+                detail=str(failed.error),
+                hint="Mend what it reads, or read at an earlier time with AS OF.",
+            )
+        finally:
+            ready.cancel()
+            for failure in failures:
+                failure.cancel()
+
+    def failures(self) -> dict[str, NoonmarkError]:
+        """The views that fail, and why."""
+        workers = self.views.values()
+        return {each.name: each.error for each in workers if each.error is not None}
+
+
+def _complete(names: tuple[str, ...], time: int, state: State) -> bool:
+    return all(not state.collection(name).upper.less_equal(time) for name in names)

@@ -1,0 +1,155 @@
+"""A source at work: it ticks at fixed intervals, and at once when a read waits for it.
+
+Each source ticks in a thread of its own. One that stalls (or whose Spark job failed, or whose
+storage did not answer) is tried again with growing pauses and says why; a definite error of ours
+ends it, and its status keeps the error. An inactive source ticks only when a read asks for a time.
+
+Small ticks are read in this process: a Spark job costs more than they do, and sources go on while
+Spark still starts. Larger ones are Spark jobs.
+
+Where it runs: a thread per source.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.definitions import feeds_of, source_of
+from noonmark.errors import NoonmarkError, SourceStalled, StorageError
+from noonmark.ingest import RETAIN_MS, Ingestion, InPlaceEngine, SparkEngine, Tick
+from noonmark.ingest_loop import Status
+from noonmark.ingest_task import IngestTask, Row
+from noonmark.rows.schema import Schema
+from noonmark.source.contract import Source, Split
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+
+INTERVAL_S = 1.0
+_TRANSIENT = (SourceStalled, StorageError)
+_PAUSE_FIRST_S = 0.25
+_PAUSE_LARGEST_S = 30.0
+#: Rows or bytes (`Split.weight`) that are read here rather than by Spark.
+IN_PLACE_WEIGHT_MAX = 1 << 14
+
+
+@dataclass(frozen=True)
+class SmallInPlace:
+    """An engine that reads little in place, and leaves much to Spark."""
+
+    spark: SparkEngine
+
+    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
+        """See `ingest_engine.Engine.run`."""
+        small = sum(split.weight for split in splits) <= IN_PLACE_WEIGHT_MAX
+        return (InPlaceEngine() if small else self.spark).run(source, splits, work)
+
+
+class SourceWorker:
+    """See the module."""
+
+    def __init__(self, database: Database, item: Item) -> None:
+        self._database = database
+        self.item = item
+        self.name = item.name
+        self.status = Status()
+        self.ingestion: Ingestion | None = None
+        self.active = bool(item.definition.get("active", True))
+        self._wanted = 0
+        self._stopping = False
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"source-{self.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """End after the tick that is under way."""
+        self._stopping = True
+        self._wake.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def want(self, time: int) -> None:
+        """Tick at once: somebody waits for this source to be complete at `time`."""
+        self._wanted = max(self._wanted, time)
+        self._wake.set()
+
+    def set_active(self, active: bool) -> None:
+        """Tick by itself from now on, or only when asked."""
+        self.active = active
+        self._wake.set()
+
+    # -- the thread ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause_s = _PAUSE_FIRST_S
+        while not self._stopping:
+            began = self._database.clock.monotonic()
+            try:
+                if self._is_due():
+                    self._tick()
+            except Exception as error:
+                if isinstance(error, NoonmarkError) and not isinstance(error, _TRANSIENT):
+                    self._note(state="failed", error=str(error))
+                    return
+                self._note(state="stalled", error=str(error))
+                self._sleep(pause_s)
+                pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
+                continue
+            pause_s = _PAUSE_FIRST_S
+            self._sleep(INTERVAL_S - (self._database.clock.monotonic() - began))
+        self._note(state="stopped")
+
+    def _is_due(self) -> bool:
+        if self.active:
+            return True
+        if self.ingestion is None:
+            return self._wanted > 0
+        upper = self.ingestion.remap.upper.only()
+        return upper is not None and upper <= self._wanted
+
+    def _sleep(self, seconds: float) -> None:
+        """Until the next interval, or until somebody wants more."""
+        if seconds > 0 or not self.active:
+            self._wake.wait(seconds if self.active else None)
+        self._wake.clear()
+
+    def _tick(self) -> None:
+        if self.ingestion is None:
+            self.ingestion = self._make()
+        tick = self.ingestion.tick()
+        self._count(tick)
+
+    def _make(self) -> Ingestion:
+        database, item = self._database, self.item
+        definition = item.definition
+        columns = Schema.from_wire(definition.get("columns", ()))
+        source = source_of(definition, columns)
+        parts = {each.kind: each for each in database.catalog.parts_of(item.number)}
+        return Ingestion(
+            database.client,
+            database.oracle.blocking,
+            source,
+            item.name,
+            SmallInPlace(SparkEngine(database.started_spark)),
+            RETAIN_MS if item.retain_ms is None else item.retain_ms,
+            feeds_of(database.catalog, item, source),
+            parts["progress"].collection,
+            parts["errors"].collection,
+        )
+
+    def _count(self, tick: Tick) -> None:
+        seen = self.status
+        self._note(
+            state="running" if self.active else "paused", error=None, ticks=seen.ticks + 1,
+            rows=seen.rows + tick.rows, last=tick,
+        )  # fmt: skip
+
+    def _note(self, **changes: object) -> None:
+        self.status = replace(self.status, **changes)  # type: ignore[arg-type]

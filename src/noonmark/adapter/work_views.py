@@ -1,0 +1,134 @@
+"""A maintained view at work: it ticks as soon as all its inputs have moved.
+
+The worker waits for the commit that lets the view go on, and ticks in a thread; while a tick runs
+its inputs gather, so under load ticks grow and when idle there are none. A tick that fails is tried
+again with growing pauses; what the view has so far stays readable.
+
+Where it runs: the adapter's loop; the tick in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.definitions import view_definition
+from noonmark.errors import NoonmarkError, SourceStalled, Stopped
+from noonmark.persist.state import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from noonmark.adapter.database import Database
+    from noonmark.compute.view import TickRecord, View
+
+_RECORDS_MAX = 1_000
+_PAUSE_FIRST_S = 0.25
+_PAUSE_LARGEST_S = 30.0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A tick that failed."""
+
+    name: str
+    error: NoonmarkError
+
+
+class ViewWorker:
+    """See the module."""
+
+    def __init__(self, database: Database, item: Item) -> None:
+        self._database = database
+        self.item = item
+        self.name = item.collection
+        self.view: View | None = None
+        self.error: NoonmarkError | None = None
+        self.records: deque[TickRecord] = deque(maxlen=_RECORDS_MAX)
+        self._task: asyncio.Task[None] | None = None
+        self._tick: asyncio.Future[TickRecord | None] | None = None
+        self._failed: asyncio.Future[Failure] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End after the tick that is under way."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._tick is not None:
+            await asyncio.gather(self._tick, return_exceptions=True)
+
+    async def next_failure(self) -> Failure:
+        """The next tick that fails, or the last one while nothing has mended it."""
+        if self.error is not None:
+            return Failure(self.name, self.error)
+        if self._failed is None:
+            self._failed = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._failed)
+
+    async def _run(self) -> None:
+        pause_s = _PAUSE_FIRST_S
+        while True:
+            try:
+                await self._step()
+            except Stopped:
+                return
+            except Exception as error:
+                # Also what Spark itself raises: nothing is lost by trying again.
+                self._note(error)
+                await self._database.clock.sleep(pause_s)
+                pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
+            else:
+                self.error = None
+                pause_s = _PAUSE_FIRST_S
+
+    async def _step(self) -> None:
+        """Wait until the view can go on, and let it."""
+        if self.view is None:
+            self.view = await asyncio.to_thread(self.take_up)
+        view = self.view
+        client = self._database.client
+
+        def can_go_on(state: State) -> bool:
+            return _can_go_on(view, state)
+
+        if not can_go_on(client.state):
+            await asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(can_go_on)))
+        await self._database.spark()
+        self._tick = asyncio.ensure_future(asyncio.to_thread(view.tick))
+        record = await asyncio.shield(self._tick)
+        if record is not None:
+            self.records.append(record)
+
+    def take_up(self) -> View:
+        """The view as the catalog defines it now."""
+        from noonmark.compute.view import RETAIN_MS, View
+
+        database, item = self._database, self.item
+        definition = view_definition(database.catalog, item)
+        retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
+        return View(database.client, self._session, definition, retain_ms=retain_ms, create=False)
+
+    def _session(self) -> SparkSession:
+        """Called in the thread of a tick, which only begins when Spark has started."""
+        return self._database.started_spark()
+
+    def _note(self, error: Exception) -> None:
+        wrapped = error if isinstance(error, NoonmarkError) else SourceStalled(str(error))
+        self.error = wrapped
+        failed, self._failed = self._failed, None
+        if failed is not None and not failed.done():
+            failed.set_result(Failure(self.name, wrapped))
+
+
+def _can_go_on(view: View, state: State) -> bool:
+    """Whether every input is complete at the view's next time."""
+    own = state.collection(view.name).upper.only()
+    uppers = [state.collection(name).upper.only() for name in view.inputs]
+    return own is not None and all(upper is None or upper > own for upper in uppers)
