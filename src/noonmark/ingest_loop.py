@@ -27,7 +27,8 @@ class Status:
     """How one source is doing.
 
     Attributes:
-        state: "starting", "running", "stalled", "failed" or "stopped".
+        state: "starting", "running", "stalled", "failed", "stopped", or "finished" when upstream
+            has ended.
         error: why it stalled or failed.
         ticks: how many ticks it has done.
         rows: how many updates they brought.
@@ -75,11 +76,12 @@ class IngestLoop:
 
     def _run(self, name: str, make: Callable[[], Ingestion]) -> None:
         try:
-            self._tick_for_ever(name, make())
+            ingestion = make()
+            self._tick_for_ever(name, ingestion)
         except NoonmarkError as error:
             self._note(name, state="failed", error=str(error))
         else:
-            self._note(name, state="stopped")
+            self._note(name, state="finished" if ingestion.is_finished else "stopped")
 
     def _tick_for_ever(self, name: str, ingestion: Ingestion) -> None:
         pause_s = _PAUSE_FIRST_S
@@ -96,6 +98,8 @@ class IngestLoop:
                 continue
             pause_s = _PAUSE_FIRST_S
             self._count(name, tick)
+            if ingestion.is_finished:
+                return
             self._stop.wait(max(0.0, self._interval_s - (self._clock.monotonic() - began)))
 
     def _count(self, name: str, tick: Tick) -> None:

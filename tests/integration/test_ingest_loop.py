@@ -127,3 +127,25 @@ class Named(Counter):
     @property
     def outputs(self) -> Any:
         return (replace(super().outputs[0], name=self.name),)
+
+
+def test_a_source_that_has_ended_is_complete_for_ever(client: Client) -> None:
+    oracle, start_ms = MemoryOracle(SYSTEM), SYSTEM.now_ms() - 1000
+
+    def make() -> Ingestion:
+        source = Counter(start_ms=start_ms, tick_ms=10, up_to=7)
+        return Ingestion(client, oracle, source, "counter", InPlaceEngine())
+
+    loop = IngestLoop({"counter": make}, interval_s=0.01)
+    loop.start()
+    wait_for(lambda: loop.status["counter"].state == "finished")
+    loop.stop()
+    for name in ("counter", "counter_errors", "counter_remap"):
+        assert client.state.collection(name).upper.is_empty()
+    again = make()
+    assert again.is_finished
+    seqno = client.state.seqno
+    assert again.tick().rows == 0
+    assert client.state.seqno == seqno, "there is nothing left to say"
+    read = client.create_or_load("counter")[1]
+    assert len(read.snapshot(oracle.read_ts() + 10**9).result().rows()) == 7

@@ -43,6 +43,10 @@ class Violation(AssertionError):
     """A guarantee did not hold."""
 
 
+#: Later than every time: the end of what is complete for ever.
+NEVER = 1 << 60
+
+
 @dataclass
 class HistoryClock:
     """A wall clock that a history moves, also backwards; everything else is the system's."""
@@ -190,7 +194,8 @@ class World:
         options = Options(reentrance_id="history", notify_host=None, config=self.config)
         start = Client.start(self.runtime, blob, BlobConsensus(blob), options)
         client = self.runtime.submit(start).result()
-        uppers = [each.upper.only() or 0 for each in client.state.collections.values()]
+        known = client.state.collections.values()
+        uppers = [each.upper.only() or each.since.only() or 0 for each in known]
         oracle = MemoryOracle(self.clock, floor=max(uppers, default=0))
         self.client = client
         self.ingestion = Ingestion(
@@ -235,7 +240,7 @@ class World:
 
     def _complete(self) -> int:
         """The last time that is complete in every collection of the source."""
-        upper = min(self.handle(name).upper.only() or 0 for name in self.collections)
+        upper = min(_end(self.handle(name)) for name in self.collections)
         return max(upper - 1, self.handle("history_remap").since.only() or 0)
 
     def _noted(self, time: int) -> Known:
@@ -286,8 +291,9 @@ class World:
         """Every collection can be read as of the tick; what it says then is final."""
         for name in self.collections:
             read = self.handle(name)
-            upper = read.upper.only() or 0
-            if upper != time + 1 or upper < self.uppers.get(name, 0):
+            upper = _end(read)
+            expected = NEVER if self.ingestion.is_finished else time + 1
+            if upper != expected or upper < self.uppers.get(name, 0):
                 raise Violation(f"after a tick at {time}, the upper of {name} is {upper}")
             self.uppers[name] = upper
             if self.random.random() < 0.15:
@@ -357,7 +363,7 @@ class History:
 
     @classmethod
     def of(cls, read: ReadHandle) -> History:
-        start, upper = read.since.only() or 0, read.upper.only() or 0
+        start, upper = read.since.only() or 0, _end(read)
         first = read.snapshot(start).result().counts()
         updates: list[Any] = []
         if upper > start + 1:
@@ -375,6 +381,11 @@ class History:
             if at <= time:
                 count[row] += diff
         return Counter({row: there for row, there in count.items() if there})
+
+
+def _end(read: ReadHandle) -> int:
+    upper = read.upper.only()
+    return NEVER if upper is None else upper
 
 
 async def _next_step(read: ReadHandle, after: int) -> Any:
