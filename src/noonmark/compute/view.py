@@ -116,7 +116,7 @@ class View:
         self.inputs = inputs_with_errors(client, definition.inputs)
         keys = {name: client.state.collection(name).key for name in definition.inputs}
         self.keepers = definition.keepers(keys)
-        if self.name in client.state.names:
+        if create and self.name in client.state.names:
             self._check_same()
         elif create:
             client.submit(self.creation(as_of)).result()
