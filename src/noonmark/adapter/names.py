@@ -17,15 +17,13 @@ from sqlglot import exp
 
 from noonmark.adapter.catalog.catalog import SEARCH_PATH, Catalog
 from noonmark.adapter.catalog.item import Item
-from noonmark.errors import InvalidSyntax, NameTaken, Unsupported
+from noonmark.errors import InvalidSyntax, NameTaken
 from noonmark.rows.schema import Schema
 from noonmark.sql.dialect import parse
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import Node, rebuild
 from noonmark.sql.ir.scalar import column
-from noonmark.sql.parse import Query
-from noonmark.sql.plan import query as planner
-from noonmark.sql.plan.frame import Frame
+from noonmark.sql.parse import Query, plan_query
 from noonmark.sql.plan.row import Statement
 
 #: As a view remembers a name: the number of the item, and how many columns it had.
@@ -106,18 +104,7 @@ def plan_tree(
         SqlError, Unsupported: it means nothing, or something that is not built; says where.
     """
     names = Names(catalog, path, pins)
-    return over_collections(catalog, plan_with(tree, Statement(names)), names)
-
-
-def plan_with(tree: exp.Expr, statement: Statement) -> Query:
-    """The plan of a tree under a statement's own names (and parameters)."""
-    if not isinstance(tree, exp.Query | exp.Values):
-        raise Unsupported(f"{tree.key.upper()} is not a query", position=1)
-    try:
-        planned = planner.plan_query(tree, Frame(statement))
-    except RecursionError:
-        raise InvalidSyntax("the statement is nested too deeply") from None
-    return Query(planned.output(), planned.names, planned.relation, planned.order)
+    return over_collections(catalog, plan_query(tree, Statement(names)), names)
 
 
 def over_collections(catalog: Catalog, query: Query, names: Names) -> Planned:

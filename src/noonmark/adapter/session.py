@@ -27,10 +27,11 @@ from noonmark.adapter.contract import (
     Rows,
     TransactionStatus,
 )
-from noonmark.adapter.run import DESCRIBERS, HANDLERS
-from noonmark.adapter.run.handler import Described
+from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
+from noonmark.adapter.run.handler import Described, Quick
 from noonmark.errors import InFailedTransaction, NoonmarkError, QueryCanceled, Unsupported
 from noonmark.rows.types import SqlType
+from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.statement import parse_statements, split_statements
 from noonmark.sql.statement import statement as st
 
@@ -96,6 +97,8 @@ class AdapterSession:
         self.grouped = False
         self._statements: dict[str, Prepared] = {}
         self.cursors: dict[str, Any] = {}
+        #: Planned queries, by the query and the types of its parameters.
+        self.plans: dict[Any, Any] = {}
         self._watched: asyncio.Task[Any] | None = None
         self._busy = False
         self._ended: QueryCanceled | None = None
@@ -147,7 +150,8 @@ class AdapterSession:
         (one,) = parsed
         self._check_alive(one.statement)
         described = await self._watch(self.describe(one.statement, types))
-        return Prepared(text, described.parameters, described.fields, one.statement)
+        statement = described.statement or one.statement
+        return Prepared(text, described.parameters, described.fields, statement)
 
     async def describe(
         self, statement: st.Statement, types: Sequence[SqlType | None] = ()
@@ -166,6 +170,15 @@ class AdapterSession:
             return replace(outcome, chunks=_WatchedChunks(self, outcome.chunks))
         self._busy = False
         return outcome
+
+    def _quickly(
+        self, quick: Quick, statement: st.Statement, values: Sequence[Any]
+    ) -> Outcome | None:
+        try:
+            return quick(self, statement, values)
+        except NoonmarkError:
+            self.fail()
+            raise
 
     async def run(self, statement: st.Statement, values: Sequence[Any] = ()) -> Outcome:
         """Run a statement, without watching over it: for statements inside of others."""
@@ -211,6 +224,17 @@ class AdapterSession:
         if transaction is not None:
             await transaction.rollback()
         self.database.forget(self)
+
+    # -- what the session itself answers ---------------------------------------------------------
+
+    @property
+    def functions(self) -> Table[Function] | None:
+        """The functions that ask this session: who, where, what the catalog says."""
+        return None
+
+    def system_rows(self, name: str) -> Sequence[Row]:
+        """The rows of a system relation, at this moment."""
+        raise Unsupported(f"{name} is not supported")
 
     # -- rights ----------------------------------------------------------------------------------
 

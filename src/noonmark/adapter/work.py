@@ -42,10 +42,7 @@ class Work:
 
     async def start(self) -> None:
         """Take up every source and every view of the catalog."""
-        for item in self._database.catalog.items("source"):
-            await self.add_source(item)
-        for item in self._database.catalog.items("materialized-view", "index"):
-            await self.add_view(item)
+        await self.take_up(list(self._database.catalog.by_number))
 
     async def stop(self) -> None:
         """Let what is under way finish, and end."""
@@ -62,6 +59,23 @@ class Work:
         """Begin to maintain a view or an index."""
         worker = self.views[item.number] = ViewWorker(self._database, item)
         worker.start()
+
+    async def take_up(self, numbers: Iterable[int]) -> None:
+        """Begin the work of items again."""
+        for number in numbers:
+            item = self._database.catalog.by_number.get(number)
+            if item is not None and item.kind == "source":
+                await self.add_source(item)
+            elif item is not None and item.kind in ("materialized-view", "index"):
+                await self.add_view(item)
+
+    async def altered(self, item: Item) -> None:
+        """An item has other options now."""
+        source, view = self.sources.get(item.number), self.views.get(item.number)
+        if source is not None:
+            source.alter(item)
+        if view is not None:
+            view.alter(item)
 
     async def remove(self, numbers: Iterable[int]) -> None:
         """Stop the work of items, after the tick that is under way."""

@@ -80,9 +80,12 @@ class SourceWorker:
         self._wanted = max(self._wanted, time)
         self._wake.set()
 
-    def set_active(self, active: bool) -> None:
-        """Tick by itself from now on, or only when asked."""
-        self.active = active
+    def alter(self, item: Item) -> None:
+        """Tick by itself from now on, or only when asked; keep more history, or less."""
+        self.item = item
+        self.active = bool(item.definition.get("active", True))
+        if self.ingestion is not None:
+            self.ingestion.retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
         self._wake.set()
 
     # -- the thread ------------------------------------------------------------------------------

@@ -106,6 +106,18 @@ class ViewWorker:
         if record is not None:
             self.records.append(record)
 
+    def alter(self, item: Item) -> None:
+        """Keep more history, or less."""
+        from noonmark.compute.view import RETAIN_MS
+
+        self.item = item
+        if self.view is not None:
+            self.view.retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
+
+    def taken_up(self) -> View:
+        """The view, also before its first tick. Blocks."""
+        return self.view or self.take_up()
+
     def take_up(self) -> View:
         """The view as the catalog defines it now."""
         from noonmark.compute.view import RETAIN_MS, View

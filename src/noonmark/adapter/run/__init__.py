@@ -6,10 +6,10 @@ parameters or give rows also `DESCRIBERS`; here they are put together.
 
 from __future__ import annotations
 
-from noonmark.adapter.run import ddl
+from noonmark.adapter.run import ddl, ddl_drop, source, view
 from noonmark.adapter.run.handler import Describers, Handlers
 
-_MODULES = (ddl,)
+_MODULES = (ddl, ddl_drop, source, view)
 
 HANDLERS: Handlers = {
     kind: handler for module in _MODULES for kind, handler in module.HANDLERS.items()

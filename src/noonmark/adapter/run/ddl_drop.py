@@ -1,0 +1,183 @@
+"""DROP: an object, its collections and what belongs to it, in one commit.
+
+Law (restrict): without CASCADE nothing is dropped that something else needs; the error names all of
+it. Law (cascade): with CASCADE everything that needs it goes, in the same commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.privilege import OWN
+from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.run.ddl_common import notices
+from noonmark.adapter.run.handler import Handlers
+from noonmark.errors import (
+    DependentObjects,
+    NoonmarkError,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
+from noonmark.persist import command as c
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+#: What the names of these kinds are called in errors, as in PostgreSQL.
+_RELATION_KINDS = ("table", "source", "view", "materialized-view")
+
+
+async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]) -> Outcome:
+    """DROP kind names [CASCADE]."""
+    tag = f"DROP {statement.kind.replace('-', ' ').upper()}"
+    store, told = session.database.store, []
+    async with store.turn:
+        catalog = store.catalog
+        targets: list[Item] = []
+        for name in statement.names:
+            item = find(catalog, statement.kind, name)
+            if item is None and statement.if_exists:
+                told.append(Notice(f'{_shown(statement.kind)} "{name}" does not exist, skipping'))
+            elif item is None:
+                raise missing(statement.kind, name)
+            else:
+                session.require(OWN, item)
+                targets.append(item)
+        doomed = _doomed(catalog, targets, statement.cascade)
+        if len(doomed) > len(targets):
+            told += _cascaded(targets, doomed)
+        if doomed:
+            await remove(session, doomed)
+    return Done(tag, (*told, *notices(session, tag)))
+
+
+def find(catalog: Catalog, kind: str, name: st.Name) -> Item | None:
+    """The item of a kind and name.
+
+    Raises:
+        WrongObjectType: there is one of that name, and it is something else.
+    """
+    if kind == "role":
+        return catalog.roles().get(name.last)
+    if kind == "schema":
+        return catalog.by_name.get(("\0schema", name.last))
+    item = catalog.find(name.parts)
+    if item is None:
+        return None
+    same = item.kind == kind or (kind == "source" and item.kind in ("subsource", "progress"))
+    if item.kind == "system" or not same:
+        raise WrongObjectType(
+            f'"{item.name}" is not a {kind.replace("-", " ")}',
+            hint=f"Use DROP {item.kind.replace('-', ' ').upper()}."
+            if item.kind not in ("system", "errors", "progress")
+            else None,
+            position=name.position,
+        )
+    return item
+
+
+def missing(kind: str, name: st.Name) -> NoonmarkError:
+    """Nothing of that kind has the name."""
+    message = f'{_shown(kind)} "{name}" does not exist'
+    if kind in _RELATION_KINDS:
+        return UndefinedTable(message, position=name.position)
+    return UndefinedObject(message, position=name.position)
+
+
+def _shown(kind: str) -> str:
+    return kind.replace("-", " ")
+
+
+def _doomed(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
+    """Everything that goes; raises `DependentObjects` where more would go than was asked for."""
+    for item in targets:
+        if item.part_of and catalog.by_number[item.part_of] not in targets:
+            owner = catalog.by_number[item.part_of]
+            raise DependentObjects(
+                f"cannot drop {item} because {owner} requires it",
+                hint=f"You can drop {owner} instead.",
+            )
+    own = [*targets, *_contents(catalog, targets, cascade)]
+    numbers = [item.number for item in own]
+    needing = [item for item in catalog.dependents(numbers) if item.number not in numbers]
+    # An index belongs to what it is on, and goes with it.
+    if not cascade and any(each.kind != "index" for each in needing):
+        dependents_refused(catalog, targets, "drop")
+    parts = [part for number in numbers for part in catalog.parts_of(number)]
+    parts += [part for each in needing for part in catalog.parts_of(each.number)]
+    return list({item.number: item for item in (*needing, *parts, *own)}.values())
+
+
+def _contents(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
+    """What is in the schemas among the targets, which only CASCADE drops."""
+    schemas = {item.name for item in targets if item.kind == "schema"}
+    inside = [item for item in catalog.items() if item.schema_name in schemas]
+    if inside and not cascade:
+        raise DependentObjects(
+            f"cannot drop schema {min(schemas)} because other objects depend on it",
+            detail="\n".join(f"{item} is in it" for item in inside),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    return inside
+
+
+def dependents_refused(catalog: Catalog, targets: list[Item], verb: str) -> None:
+    """Raise `DependentObjects` if something needs one of these."""
+    needing = [x for x in catalog.dependents([t.number for t in targets]) if x.kind != "index"]
+    if not needing:
+        return
+    lines = []
+    for each in reversed(needing):
+        on = [catalog.by_number[n] for n in (*each.needs, each.part_of) if n in catalog.by_number]
+        below = [x for x in on if x in targets or x in needing or x.part_of]
+        lines += [f"{each} depends on {x}" for x in below[:1]]
+    raise DependentObjects(
+        f"cannot {verb} {targets[0]} because other objects depend on it",
+        detail="\n".join(lines),
+        hint="Use DROP ... CASCADE to drop the dependent objects too.",
+    )
+
+
+def _cascaded(targets: list[Item], doomed: list[Item]) -> list[Notice]:
+    asked = {item.number for item in targets}
+    more = [item for item in doomed if item.number not in asked and item.part_of not in asked]
+    if not more:
+        return []
+    if len(more) == 1:
+        return [Notice(f"drop cascades to {more[0]}")]
+    lines = "\n".join(f"drop cascades to {item}" for item in reversed(more))
+    return [Notice(f"drop cascades to {len(more)} other objects", detail=lines)]
+
+
+async def remove(session: AdapterSession, doomed: Sequence[Item]) -> None:
+    """End the work of items and drop them; the caller has the catalog's turn."""
+    database = session.database
+    numbers = [item.number for item in doomed]
+    commands = await removal_of(session, doomed)
+    await database.work.remove(numbers)
+    try:
+        await database.store.change(removed=numbers, beside=lambda _: commands)
+    except BaseException:
+        await database.work.take_up(numbers)  # nothing was dropped: it goes on
+        raise
+
+
+async def removal_of(session: AdapterSession, doomed: Iterable[Item]) -> tuple[c.AnyCommand, ...]:
+    """What removes the collections of items."""
+    database = session.database
+    made: list[c.AnyCommand] = []
+    for item in doomed:
+        worker = database.work.views.get(item.number)
+        if worker is not None:
+            made += (await asyncio.to_thread(worker.taken_up)).removal()
+        elif item.is_stored and item.collection in database.client.state.names:
+            made.append(c.Drop(database.client.state.collection(item.collection).id))
+    return tuple(made)
+
+
+HANDLERS: Handlers = {st.Drop: run_drop}

@@ -1,0 +1,270 @@
+"""CREATE SOURCE and ALTER SOURCE.
+
+A source is several items that live and go together: itself, its subsources where it has several
+outputs, its progress (the remap) and its errors. All their collections begin at one time, in the
+commit that names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.privilege import OWN
+from noonmark.adapter.contract import Done, Outcome
+from noonmark.adapter.definitions import file_feed, generator, source_of
+from noonmark.adapter.run.ddl import columns_of
+from noonmark.adapter.run.ddl_common import (
+    Created,
+    create,
+    creation,
+    notices,
+    place,
+    refuse_options,
+    retain_ms,
+)
+from noonmark.adapter.run.handler import Handlers
+from noonmark.errors import (
+    InvalidValue,
+    NameTaken,
+    UndefinedColumn,
+    Unsupported,
+    WrongObjectType,
+)
+from noonmark.persist import command as c
+from noonmark.remap.rows import REMAP_SCHEMA
+from noonmark.rows.schema import Schema
+from noonmark.source.contract import ERRORS_SCHEMA, Output, Source
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+_OPTIONS = ("active", "retain_history")
+
+
+async def run_create_source(
+    session: AdapterSession, statement: st.CreateSource, _: Sequence[Any]
+) -> Outcome:
+    """CREATE SOURCE."""
+    refuse_options("a source", statement.options, _OPTIONS)
+    _refuse_upstream(statement.upstream)
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        items = _items(session, catalog, number, statement)
+
+        def beside(time: int) -> Iterable[c.AnyCommand]:
+            return [creation(item, time) for item in items if item.is_stored]
+
+        return Created(items, beside)
+
+    done, created = await create(
+        session, "CREATE SOURCE", statement.name, statement.if_not_exists, make
+    )
+    if created is not None:
+        await session.database.work.add_source(created.items[0])
+    return done
+
+
+def _refuse_upstream(upstream: st.Upstream) -> None:
+    if not isinstance(upstream, st.Generator | st.Files):
+        raise Unsupported(
+            f"CREATE SOURCE FROM {type(upstream).__name__.upper()} is not supported",
+            hint="LOAD GENERATOR and FILES are.",
+        )
+
+
+def _items(
+    session: AdapterSession, catalog: Catalog, number: int, statement: st.CreateSource
+) -> tuple[Item, ...]:
+    """The source and everything that belongs to it."""
+    schema_name, name = place(catalog, statement.name)
+    active = statement.options.get("active", True)
+    if not isinstance(active, bool):
+        raise InvalidValue("ACTIVE takes true or false")
+    definition = {"text": session.text, "active": active, **_definition(session, statement)}
+    source = _source(definition)
+    item = Item(
+        number,
+        "source",
+        schema_name,
+        name,
+        definition=definition,
+        owner=session.user,
+        retain_ms=retain_ms(statement.options),
+    )
+    item = replace(item, **_own_rows(source, item, statement))
+    parts = _subsources(catalog, source, item, statement)
+    progress = statement.progress or st.Name((schema_name, f"{name}_remap"))
+    in_progress = place(catalog, progress)
+    first = number + 1 + len(parts)
+    remap = Item(first, "progress", *in_progress, REMAP_SCHEMA, ("partition",))
+    errors = Item(first + 1, "errors", schema_name, f"{name}_errors", ERRORS_SCHEMA, ("key",))
+    return (item, *parts, _part(item, remap), _part(item, errors))
+
+
+def _part(source: Item, item: Item) -> Item:
+    """An item that belongs to a source."""
+    return replace(item, part_of=source.number, owner=source.owner, retain_ms=source.retain_ms)
+
+
+def _definition(session: AdapterSession, statement: st.CreateSource) -> dict[str, Any]:
+    """What the source remembers of its upstream, as plain data."""
+    upstream = statement.upstream
+    if isinstance(upstream, st.Generator):
+        _refuse_format(statement)
+        now_ms = session.database.clock.now_ms()
+        generator(upstream.kind, upstream.options, now_ms)  # refuses what cannot be
+        return {
+            "upstream": "generator",
+            "kind": upstream.kind,
+            "options": dict(upstream.options),
+            "start_ms": now_ms,
+        }
+    assert isinstance(upstream, st.Files)
+    refuse_options("FILES", upstream.options, ())
+    if statement.format is None:
+        raise InvalidValue(
+            "a source of FILES needs a FORMAT", hint="FORMAT JSON, CSV, TEXT, BYTES or PARQUET."
+        )
+    if statement.key_format is not None:
+        raise Unsupported("FILES have no keys: FORMAT KEY ... VALUE ... is not supported")
+    columns = columns_of(statement.columns or (), statement.key)
+    return {
+        "upstream": "files",
+        "pattern": upstream.pattern,
+        "format": {"kind": statement.format.kind, **statement.format.options},
+        "columns": columns.to_wire(),
+        "include": [list(each) for each in statement.include],
+        "envelope": (statement.envelope or "none").upper(),
+        "key": list(statement.key),
+    }
+
+
+def _refuse_format(statement: st.CreateSource) -> None:
+    if statement.columns or statement.format or statement.include:
+        raise Unsupported("a LOAD GENERATOR has columns of its own: it takes none, and no FORMAT")
+    if statement.envelope not in (None, "none"):
+        raise Unsupported("a LOAD GENERATOR takes no ENVELOPE")
+
+
+def _source(definition: dict[str, Any]) -> Source:
+    return source_of(definition, Schema.from_wire(definition.get("columns", ())))
+
+
+def _own_rows(source: Source, item: Item, statement: st.CreateSource) -> dict[str, Any]:
+    """Columns and key of the source's own collection; nothing where subsources have the rows."""
+    if item.definition["upstream"] == "files":
+        if statement.tables is not None:
+            raise Unsupported("FILES are one table: FOR TABLES is not supported")
+        feed = file_feed(source, item.name, item.definition)
+        return {"schema": feed.schema, "key": feed.key}
+    if len(source.outputs) > 1:
+        if statement.tables is None:
+            raise InvalidValue(
+                f"{item.definition['kind'].upper()} has several tables",
+                detail=f"They are {', '.join(output.name for output in source.outputs)}.",
+                hint="Say FOR ALL TABLES, or FOR TABLES (...).",
+            )
+        return {}
+    if statement.tables is not None:
+        raise InvalidValue(
+            f"{item.definition['kind'].upper()} is one table: FOR TABLES is not for it"
+        )
+    (output,) = source.outputs
+    assert output.schema is not None, "a generator has columns"
+    return {"schema": output.schema, "key": output.key}
+
+
+def _subsources(
+    catalog: Catalog, source: Source, item: Item, statement: st.CreateSource
+) -> tuple[Item, ...]:
+    if statement.tables is None:
+        return ()
+    wanted = _wanted(catalog, source, item, statement)
+    made = []
+    for at, (output, schema_name, name) in enumerate(wanted):
+        found: Output = source.outputs[output]
+        assert found.schema is not None, "a generator has columns"
+        number = item.number + 1 + at
+        subsource = Item(
+            number, "subsource", schema_name, name, found.schema, found.key, {"output": output}
+        )
+        made.append(_part(item, subsource))
+    return tuple(made)
+
+
+def _wanted(
+    catalog: Catalog, source: Source, item: Item, statement: st.CreateSource
+) -> list[tuple[int, str, str]]:
+    """Which outputs become which relations: (output, schema, name)."""
+    outputs = {output.name: at for at, output in enumerate(source.outputs)}
+    if statement.tables == "all":
+        return [(at, item.schema_name, name) for name, at in outputs.items()]
+    assert isinstance(statement.tables, tuple)
+    made: list[tuple[int, str, str]] = []
+    for each in statement.tables:
+        if each.upstream.last not in outputs:
+            raise UndefinedColumn(
+                f'"{each.upstream}" is no table of the source',
+                hint=f"Its tables are {', '.join(outputs)}.",
+                position=each.upstream.position,
+            )
+        if outputs[each.upstream.last] in [at for at, _, _ in made]:
+            raise NameTaken(f'table "{each.upstream}" specified more than once')
+        made.append((outputs[each.upstream.last], *place(catalog, each.name)))
+    return made
+
+
+async def run_alter_source(
+    session: AdapterSession, statement: st.AlterSource, _: Sequence[Any]
+) -> Outcome:
+    """ALTER ... SET (ACTIVE = ..., RETAIN HISTORY = ...), and RESET."""
+    tag = f"ALTER {statement.kind.replace('-', ' ').upper()}"
+    known = _OPTIONS if statement.kind == "source" else _OPTIONS[1:]
+    refuse_options(f"a {statement.kind}", statement.set, known)
+    refuse_options(f"a {statement.kind}", dict.fromkeys(statement.reset), known)
+    store = session.database.store
+    async with store.turn:
+        item = store.catalog.find(statement.name.parts)
+        if item is None and statement.if_exists:
+            return Done(tag)
+        item = store.catalog.resolve(statement.name.parts, statement.name.position)
+        if item.kind != statement.kind:
+            raise WrongObjectType(f'"{item.name}" is not a {statement.kind.replace("-", " ")}')
+        session.require(OWN, item)
+        changed = _altered(item, statement)
+        parts = [
+            replace(part, retain_ms=changed.retain_ms)
+            for part in store.catalog.parts_of(item.number)
+        ]
+        await store.change([changed, *parts])
+        await session.database.work.altered(changed)
+    return Done(tag, notices(session, tag))
+
+
+def _altered(item: Item, statement: st.AlterSource) -> Item:
+    kept = item.retain_ms
+    if "retain_history" in statement.set:
+        kept = retain_ms(statement.set)
+    elif "retain_history" in statement.reset:
+        kept = None
+    active = item.definition.get("active", True)
+    if "active" in statement.set:
+        active = statement.set["active"]
+        if not isinstance(active, bool):
+            raise InvalidValue("ACTIVE takes true or false")
+    elif "active" in statement.reset:
+        active = True
+    definition = dict(item.definition)
+    if item.kind == "source":
+        definition["active"] = active
+    return replace(item, retain_ms=kept, definition=definition)
+
+
+HANDLERS: Handlers = {
+    st.CreateSource: run_create_source,
+    st.AlterSource: run_alter_source,
+}

@@ -1,0 +1,159 @@
+"""CREATE VIEW and CREATE MATERIALIZED VIEW, with OR REPLACE.
+
+A view is its text and what its names meant when it was made; a materialized view is that, and
+collections that Compute maintains, which come to life in the commit that names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.catalog import name_taken
+from noonmark.adapter.catalog.item import Kind
+from noonmark.adapter.catalog.privilege import OWN
+from noonmark.adapter.contract import Outcome
+from noonmark.adapter.definitions import view_definition
+from noonmark.adapter.names import Planned, plan_tree, with_columns
+from noonmark.adapter.run.ddl_common import Created, create, place, retain_ms
+from noonmark.adapter.run.ddl_drop import dependents_refused, removal_of
+from noonmark.adapter.run.handler import Handlers
+from noonmark.errors import Unsupported, WrongObjectType
+from noonmark.persist import command as c
+from noonmark.sql.ir.asked import asked
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+    AnyView = st.CreateView | st.CreateMaterializedView
+
+
+def planned_view(session: AdapterSession, catalog: Catalog, query: st.QueryText) -> Planned:
+    """The query of a view, of relations that the user may read."""
+    planned = plan_tree(catalog, query.tree)
+    session.require("SELECT", *planned.items)
+    return planned
+
+
+def view_item(
+    session: AdapterSession,
+    catalog: Catalog,
+    number: int,
+    statement: AnyView,
+    kind: Kind,
+) -> Item:
+    """The item that a statement describes."""
+    planned = planned_view(session, catalog, statement.query)
+    schema_name, name = place(catalog, statement.name)
+    query = with_columns(planned.query, statement.columns)
+    definition: dict[str, Any] = {
+        "text": session.text,
+        "query": statement.query.text,
+        "names": {written: list(pin) for written, pin in planned.pins.items()},
+        "columns": list(statement.columns),
+    }
+    options = getattr(statement, "options", {})
+    if "maintenance" in options:
+        definition["maintenance"] = options["maintenance"]
+    return Item(
+        number,
+        kind,
+        schema_name,
+        name,
+        query.relation.schema,
+        definition=definition,
+        needs=tuple(sorted({item.number for item in planned.items})),
+        owner=session.user,
+        retain_ms=retain_ms(options),
+    )
+
+
+def replaced(session: AdapterSession, catalog: Catalog, statement: AnyView, kind: Kind) -> int:
+    """The number of the view that OR REPLACE takes the place of; 0 for none.
+
+    Raises:
+        DependentObjects: others read it: a view's columns and times are theirs, too.
+    """
+    found = catalog.by_name.get(place(catalog, statement.name))
+    if found is None:
+        return 0
+    if not statement.or_replace:
+        raise name_taken(found)
+    if found.kind != kind:
+        raise WrongObjectType(f'"{found.name}" is not a {kind.replace("-", " ")}')
+    session.require(OWN, found)
+    dependents_refused(catalog, [found], "replace")
+    return found.number
+
+
+async def run_create_view(
+    session: AdapterSession, statement: st.CreateView, _: Sequence[Any]
+) -> Outcome:
+    """CREATE VIEW: a name for a query."""
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        old = replaced(session, catalog, statement, "view")
+        item = view_item(session, catalog, number, statement, "view")
+        return Created((item,), lambda _: (), (old,) if old else ())
+
+    done, _created = await create(
+        session, "CREATE VIEW", statement.name, statement.if_not_exists, make
+    )
+    return done
+
+
+async def run_create_materialized_view(
+    session: AdapterSession, statement: st.CreateMaterializedView, _: Sequence[Any]
+) -> Outcome:
+    """CREATE MATERIALIZED VIEW: a query whose answer is kept, and kept current."""
+    database = session.database
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        from noonmark.compute.view import View
+
+        old = replaced(session, catalog, statement, "materialized-view")
+        item = view_item(session, catalog, number, statement, "materialized-view")
+        refuse_unmaintained(catalog, item)
+        definition = view_definition(catalog, item)
+        if asked(definition.relation):
+            raise Unsupported(
+                "mz_now() and the session's own functions cannot be maintained",
+                hint="Ask for them in the SELECT that reads the view.",
+            )
+        view = View(database.client, database.started_spark, definition, create=False)
+        before: tuple[c.AnyCommand, ...] = ()
+        if old:
+            doomed = [*catalog.dependents([old]), catalog.by_number[old]]  # indexes on it
+            before = await removal_of(session, doomed)
+            await database.work.remove([each.number for each in doomed])
+
+        def beside(_: int) -> Iterable[c.AnyCommand]:
+            return (*before, *view.creation())
+
+        return Created((item,), beside, (old,) if old else ())
+
+    done, created = await create(
+        session, "CREATE MATERIALIZED VIEW", statement.name, statement.if_not_exists, make
+    )
+    if created is not None:
+        await database.work.add_view(created.items[0])
+    return done
+
+
+def refuse_unmaintained(catalog: Catalog, item: Item) -> None:
+    """Refuse a view over system relations: they have no history."""
+    for each in catalog.needs([item.number, *item.needs]):
+        if each.kind == "system":
+            raise Unsupported(
+                f'a materialized view cannot read "{each.full_name}"',
+                detail="System relations are computed when they are asked for.",
+                hint="Use CREATE VIEW.",
+            )
+
+
+HANDLERS: Handlers = {
+    st.CreateView: run_create_view,
+    st.CreateMaterializedView: run_create_materialized_view,
+}
