@@ -17,7 +17,7 @@ class Figures:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         self.connections = Gauge(
-            "noonmark_connections", "Clients connected now.", ["front"], registry=self.registry
+            "noonmark_clients", "Clients connected now.", ["front"], registry=self.registry
         )
         self.connections_total = Counter(
             "noonmark_connections_total", "Clients that came.", ["front"], registry=self.registry
