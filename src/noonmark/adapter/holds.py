@@ -41,14 +41,13 @@ class Held:
         self._acquiring = False
         self._released = False
 
-    @property
     def is_released(self) -> bool:
         """Whether nothing is held any more."""
         return self._released
 
     async def make_durable(self) -> None:
         """Commit the holds; a collection that was dropped meanwhile needs none."""
-        if self.is_released:
+        if self.is_released():
             return
         self._acquiring = True
         taking = self._client.runtime.submit(self._acquire())
@@ -57,7 +56,7 @@ class Held:
         finally:
             self._acquiring = False
         self._durable += handles
-        if self.is_released:  # while storage was asked
+        if self.is_released():  # while storage was asked
             await self._let_go()
 
     async def _acquire(self) -> list[HoldHandle]:

@@ -164,6 +164,12 @@ class AdapterSession:
         """See `contract.Session.execute`."""
         self._check_alive(prepared.statement)
         self.text = prepared.text
+        quick = QUICK.get(type(prepared.statement))
+        if quick is not None:
+            # Without a task and a deadline: it does not wait, so nothing can end it early.
+            done = self._quickly(quick, prepared.statement, values)
+            if done is not None:
+                return done
         self._begin_watch()
         outcome = await self._watch(self.run(prepared.statement, values))
         if isinstance(outcome, Rows | CopyOut):

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
@@ -25,7 +26,9 @@ from noonmark.compute.reference import evaluate, in_order
 from noonmark.persist.state import Collection, State
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import asked, bind
 from noonmark.sql.ir.call import SortKey
+from noonmark.sql.ir.scalar import Scalar
 
 IN_PROCESS_ROWS_MAX = 100_000
 #: Rows of relations that are not collections: made at the moment of the query.
@@ -44,6 +47,9 @@ class Peek:
         width: how many columns of the relation the client gets.
         shape: its leaves and the rest.
         system: the names among its scans that are system relations.
+        asks: the kinds of what the plan still needs to be told when it is made.
+        values: those of the parameters, once it is bound.
+        now: the time, once it is bound.
     """
 
     relation: r.Relation
@@ -51,6 +57,9 @@ class Peek:
     width: int
     shape: Shape
     system: frozenset[str] = frozenset()
+    asks: frozenset[type[Scalar]] = frozenset()
+    values: tuple[Any, ...] = ()
+    now: int | None = None
 
     @classmethod
     def of(
@@ -62,7 +71,21 @@ class Peek:
     ) -> Peek:
         """The peek of a simplified plan."""
         columns = len(relation.schema) if width is None else width
-        return cls(relation, order, columns, shape_of(relation), system)
+        asks = asked(relation).union(*map(asked, order))
+        return cls(relation, order, columns, shape_of(relation), system, asks)
+
+    def bound(self, values: Sequence[Any], now: int | None = None) -> Peek:
+        """The peek for one execution: parameters and the time in their places."""
+        if not self.asks:
+            return self
+        order = tuple([bind(key, values, now) for key in self.order])
+        shape = self.shape.bound(values, now)
+        return replace(self, order=order, shape=shape, values=tuple(values), now=now)
+
+    @property
+    def whole(self) -> r.Relation:
+        """The whole plan of a bound peek, for who does not go by its shape."""
+        return bind(self.relation, self.values, self.now)
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -136,7 +159,7 @@ class Answers:
         """The rows of a peek."""
         path = path or path_of(peek, self._state())
         if path.kind == "spark":
-            rows = await spark(peek.relation, time)
+            rows = await spark(peek.whole, time)
             return Listed(await asyncio.to_thread(finished, peek, rows))
         if path.kind == "stream":
             return Streamed(self._stream(peek, time))
@@ -149,7 +172,7 @@ class Answers:
     ) -> Multiset:
         """The rows of a peek as a multiset of the relation's rows."""
         if path_of(peek, self._state()).kind == "spark":
-            return await spark(peek.relation, time)
+            return await spark(peek.whole, time)
         given = {leaf.name: await self._leaf(leaf, peek, time, system) for leaf in
                  peek.shape.leaves}  # fmt: skip
         return await asyncio.to_thread(evaluate, peek.shape.rest, given)

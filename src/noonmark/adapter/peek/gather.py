@@ -11,7 +11,7 @@ made sure that the collection is complete at that time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -57,7 +57,7 @@ class Gatherer:
         columns = _positions(leaf, schema)
         found: Multiset = {}
         for key in known_keys(leaf):
-            found.update(narrowed(leaf, schema, mirror.find(columns, key)))
+            found.update(narrowed(leaf, schema, mirror.find(columns, key), by_key=True))
         return found
 
     async def rows(self, leaf: Leaf, time: int) -> Multiset:
@@ -141,17 +141,31 @@ def _positions(leaf: Leaf, schema: Schema) -> tuple[int, ...]:
     return tuple(schema.index(names[at]) for at in leaf.columns)
 
 
-def narrowed(leaf: Leaf, schema: Schema, rows: Iterable[tuple[Row, int]]) -> Multiset:
-    """Whole rows of a collection as rows of the leaf: its columns, if its predicate is TRUE."""
+def narrowed(
+    leaf: Leaf, schema: Schema, rows: Iterable[tuple[Row, int]], *, by_key: bool = False
+) -> Multiset:
+    """Whole rows of a collection as rows of the leaf: its columns, if its predicate is TRUE.
+
+    Rows that were found by the leaf's own keys need no predicate where the keys say it all.
+    """
     names = leaf.scan.columns.names
     at = None if names == schema.names else [schema.index(name) for name in names]
-    predicate = leaf.predicate
+    passes = None if leaf.decided and by_key else _test_of(leaf)
     found: Multiset = {}
     for whole, count in rows:
         row = whole if at is None else tuple([whole[i] for i in at])
-        if predicate is None or evaluate(predicate, row) is True:
+        if passes is None or passes(row):
             found[row] = found.get(row, 0) + count
     return found
+
+
+def _test_of(leaf: Leaf) -> Callable[[Row], bool] | None:
+    """Whether a row is one of the leaf's; None when all are."""
+    if leaf.decided:
+        wanted = set(known_keys(leaf))
+        return lambda row: tuple([row[at] for at in leaf.columns]) in wanted
+    predicate = leaf.predicate
+    return None if predicate is None else lambda row: evaluate(predicate, row) is True
 
 
 def _narrowed_tables(leaf: Leaf, schema: Schema, tables: Sequence[pa.Table]) -> Multiset:

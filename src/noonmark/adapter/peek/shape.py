@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from noonmark.adapter.peek.mirror import can_index
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
+from noonmark.sql.ir.asked import asked, bind
 from noonmark.sql.ir.node import Node, rebuild, walk
 
 #: Look-ups of more keys than this are a scan.
@@ -31,6 +33,7 @@ class Leaf:
         predicate: over the columns of the scan; None for all rows.
         columns: the columns of the scan that are equal to known values, if there are such.
         keys: those values, a tuple for each alternative.
+        decided: whether the keys say all that the predicate says.
     """
 
     name: str
@@ -38,20 +41,43 @@ class Leaf:
     predicate: s.Scalar | None = None
     columns: tuple[int, ...] = ()
     keys: tuple[tuple[s.Scalar, ...], ...] = ()
+    decided: bool = False
 
     @property
     def collection(self) -> str:
         """Whose rows they are."""
         return self.scan.collection
 
+    def bound(self, values: Sequence[Any], now: int | None) -> Leaf:
+        """The leaf with the values of parameters and the time in their places."""
+        predicate = self.predicate
+        if predicate is not None and not self.decided:
+            predicate = bind(predicate, values, now)
+        keys = tuple([tuple([bind(part, values, now) for part in key]) for key in self.keys])
+        return Leaf(self.name, self.scan, predicate, self.columns, keys, self.decided)
+
 
 @dataclass(frozen=True)
 class Shape:
-    """See the module. `linear` says that `rest` may be asked of its one leaf piece by piece."""
+    """See the module.
+
+    Attributes:
+        leaves: the rows that are needed.
+        rest: what is to be computed from them.
+        linear: whether `rest` may be asked of its one leaf piece by piece.
+        asks: whether `rest` still needs values of parameters, the time, or the session's answers.
+    """
 
     leaves: tuple[Leaf, ...]
     rest: r.Relation
     linear: bool
+    asks: bool = False
+
+    def bound(self, values: Sequence[Any], now: int | None) -> Shape:
+        """The shape for one execution."""
+        leaves = tuple([leaf.bound(values, now) for leaf in self.leaves])
+        rest = bind(self.rest, values, now) if self.asks else self.rest
+        return Shape(leaves, rest, self.linear)
 
 
 def shape_of(plan: r.Relation) -> Shape:
@@ -70,7 +96,8 @@ def shape_of(plan: r.Relation) -> Shape:
 
     rest = cut(plan)
     assert isinstance(rest, r.Relation)
-    return Shape(tuple(leaves.values()), rest, len(leaves) == 1 and _is_linear(rest))
+    linear = len(leaves) == 1 and _is_linear(rest)
+    return Shape(tuple(leaves.values()), rest, linear, bool(asked(rest)))
 
 
 def _is_linear(node: r.Relation) -> bool:
@@ -92,7 +119,9 @@ def _leaf(name: str, node: r.Relation) -> Leaf:
     leaf = Leaf(name, node.input, node.predicate)
     equal = dict(_equalities(node.predicate))
     if equal:
-        return replace(leaf, columns=tuple(equal), keys=(tuple(equal.values()),))
+        keys = (tuple(equal.values()),)
+        decided = len(conjuncts(node.predicate)) == len(equal)
+        return replace(leaf, columns=tuple(equal), keys=keys, decided=decided)
     for part in conjuncts(node.predicate):
         if (found := _alternatives(part)) is not None:
             return replace(leaf, columns=(found[0],), keys=tuple((item,) for item in found[1]))

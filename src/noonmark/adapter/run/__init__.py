@@ -1,15 +1,16 @@
 """What each kind of statement does: one table, from the statement's class to its handler.
 
 A module of this folder runs some kinds. It has `HANDLERS`, and where its statements take
-parameters or give rows also `DESCRIBERS`; here they are put together.
+parameters or give rows also `DESCRIBERS`; here they are put together. What can often be answered
+without waiting is also in `QUICK`.
 """
 
 from __future__ import annotations
 
-from noonmark.adapter.run import ddl, ddl_drop, source, view
-from noonmark.adapter.run.handler import Describers, Handlers
+from noonmark.adapter.run import ddl, ddl_drop, select, source, transaction, view
+from noonmark.adapter.run.handler import Describers, Handlers, Quicks
 
-_MODULES = (ddl, ddl_drop, source, view)
+_MODULES = (ddl, ddl_drop, source, view, select, transaction)
 
 HANDLERS: Handlers = {
     kind: handler for module in _MODULES for kind, handler in module.HANDLERS.items()
@@ -18,4 +19,7 @@ DESCRIBERS: Describers = {
     kind: describer
     for module in _MODULES
     for kind, describer in getattr(module, "DESCRIBERS", {}).items()
+}
+QUICK: Quicks = {
+    kind: quick for module in _MODULES for kind, quick in getattr(module, "QUICK", {}).items()
 }

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Described:
-    """The types of $1, $2, ... and the result's columns; None for a statement without rows."""
+    """The types of $1, $2, ... and the result's columns; None for a statement without rows.
+
+    `statement` is what is to be run instead of the one that was described: it knows more.
+    """
 
     parameters: tuple[SqlType, ...] = ()
     fields: tuple[Field, ...] | None = None
+    statement: Any = None
 
 
 Handler: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Awaitable[Outcome]]"
@@ -37,3 +41,6 @@ Describer: TypeAlias = (
 )
 Handlers: TypeAlias = dict[type[Any], Handler]
 Describers: TypeAlias = dict[type[Any], Describer]
+#: Runs a statement where that needs no waiting; None where it does.
+Quick: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Outcome | None]"
+Quicks: TypeAlias = dict[type[Any], Quick]

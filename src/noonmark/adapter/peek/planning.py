@@ -1,0 +1,131 @@
+"""From a query's tree to a peek: planned against one catalog, once for many executions.
+
+A planned query is good for as long as the catalog is the one that it was planned against; then it
+is planned again. Its parameters keep the types that they got first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.contract import Field
+from noonmark.adapter.names import Names, Planned, over_collections
+from noonmark.adapter.peek.answer import Peek
+from noonmark.compute.reference import evaluate
+from noonmark.errors import InvalidValue
+from noonmark.rows import types as t
+from noonmark.rows.value import micros_of_timestamp, micros_of_timestamptz
+from noonmark.sql import parse
+from noonmark.sql.ir.asked import bind
+from noonmark.sql.plan.row import Statement
+from noonmark.sql.rules import simplify
+from noonmark.sql.statement.base import ScalarText
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A query that can be asked any number of times.
+
+    Attributes:
+        catalog: what it was planned against.
+        peek: its plan.
+        fields: its columns.
+        parameters: the types of $1, $2, ...
+        items: the relations that it names.
+        leaves: the relations whose rows it reads.
+        late: whether the plan depends on the values of its parameters.
+    """
+
+    catalog: Catalog
+    peek: Peek
+    fields: tuple[Field, ...]
+    parameters: tuple[t.SqlType, ...]
+    items: tuple[Item, ...]
+    leaves: tuple[Item, ...]
+    late: bool
+
+
+def plan_query(
+    session: AdapterSession,
+    tree: exp.Expr,
+    types: Sequence[t.SqlType | None] = (),
+    values: Sequence[Any] | None = None,
+) -> PlannedQuery:
+    """Plan a query of a session.
+
+    Args:
+        session: whose catalog, search path and functions it sees.
+        tree: the query.
+        types: those of parameters that the client stated.
+        values: those of the parameters, where the plan depends on them.
+    """
+    catalog = session.catalog
+    names = Names(catalog)
+    stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
+    statement = Statement(names, parameters=stated, values=values, session=session.functions)
+    planned = over_collections(catalog, parse.plan_query(tree, statement), names)
+    return _planned_query(catalog, planned, statement)
+
+
+def _planned_query(catalog: Catalog, planned: Planned, statement: Statement) -> PlannedQuery:
+    query = planned.query
+    relation = simplify(query.ordered if query.order else query.relation)
+    system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
+    width = len(query.names)
+    columns = relation.schema.columns[:width]
+    fields = tuple(
+        Field(name, column.type) for name, column in zip(query.names, columns, strict=True)
+    )
+    return PlannedQuery(
+        catalog,
+        Peek.of(relation, query.order, width, system),
+        fields,
+        statement.parameter_types(),
+        planned.items,
+        planned.leaves,
+        statement.late,
+    )
+
+
+def time_of(session: AdapterSession, text: ScalarText, values: Sequence[Any] = ()) -> int:
+    """The time that AS OF or UP TO names: milliseconds since the epoch, or a timestamp.
+
+    Raises:
+        InvalidValue: it is neither.
+    """
+    value = _value(session, text.tree, values)
+    if isinstance(value, str) and not value.strip().isdigit():
+        cast = exp.Cast(this=text.tree.copy(), to=exp.DataType.build("timestamptz"))
+        value = _value(session, cast, values)
+    if isinstance(value, str):
+        value = int(value)
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    if isinstance(value, dt.datetime):
+        micros = micros_of_timestamptz if value.tzinfo else micros_of_timestamp
+        return micros(value) // 1000
+    if isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 <= value < 1 << 62:
+        return int(value)
+    raise InvalidValue(
+        f"{text.text} is not a time",
+        hint="Give milliseconds since the epoch, or a timestamp.",
+        position=text.position,
+    )
+
+
+def _value(session: AdapterSession, tree: exp.Expr, values: Sequence[Any]) -> Any:
+    select = exp.Select(expressions=[tree.copy()])
+    planned = plan_query(session, select, values=values)
+    relation = bind(planned.peek.relation, values, session.database.clock.now_ms())
+    ((row, _),) = evaluate(relation, {}).items()
+    return row[0]

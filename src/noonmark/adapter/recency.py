@@ -1,0 +1,163 @@
+"""Real-time recency: the time by which all that upstream had when the query arrived is in.
+
+The four steps of a CONSISTENT read, for every source that the query uses, directly or through
+views:
+
+    1  after the query has arrived, ask the source for its upper: `latest()`
+    2  wait until a durable binding covers it: `source_timestamps`
+    3  the query's time is at least max(max(source_uppers), max(source_timestamps))
+    4  the read at that time waits until every input is complete there (`reads`)
+
+Law: a record that upstream had acknowledged before the query arrived is in the answer. It needs a
+`latest()` that is linearizable: a source that has none makes such a read an error, never a guess.
+With one source and any number of tables such reads are linearizable; with several sources, or over
+several views, they still see everything that was upstream, at times that never change.
+
+Only a read that asks for it pays: nothing is remembered between two of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.definitions import source_of
+from noonmark.adapter.peek.planning import PlannedQuery
+from noonmark.errors import QueryCanceled, Unsupported
+from noonmark.persist.state import State
+from noonmark.remap.rows import element_of
+from noonmark.rows.schema import Schema
+from noonmark.source.contract import START, Source
+from noonmark.tvc import Antichain, Partitioned
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.adapter.session import AdapterSession
+
+TIMEOUT_DEFAULT_MS = 10_000
+_ON = ("on", "true", "yes", "1")
+
+
+def is_on(session: AdapterSession) -> bool:
+    """Whether the session asks for real-time recency."""
+    return session.variables.get("real_time_recency", "off").lower() in _ON
+
+
+async def recency_of(session: AdapterSession, plan: PlannedQuery) -> int | None:
+    """The recency bound of a query; None when the session does not ask for one."""
+    if not is_on(session):
+        return None
+    database = session.database
+    sources = sources_below(database, plan.leaves)
+    if not sources:
+        return None
+    timeout_ms = _timeout_ms(session)
+    try:
+        async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
+            times = await asyncio.gather(*(_time_of(database, source) for source in sources))
+    except TimeoutError:
+        raise QueryCanceled(
+            "canceling statement: its sources could not be brought up to date in time",
+            detail=f"real_time_recency_timeout is {timeout_ms} ms.",
+            hint="Wait longer, or SET real_time_recency = off.",
+        ) from None
+    return max(times)
+
+
+def _timeout_ms(session: AdapterSession) -> int:
+    text = session.variables.get("real_time_recency_timeout", "")
+    return int(text) if text.isdigit() else TIMEOUT_DEFAULT_MS
+
+
+def sources_below(database: Database, items: Iterable[Item]) -> list[Item]:
+    """The sources that items are computed from, directly or not.
+
+    Raises:
+        Unsupported: one of them cannot say how far it is.
+    """
+    found = database.catalog.needs(item.number for item in items if item.kind != "system")
+    sources = [item for item in found if item.kind == "source"]
+    for item in sources:
+        if not _source(database, item).latest_is_linearizable:
+            raise Unsupported(
+                f'source "{item.name}" cannot be read with real-time recency',
+                detail="What it says about how far upstream is may be older than an answer "
+                "that upstream gave before: it is not linearizable.",
+                hint="SET real_time_recency = off.",
+            )
+    return sources
+
+
+def _source(database: Database, item: Item) -> Source:
+    worker = database.work.sources.get(item.number)
+    if worker is not None and worker.ingestion is not None:
+        return worker.ingestion.source
+    definition = item.definition
+    return source_of(definition, Schema.from_wire(definition.get("columns", ())))
+
+
+async def _time_of(database: Database, item: Item) -> int:
+    """Steps 1 to 3 for one source."""
+    client = database.client
+    progress = next(
+        part.collection
+        for part in database.catalog.parts_of(item.number)
+        if part.kind == "progress"
+    )
+    uppers = _uppers(database, item)
+    known = await _bound(database, progress)
+    asked = _source(database, item).latest(client.clock, START if known is None else known[1])
+    latest = await asyncio.wrap_future(client.runtime.submit(asked))
+    while known is None or not known[1].at_or_beyond(latest):
+        seen = _upper(client.state, progress)
+        worker = database.work.sources.get(item.number)
+        if worker is not None and seen is not None:
+            worker.want(seen)
+        await _moved(database, progress, seen)
+        known = await _bound(database, progress)
+    return max(known[0], *uppers)
+
+
+def _uppers(database: Database, item: Item) -> list[int]:
+    """The uppers of a source's collections; one that has ended has none."""
+    state = database.client.state
+    parts = [item, *database.catalog.parts_of(item.number)]
+    uppers = [_upper(state, part.collection) for part in parts if part.is_stored]
+    return [upper for upper in uppers if upper is not None] or [0]
+
+
+def _upper(state: State, name: str) -> int | None:
+    if name not in state.names:
+        return 0
+    return state.collection(name).upper.only()
+
+
+async def _bound(database: Database, progress: str) -> tuple[int, Antichain[Partitioned]] | None:
+    """The newest durable binding, as of the last complete time; None before the first."""
+    state = database.client.state
+    if progress not in state.names:
+        return None
+    collection = state.collection(progress)
+    since, upper = collection.since.only(), collection.upper.only()
+    if upper is not None and (since is None or upper <= since):
+        return None
+    if upper is None:  # the source has ended: its last binding holds for ever
+        time = await database.oracle.read_ts()
+    else:
+        time = upper - 1
+    read = database.client.create_or_load(progress)[1]
+    snapshot = await asyncio.wrap_future(read.snapshot(max(time, since or 0)))
+    counts = await asyncio.to_thread(snapshot.counts)
+    return time, Antichain(tuple(element_of(row) for row in counts))
+
+
+async def _moved(database: Database, name: str, seen: int | None) -> None:
+    """Wait until a collection's upper is another one."""
+
+    def ready(state: State) -> bool:
+        return _upper(state, name) != seen
+
+    client = database.client
+    await asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(ready)))

@@ -1,0 +1,190 @@
+"""SELECT: planned, its time chosen, answered.
+
+`quick_select` is the same without waiting: a strict read whose answer is in memory. It gives None
+where it cannot, and then `run_select` gives the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.contract import Outcome, Rows
+from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.peek.planning import PlannedQuery, plan_query, time_of
+from noonmark.adapter.peek.reads import Wish
+from noonmark.adapter.recency import is_on, recency_of
+from noonmark.adapter.run.handler import Described, Describers, Handlers, Quicks
+from noonmark.adapter.timestamp import STRICT, Choice
+from noonmark.adapter.transaction import OpenTransaction, current, isolation_of
+from noonmark.errors import BeforeSince, Unsupported
+from noonmark.rows.types import SqlType
+from noonmark.sql.ir.asked import Now
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+#: How many planned queries a session keeps.
+PLANS_MAX = 256
+
+
+@dataclass(frozen=True)
+class TypedSelect(st.Select):
+    """A SELECT that was prepared: the types of its parameters are known."""
+
+    types: tuple[SqlType, ...] = ()
+
+
+def typed(statement: st.Select, types: tuple[SqlType, ...]) -> TypedSelect:
+    """The statement with the types of its parameters."""
+    return TypedSelect(statement.query, statement.as_of, statement.as_of_at_least, types)
+
+
+def planned(
+    session: AdapterSession,
+    statement: st.Select | st.Subscribe,
+    types: Sequence[SqlType | None],
+    values: Sequence[Any] | None = None,
+) -> PlannedQuery:
+    """The plan of a statement's query: the one from before, while the catalog is the same."""
+    key = (statement.query, tuple(types))
+    found = session.plans.get(key)
+    if found is None or found.catalog is not session.catalog or (found.late and values is not None):
+        late = values if found is not None and found.late else None
+        found = plan_query(session, statement.query.tree, types, late)
+        if found.late and values is not None and late is None:
+            found = plan_query(session, statement.query.tree, types, values)
+        if len(session.plans) >= PLANS_MAX:
+            session.plans.pop(next(iter(session.plans)))
+        session.plans[key] = found
+    session.require("SELECT", *found.items)
+    return found
+
+
+async def describe_select(
+    session: AdapterSession, statement: st.Select, types: Sequence[SqlType | None]
+) -> Described:
+    """Plan it: its parameters and columns."""
+    plan = planned(session, statement, types)
+    session.plans[(statement.query, plan.parameters)] = plan
+    return Described(plan.parameters, plan.fields, typed(statement, plan.parameters))
+
+
+def quick_select(
+    session: AdapterSession, statement: st.Select, values: Sequence[Any]
+) -> Outcome | None:
+    """The answer, if it is had at once."""
+    if (
+        session.transaction is not None
+        or session.grouped
+        or statement.as_of is not None
+        or statement.as_of_at_least is not None
+        or is_on(session)
+        or isolation_of(session) != STRICT
+    ):
+        return None
+    types = statement.types if isinstance(statement, TypedSelect) else ()
+    plan = session.plans.get((statement.query, types))
+    if plan is None or plan.catalog is not session.catalog or plan.late or Now in plan.peek.asks:
+        return None
+    session.require("SELECT", *plan.items)
+    found = session.database.reads.at_once(plan.peek.bound(values))
+    return None if found is None else Rows(plan.fields, Listed(found[1]))
+
+
+async def run_select(
+    session: AdapterSession, statement: st.Select, values: Sequence[Any]
+) -> Outcome:
+    """The rows of a query at one time."""
+    types = statement.types if isinstance(statement, TypedSelect) else ()
+    plan = planned(session, statement, types, values)
+    time = await read_time(session, statement, plan, values)
+    peek = plan.peek.bound(values, time)
+    chunks = await session.database.reads.ask(peek, time, session.system_rows)
+    return Rows(plan.fields, chunks)
+
+
+async def wish_of(
+    session: AdapterSession,
+    statement: st.Select | st.Subscribe,
+    plan: PlannedQuery,
+    values: Sequence[Any] = (),
+) -> Wish:
+    """What a statement and its session say about the time of its read."""
+    transaction = current(session)
+    wish = Wish(isolation_of(session) if transaction is None else transaction.isolation)
+    if statement.as_of is not None:
+        return replace(wish, as_of=time_of(session, statement.as_of, values))
+    if statement.as_of_at_least is not None:
+        least = time_of(session, statement.as_of_at_least, values)
+        wish = replace(wish, as_of=least, at_least=True)
+    return replace(wish, recency=await recency_of(session, plan))
+
+
+async def read_time(
+    session: AdapterSession,
+    statement: st.Select,
+    plan: PlannedQuery,
+    values: Sequence[Any] = (),
+) -> int:
+    """The time of a statement's read: the transaction's, or a new one."""
+    transaction = current(session)
+    reads = session.database.reads
+    names = plan.peek.collections
+    if transaction is not None:
+        await transaction.before_read()
+        if transaction.time is not None:
+            return _inside(session, transaction, statement, plan, values)
+    choice: Choice = await reads.choose(names, await wish_of(session, statement, plan, values))
+    if transaction is not None and names and not transaction.implicit:
+        transaction.hold(await reads.holds.take(_domain(session, names, choice.time), choice.time))
+    return choice.time
+
+
+def _domain(session: AdapterSession, names: Sequence[str], time: int) -> list[str]:
+    """What a transaction may read: every collection that is readable at its time."""
+    state = session.database.client.state
+    everything = [item.collection for item in session.catalog.items() if item.is_stored]
+    readable = [
+        name
+        for name in everything
+        if name in state.names and state.collection(name).since.less_equal(time)
+    ]
+    return list(dict.fromkeys([*names, *readable]))
+
+
+def _inside(
+    session: AdapterSession,
+    transaction: OpenTransaction,
+    statement: st.Select,
+    plan: PlannedQuery,
+    values: Sequence[Any],
+) -> int:
+    """The time of a later read of a transaction."""
+    time = transaction.time
+    assert time is not None
+    for text in (statement.as_of, statement.as_of_at_least):
+        if text is not None:
+            asked = time_of(session, text, values)
+            if asked > time or (asked != time and text is statement.as_of):
+                raise Unsupported(
+                    f"this transaction reads at {time}, and cannot read at {asked}",
+                    hint="All reads of a transaction are at one time: read before or after it.",
+                    position=text.position,
+                )
+    state = session.database.client.state
+    for name in plan.peek.collections:
+        if not transaction.readable(state.collection(name).id):
+            raise BeforeSince(
+                f'"{name}" cannot be read at the time of this transaction',
+                detail=f"The transaction reads at {time}; the relation begins later.",
+                hint="Read it after COMMIT.",
+            )
+    return time
+
+
+HANDLERS: Handlers = {st.Select: run_select, TypedSelect: run_select}
+DESCRIBERS: Describers = {st.Select: describe_select, TypedSelect: describe_select}
+QUICK: Quicks = {st.Select: quick_select, TypedSelect: quick_select}

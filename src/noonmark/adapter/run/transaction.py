@@ -1,0 +1,109 @@
+"""BEGIN, COMMIT, ROLLBACK and SET TRANSACTION."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.timestamp import ISOLATION
+from noonmark.adapter.transaction import OpenTransaction, current, isolation_of
+from noonmark.errors import InvalidValue
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+
+def _isolation(session: AdapterSession, asked: str | None) -> str:
+    if asked is None:
+        return isolation_of(session)
+    if asked not in ISOLATION:
+        raise InvalidValue(
+            f'invalid value for "transaction_isolation": "{asked}"',
+            hint=f"It is one of {', '.join(ISOLATION)}.",
+        )
+    return ISOLATION[asked]
+
+
+async def run_begin(session: AdapterSession, statement: st.Begin, _: Sequence[Any]) -> Outcome:
+    """BEGIN; inside a transaction a warning, as in PostgreSQL."""
+    isolation = _isolation(session, statement.isolation)
+    read_only = bool(statement.read_only)
+    transaction = current(session)
+    if transaction is not None and not transaction.implicit:
+        warning = Notice("there is already a transaction in progress", "WARNING", "25001")
+        return Done("BEGIN", (warning,))
+    if transaction is not None:  # what was sent with it is part of it
+        transaction.implicit = False
+        transaction.isolation, transaction.read_only = isolation, read_only
+    else:
+        session.transaction = OpenTransaction(
+            session.database, isolation, implicit=False, read_only=read_only
+        )
+    return Done("BEGIN")
+
+
+async def run_commit(session: AdapterSession, _: st.Commit, __: Sequence[Any]) -> Outcome:
+    """COMMIT; of a failed transaction it is a ROLLBACK, and says so."""
+    transaction, session.transaction = session.transaction, None
+    await _close_cursors(session)
+    if transaction is None or transaction.implicit:
+        warning = Notice("there is no transaction in progress", "WARNING", "25P01")
+        if transaction is not None:
+            await transaction.commit()
+        return Done("COMMIT", (warning,))
+    if transaction.failed:
+        await transaction.rollback()
+        return Done("ROLLBACK")
+    await transaction.commit()
+    return Done("COMMIT")
+
+
+async def run_rollback(session: AdapterSession, _: st.Rollback, __: Sequence[Any]) -> Outcome:
+    """ROLLBACK."""
+    transaction, session.transaction = session.transaction, None
+    await _close_cursors(session)
+    if transaction is None:
+        warning = Notice("there is no transaction in progress", "WARNING", "25P01")
+        return Done("ROLLBACK", (warning,))
+    await transaction.rollback()
+    return Done("ROLLBACK")
+
+
+async def run_set_transaction(
+    session: AdapterSession, statement: st.SetTransaction, _: Sequence[Any]
+) -> Outcome:
+    """SET TRANSACTION of this one, or of all that follow."""
+    isolation = _isolation(session, statement.isolation)
+    if statement.session:
+        if statement.isolation is not None:
+            session.variables["transaction_isolation"] = isolation
+        return Done("SET")
+    transaction = current(session)
+    if transaction is None:
+        warning = Notice(
+            "SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01"
+        )
+        return Done("SET", (warning,))
+    if statement.isolation is not None:
+        transaction.isolation = isolation
+    if statement.read_only is not None:
+        transaction.read_only = statement.read_only
+    return Done("SET")
+
+
+async def _close_cursors(session: AdapterSession) -> None:
+    """A cursor lives as long as its transaction."""
+    cursors, session.cursors = session.cursors, {}
+    for cursor in cursors.values():
+        await cursor.close()
+
+
+HANDLERS: Handlers = {
+    st.Begin: run_begin,
+    st.Commit: run_commit,
+    st.Rollback: run_rollback,
+    st.SetTransaction: run_set_transaction,
+}

@@ -1,0 +1,145 @@
+"""Transactions: reads at one time, or writes at one time.
+
+A transaction is empty, reads or writes. The first SELECT chooses its time, and holds every
+collection that is readable there: all later reads of it are at that time, of whatever relation. The
+first write makes it write-only: what it writes is kept here until COMMIT, which puts all of it into
+one commit, at one time, over any number of tables.
+
+Law (one time): all reads of a transaction are at one time, chosen by the isolation that it had.
+Law (all or nothing): none of its writes is anywhere before COMMIT; then all are, or none is.
+
+Reading and writing in one explicit transaction is refused: what was read may not be true at the
+time of the write. One statement may do both (INSERT ... SELECT, UPDATE, DELETE): its commit is
+refused when somebody wrote in between, and it is run again.
+
+A group of statements that were sent as one is an implicit transaction. There a read after writes
+first makes the writes durable, as if each were alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.holds import Held
+from noonmark.errors import ReadOnly, Unsupported
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.adapter.session import AdapterSession
+
+Row = tuple[Any, ...]
+Writes = Mapping[str, Sequence[tuple[Row, int]]]
+
+
+class OpenTransaction:
+    """See the module; `session.Transaction`."""
+
+    def __init__(
+        self, database: Database, isolation: str, *, implicit: bool, read_only: bool = False
+    ) -> None:
+        self.failed = False
+        self.implicit = implicit
+        self.isolation = isolation
+        self.read_only = read_only
+        self._database = database
+        self._held: Held | None = None
+        self._writes: dict[str, list[tuple[Row, int]]] = {}
+
+    @property
+    def time(self) -> int | None:
+        """The time of its reads; None before the first."""
+        return None if self._held is None else self._held.time
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether something waits for COMMIT."""
+        return bool(self._writes)
+
+    async def before_read(self) -> None:
+        """Called before a statement that reads collections.
+
+        Raises:
+            Unsupported: the transaction has written.
+        """
+        if not self._writes:
+            return
+        if not self.implicit:
+            raise Unsupported(
+                "this transaction writes, and cannot read",
+                detail="Its writes get their time when it commits: no read can be at that time.",
+                hint="Read before BEGIN or after COMMIT, or use one INSERT ... SELECT.",
+            )
+        await self.commit()
+
+    def hold(self, held: Held) -> None:
+        """The first read chose its time: everything is read there from now on."""
+        assert self._held is None, "a transaction reads at one time"
+        self._held = held
+
+    def readable(self, collection: int) -> bool:
+        """Whether the transaction's holds keep a collection readable at its time."""
+        return self._held is not None and collection in self._held.collections
+
+    def before_write(self) -> None:
+        """Called before a statement that writes.
+
+        Raises:
+            ReadOnly: the transaction has read, or said READ ONLY.
+        """
+        if self.read_only:
+            raise ReadOnly("cannot write in a read-only transaction")
+        if self._held is not None and not self.implicit:
+            raise ReadOnly(
+                "this transaction reads, and cannot write",
+                detail=f"Its reads are at {self._held.time}, and a write would be later.",
+                hint="Write before BEGIN or after COMMIT, or use one UPDATE or INSERT ... SELECT.",
+            )
+
+    def write(self, writes: Writes) -> None:
+        """Keep rows for COMMIT."""
+        self.before_write()
+        for name, rows in writes.items():
+            self._writes.setdefault(name, []).extend(rows)
+
+    def reset(self) -> None:
+        """Forget the writes so far, which are durable by now."""
+        self._writes = {}
+
+    async def commit(self) -> None:
+        """Make everything durable at one time, and let go of the holds."""
+        writes, self._writes = self._writes, {}
+        try:
+            if writes:
+                await self._database.tables.commit(writes, read_at=None)
+        finally:
+            await self._let_go()
+
+    async def rollback(self) -> None:
+        """Forget the writes and let go of the holds."""
+        self._writes = {}
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            await self._database.reads.holds.release(held)
+
+
+def current(session: AdapterSession) -> OpenTransaction | None:
+    """The session's transaction; made where statements that were sent as one have none yet."""
+    if session.transaction is None and session.grouped:
+        session.transaction = OpenTransaction(
+            session.database, isolation_of(session), implicit=True
+        )
+    transaction = session.transaction
+    assert transaction is None or isinstance(transaction, OpenTransaction)
+    return transaction
+
+
+def isolation_of(session: AdapterSession) -> str:
+    """The isolation that the session asked for, as `timestamp` knows it."""
+    from noonmark.adapter.timestamp import ISOLATION, STRICT
+
+    asked = session.variables.get("transaction_isolation", STRICT)
+    return ISOLATION.get(asked.lower(), STRICT)
