@@ -13,6 +13,7 @@ import typer
 
 from noonmark.demo.command import demo
 from noonmark.errors import NoonmarkError
+from noonmark.serve.command import serve
 from noonmark.shard.command import app as shard_app
 from noonmark.version import __version__
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 
 app.command()(demo)
+app.command()(serve)
 app.add_typer(shard_app, name="shard")
 
 

@@ -1,0 +1,82 @@
+"""`noonmark serve`: its options. What runs is imported when it runs: help needs no Spark.
+
+An option of the command line wins over the same key of ``--config FILE``, a TOML file:
+
+    data = "s3://bucket/place"
+    pg = "0.0.0.0:6875"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from noonmark.errors import ConfigError
+
+DEFAULTS = {
+    "data": "./noonmark-data",
+    "consensus": None,
+    "spark": "local[*]",
+    "pg": "127.0.0.1:6875",
+    "http": "127.0.0.1:6876",
+}
+
+
+def _option(metavar: str, help: str) -> Any:
+    return typer.Option(metavar=metavar, help=help, show_default=False)
+
+
+def serve(
+    *,
+    data: Annotated[
+        str | None, _option("URL", "Where everything is stored. [./noonmark-data]")
+    ] = None,
+    consensus: Annotated[str | None, _option("URL", "Its log. [beside the data]")] = None,
+    spark: Annotated[str | None, _option("MASTER", "Where Spark runs. [local[*]]")] = None,
+    pg: Annotated[
+        str | None, _option("HOST:PORT", "PostgreSQL's protocol. [127.0.0.1:6875]")
+    ] = None,
+    http: Annotated[str | None, _option("HOST:PORT", "HTTP. [127.0.0.1:6876]")] = None,
+    config: Annotated[Path | None, _option("FILE", "These options, as TOML.")] = None,
+) -> None:
+    """Serve SQL over PostgreSQL's protocol and HTTP."""
+    given = {"data": data, "consensus": consensus, "spark": spark, "pg": pg, "http": http}
+    options = merged(given, _read(config))
+    from noonmark.serve.run import Settings, address, run
+
+    run(
+        Settings(
+            data=options["data"],
+            consensus=options["consensus"],
+            spark=options["spark"],
+            pg=address(options["pg"]),
+            http=address(options["http"]),
+        )
+    )
+
+
+def merged(given: dict[str, str | None], stored: dict[str, Any]) -> dict[str, Any]:
+    """The options: those of the command line, then those of the file, then the defaults.
+
+    Raises:
+        ConfigError: the file has a key that is no option, or a value that is no text.
+    """
+    for key, value in stored.items():
+        if key not in DEFAULTS:
+            raise ConfigError(f'"{key}" is no option', hint=f"They are {', '.join(DEFAULTS)}.")
+        if not isinstance(value, str):
+            raise ConfigError(f'option "{key}" is text, not {value!r}')
+    said = {key: value for key, value in given.items() if value is not None}
+    return {**DEFAULTS, **stored, **said}
+
+
+def _read(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f'"{path}" cannot be read', detail=str(error)) from error

@@ -1,0 +1,120 @@
+"""A server: one database and its front ends, from the first byte to a clean end.
+
+`serving` opens the database and listens; whoever entered it is told where. Fast reads and writes to
+tables are answered from then on, while Spark still starts. `run` is that for a process: it prints
+one line when it serves, and stops at SIGTERM or SIGINT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from noonmark.adapter.database import Database
+from noonmark.errors import ConfigError
+from noonmark.serve.metrics import Figures
+from noonmark.serve.pgwire.server import PgServer
+
+LOG = logging.getLogger("noonmark")
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server is told."""
+
+    data: str
+    consensus: str | None = None
+    spark: str = "local[*]"
+    pg: Address = ("127.0.0.1", 6875)
+    http: Address = ("127.0.0.1", 6876)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that serves, and where."""
+
+    database: Database
+    pg: Address
+    http: Address
+
+    @property
+    def line(self) -> str:
+        """What `noonmark serve` prints."""
+        return f"ready pg={shown(self.pg)} http={shown(self.http)}"
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[Running]:
+    """A server for the length of a block.
+
+    Raises:
+        LockHeld: another process writes to the location; says who.
+        ConfigError: an address that cannot be listened on.
+    """
+    async with AsyncExitStack() as stack:
+        database = await Database.open(
+            settings.data, settings.consensus, spark_master=settings.spark
+        )
+        stack.push_async_callback(database.close)
+        figures = Figures()
+        pg_server = PgServer(database, figures, clock=database.clock)
+        pg = await _start(pg_server, settings.pg, "pg")
+        stack.push_async_callback(pg_server.stop)
+        yield Running(database, pg, settings.http)
+
+
+async def _start(server: PgServer, wanted: Address, option: str) -> Address:
+    try:
+        return await server.start(*wanted)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {shown(wanted)}",
+            detail=error.strerror or str(error),
+            hint=f"Choose another --{option}; port 0 picks a free one.",
+        ) from error
+
+
+def run(settings: Settings) -> None:
+    """Serve until a signal comes; blocks."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with serving(settings) as running:
+        sys.stdout.write(running.line + "\n")
+        sys.stdout.flush()
+        LOG.info("serving %s", settings.data)
+        await stop.wait()
+        LOG.info("stopping")
+
+
+def address(text: str) -> Address:
+    """HOST:PORT.
+
+    >>> address("127.0.0.1:0"), address("[::1]:6875")
+    (('127.0.0.1', 0), ('::1', 6875))
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65_535 or not host:
+        raise ConfigError(f'"{text}" is not HOST:PORT', hint="127.0.0.1:6875, say.")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def shown(place: Address) -> str:
+    """An address as it is written."""
+    host, port = place
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
