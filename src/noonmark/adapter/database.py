@@ -28,6 +28,7 @@ from noonmark.adapter.catalog.store import CatalogStore
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
 from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.system import system_items
 from noonmark.adapter.tables import RETAIN_MS, Tables
 from noonmark.adapter.times import Times
 from noonmark.adapter.work import Work
@@ -60,7 +61,7 @@ class Database:
         self.clock = clock
         self.storage = Storage(client)
         self.oracle = Times(oracle)
-        self.store = CatalogStore(client, oracle, ())
+        self.store = CatalogStore(client, oracle, system_items())
         self.work = Work(self)
         self.tables = Tables(
             client,

@@ -60,7 +60,7 @@ class Item:
     """See the module.
 
     Attributes:
-        number: the system's own name for it.
+        number: the system's own name for it; below 0 for what Noonmark brings itself.
         kind: what it is.
         schema_name: the schema that it is in; "" for roles and schemas.
         name: how users call it.
@@ -92,12 +92,12 @@ class Item:
     @property
     def id(self) -> str:
         """The number as users see it."""
-        return f"{'s' if self.kind == 'system' else 'u'}{self.number}"
+        return f"s{-self.number}" if self.kind == "system" else f"u{self.number}"
 
     @property
     def oid(self) -> int:
         """Its number in pg_catalog."""
-        return self.number if self.kind == "system" else _FIRST_OID + self.number
+        return -self.number if self.kind == "system" else _FIRST_OID + self.number
 
     @property
     def is_relation(self) -> bool:

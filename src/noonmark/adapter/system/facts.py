@@ -1,0 +1,108 @@
+"""What system relations are made of: the catalog, the state of the location, the work behind it.
+
+A system relation is a function of these facts to rows of a stated schema. The facts are taken once
+per statement, so that all relations of one query show the same moment.
+
+An oid is an integer here, a ``name`` or ``"char"`` is text: see `sql.plan.form`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.catalog.item import Item
+from noonmark.persist.state import State
+from noonmark.rows.schema import Schema
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.work import Work
+
+Row = tuple[Any, ...]
+
+DATABASE = "noonmark"
+DATABASE_OID = 16_384
+#: PostgreSQL's numbers for its schemas; ours are above all that it uses.
+SCHEMA_OIDS = {
+    "pg_catalog": 11,
+    "public": 2200,
+    "information_schema": 13_000,
+    "noonmark": 13_001,
+    "mz_catalog": 13_002,
+    "mz_internal": 13_003,
+}
+SUPERUSER_OID = 10
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One moment of a database, as one session sees it."""
+
+    catalog: Catalog
+    state: State
+    work: Work
+    session: AdapterSession
+    now_ms: int
+
+    @classmethod
+    def of(cls, session: AdapterSession) -> Facts:
+        """The facts now."""
+        database = session.database
+        return cls(
+            database.catalog, database.client.state, database.work, session, database.clock.now_ms()
+        )
+
+    def schema_oid(self, name: str) -> int:
+        """The number of a schema."""
+        if name in SCHEMA_OIDS:
+            return SCHEMA_OIDS[name]
+        found = next((item for item in self.catalog.items("schema") if item.name == name), None)
+        return 0 if found is None else found.oid
+
+    def role_oid(self, name: str) -> int:
+        """The number of a role; whoever is no role of the catalog is the superuser."""
+        role = self.catalog.roles().get(name)
+        return SUPERUSER_OID if role is None else role.oid
+
+    def by_oid(self, oid: int | None) -> Item | None:
+        """The item of a number in pg_catalog."""
+        return next((item for item in self.catalog.items() if item.oid == oid), None)
+
+    def frontiers(self, item: Item) -> tuple[int | None, int | None] | None:
+        """Since and upper of an item's collection, None for an empty one; None without one."""
+        if not item.is_stored or item.collection not in self.state.names:
+            return None
+        collection = self.state.collection(item.collection)
+        return collection.since.only(), collection.upper.only()
+
+
+@dataclass(frozen=True)
+class SystemRelation:
+    """A relation that Noonmark brings: `number` is PostgreSQL's oid where it has one."""
+
+    schema_name: str
+    name: str
+    schema: Schema
+    rows: Callable[[Facts], Iterable[Row]]
+    number: int = 0
+
+    @property
+    def full_name(self) -> str:
+        """The name with its schema, as a plan's `Scan` says it."""
+        return f"{self.schema_name}.{self.name}"
+
+
+def relation(
+    full_name: str, rows: Callable[[Facts], Iterable[Row]], number: int = 0, /, **columns: str
+) -> SystemRelation:
+    """A system relation by the types of its columns."""
+    schema_name, name = full_name.split(".", 1)
+    return SystemRelation(schema_name, name, Schema.of(**columns), rows, number)
+
+
+def nothing(_: Facts) -> Iterable[Row]:
+    """The rows of a relation for what Noonmark does not have."""
+    return ()

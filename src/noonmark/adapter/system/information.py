@@ -1,0 +1,180 @@
+"""information_schema: the standard's own view of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.privilege import BUILT_IN, has
+from noonmark.adapter.system.facts import DATABASE, Facts, Row, nothing, relation
+from noonmark.adapter.system.pg_catalog import schema_oids
+from noonmark.adapter.system.types import TYPES
+from noonmark.rows import types as t
+from noonmark.rows.pgoid import oid
+
+_TYPE = {
+    "view": "VIEW",
+    "materialized-view": "MATERIALIZED VIEW",
+    "system": "VIEW",
+}
+_UDT = {row.oid: row.name for row in TYPES}
+
+
+def _seen(facts: Facts) -> list[Item]:
+    """The relations that the user may read."""
+    user, catalog = facts.session.user, facts.catalog
+    return [i for i in catalog.items() if i.is_relation and has(catalog, user, "SELECT", i)]
+
+
+def _tables(facts: Facts) -> Iterable[Row]:
+    for item in _seen(facts):
+        insertable = "YES" if item.kind == "table" else "NO"
+        kind = _TYPE.get(item.kind, "BASE TABLE")
+        yield (DATABASE, item.schema_name, item.name, kind, None, None, None, None, None,
+               insertable, "NO", None)  # fmt: skip
+
+
+def _columns(facts: Facts) -> Iterable[Row]:
+    for item in _seen(facts):
+        defaults = item.definition.get("defaults", {}) if item.kind == "table" else {}
+        updatable = "YES" if item.kind == "table" else "NO"
+        for at, column in enumerate(item.schema, 1):
+            number, kind = oid(column.type), column.type
+            length = kind.length if isinstance(kind, t.Varchar | t.Char) else None
+            precision, radix, scale = _digits(kind)
+            yield (
+                DATABASE, item.schema_name, item.name, column.name, at, defaults.get(column.name),
+                "YES" if column.nullable else "NO", _type_name(kind), length, None, precision,
+                radix, scale, _seconds(kind), None, DATABASE, "pg_catalog",
+                _UDT.get(number, str(kind)), str(at), "NO", "NO", None, "NEVER", None, updatable,
+            )  # fmt: skip
+
+
+def _type_name(kind: t.SqlType) -> str:
+    if isinstance(kind, t.Array):
+        return "ARRAY"
+    return type(kind).spelling if isinstance(kind, t.Varchar | t.Char | t.Numeric) else str(kind)
+
+
+def _digits(kind: t.SqlType) -> tuple[int | None, int | None, int | None]:
+    match kind:
+        case t.SmallInt():
+            return 16, 2, 0
+        case t.Integer():
+            return 32, 2, 0
+        case t.BigInt():
+            return 64, 2, 0
+        case t.Real():
+            return 24, 2, None
+        case t.Double():
+            return 53, 2, None
+        case t.Numeric():
+            return kind.precision, 10, kind.scale
+    return None, None, None
+
+
+def _seconds(kind: t.SqlType) -> int | None:
+    if isinstance(kind, t.Date):
+        return 0
+    return 6 if isinstance(kind, t.Time | t.Timestamp | t.TimestampTz | t.Interval) else None
+
+
+def _schemata(facts: Facts) -> Iterable[Row]:
+    for name, _ in schema_oids(facts):
+        yield (DATABASE, name, BUILT_IN, None, None, None, None)
+
+
+def _views(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("view"):
+        text = str(item.definition.get("query", ""))
+        yield (DATABASE, item.schema_name, item.name, text, "NONE", "NO", "NO")
+
+
+def _key_column_usage(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("table"):
+        for at, name in enumerate(item.key, 1):
+            yield (DATABASE, item.schema_name, f"{item.name}_pkey", DATABASE, item.schema_name,
+                   item.name, name, at, None)  # fmt: skip
+
+
+def _table_constraints(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("table"):
+        if item.key:
+            yield (DATABASE, item.schema_name, f"{item.name}_pkey", DATABASE, item.schema_name,
+                   item.name, "PRIMARY KEY", "NO", "NO", "YES")  # fmt: skip
+
+
+def _enabled_roles(facts: Facts) -> Iterable[Row]:
+    return [(BUILT_IN,), *((role,) for role in facts.catalog.roles())]
+
+
+def _catalog_name(_: Facts) -> Iterable[Row]:
+    return [(DATABASE,)]
+
+
+_T, _I = "text", "integer"
+
+RELATIONS = (
+    relation(
+        "information_schema.tables", _tables,
+        table_catalog=_T, table_schema=_T, table_name=_T, table_type=_T,
+        self_referencing_column_name=_T, reference_generation=_T, user_defined_type_catalog=_T,
+        user_defined_type_schema=_T, user_defined_type_name=_T, is_insertable_into=_T,
+        is_typed=_T, commit_action=_T,
+    ),
+    relation(
+        "information_schema.columns", _columns,
+        table_catalog=_T, table_schema=_T, table_name=_T, column_name=_T, ordinal_position=_I,
+        column_default=_T, is_nullable=_T, data_type=_T, character_maximum_length=_I,
+        character_octet_length=_I, numeric_precision=_I, numeric_precision_radix=_I,
+        numeric_scale=_I, datetime_precision=_I, interval_type=_T, udt_catalog=_T, udt_schema=_T,
+        udt_name=_T, dtd_identifier=_T, is_self_referencing=_T, is_identity=_T,
+        identity_generation=_T, is_generated=_T, generation_expression=_T, is_updatable=_T,
+    ),
+    relation(
+        "information_schema.schemata", _schemata,
+        catalog_name=_T, schema_name=_T, schema_owner=_T, default_character_set_catalog=_T,
+        default_character_set_schema=_T, default_character_set_name=_T, sql_path=_T,
+    ),
+    relation(
+        "information_schema.views", _views,
+        table_catalog=_T, table_schema=_T, table_name=_T, view_definition=_T, check_option=_T,
+        is_updatable=_T, is_insertable_into=_T,
+    ),
+    relation(
+        "information_schema.key_column_usage", _key_column_usage,
+        constraint_catalog=_T, constraint_schema=_T, constraint_name=_T, table_catalog=_T,
+        table_schema=_T, table_name=_T, column_name=_T, ordinal_position=_I,
+        position_in_unique_constraint=_I,
+    ),
+    relation(
+        "information_schema.table_constraints", _table_constraints,
+        constraint_catalog=_T, constraint_schema=_T, constraint_name=_T, table_catalog=_T,
+        table_schema=_T, table_name=_T, constraint_type=_T, is_deferrable=_T,
+        initially_deferred=_T, enforced=_T,
+    ),
+    relation(
+        "information_schema.referential_constraints", nothing,
+        constraint_catalog=_T, constraint_schema=_T, constraint_name=_T,
+        unique_constraint_catalog=_T, unique_constraint_schema=_T, unique_constraint_name=_T,
+        match_option=_T, update_rule=_T, delete_rule=_T,
+    ),
+    relation(
+        "information_schema.constraint_column_usage", nothing,
+        table_catalog=_T, table_schema=_T, table_name=_T, column_name=_T, constraint_catalog=_T,
+        constraint_schema=_T, constraint_name=_T,
+    ),
+    relation(
+        "information_schema.routines", nothing,
+        specific_catalog=_T, specific_schema=_T, specific_name=_T, routine_catalog=_T,
+        routine_schema=_T, routine_name=_T, routine_type=_T, data_type=_T,
+    ),
+    relation(
+        "information_schema.sequences", nothing,
+        sequence_catalog=_T, sequence_schema=_T, sequence_name=_T, data_type=_T,
+    ),
+    relation("information_schema.enabled_roles", _enabled_roles, role_name=_T),
+    relation("information_schema.applicable_roles", nothing, grantee=_T, role_name=_T,
+             is_grantable=_T),
+    relation("information_schema.information_schema_catalog_name", _catalog_name, catalog_name=_T),
+)  # fmt: skip

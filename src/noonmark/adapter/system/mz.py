@@ -1,0 +1,191 @@
+"""mz_catalog and mz_internal: what Materialize's users ask, under its names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.system.facts import DATABASE, Facts, Row, relation
+from noonmark.rows.value import Interval
+
+_TYPE = {
+    "subsource": "source",
+    "progress": "source",
+    "errors": "source",
+    "system": "view",
+}
+
+
+def object_type(item: Item) -> str:
+    """What Materialize calls the kind of an item."""
+    return _TYPE.get(item.kind, item.kind)
+
+
+def _schema_id(facts: Facts, item: Item) -> str:
+    return str(facts.schema_oid(item.schema_name))
+
+
+def _objects(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items():
+        if item.kind not in ("role", "schema"):
+            yield (item.id, item.oid, _schema_id(facts, item), item.name, object_type(item),
+                   item.owner)  # fmt: skip
+
+
+def _relations(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items():
+        if item.is_relation:
+            yield (item.id, item.oid, _schema_id(facts, item), item.name, object_type(item),
+                   item.owner)  # fmt: skip
+
+
+def _tables(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("table"):
+        yield (item.id, item.oid, _schema_id(facts, item), item.name, item.owner)
+
+
+def _sources(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("source", "subsource", "progress", "errors"):
+        upstream = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
+        kind = upstream if item.kind == "source" else item.kind
+        envelope = item.definition.get("envelope")
+        yield (item.id, item.oid, _schema_id(facts, item), item.name, kind, envelope, item.owner)
+
+
+def _views(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("view"):
+        yield (item.id, item.oid, _schema_id(facts, item), item.name,
+               str(item.definition.get("query", "")), item.owner)  # fmt: skip
+
+
+def _materialized_views(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("materialized-view"):
+        yield (item.id, item.oid, _schema_id(facts, item), item.name, "default",
+               str(item.definition.get("query", "")), item.owner)  # fmt: skip
+
+
+def _indexes(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("index"):
+        on = facts.catalog.by_number.get(item.needs[0]) if item.needs else None
+        yield (item.id, item.oid, item.name, None if on is None else on.id, "default", item.owner)
+
+
+def _columns(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items():
+        defaults = item.definition.get("defaults", {}) if item.kind == "table" else {}
+        for at, column in enumerate(item.schema, 1):
+            yield (item.id, column.name, at, column.nullable, str(column.type),
+                   defaults.get(column.name))  # fmt: skip
+
+
+def _schemas(facts: Facts) -> Iterable[Row]:
+    from noonmark.adapter.system.pg_catalog import schema_oids
+
+    for name, number in schema_oids(facts):
+        yield (str(number), number, "u1", name, DATABASE)
+
+
+def _databases(_: Facts) -> Iterable[Row]:
+    return [("u1", 16_384, DATABASE, DATABASE)]
+
+
+def _roles(facts: Facts) -> Iterable[Row]:
+    yield ("s1", 10, DATABASE, True)
+    for item in facts.catalog.items("role"):
+        yield (item.id, item.oid, item.name, True)
+
+
+def _connections(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("connection"):
+        yield (item.id, item.oid, _schema_id(facts, item), item.name,
+               str(item.definition.get("kind", "")), item.owner)  # fmt: skip
+
+
+def _secrets(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("secret"):
+        yield (item.id, item.oid, _schema_id(facts, item), item.name, item.owner)
+
+
+# --- mz_internal
+
+
+def _frontiers(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items():
+        found = facts.frontiers(item)
+        if found is not None:
+            yield (item.id, *found)
+
+
+def _lag(facts: Facts) -> Iterable[Row]:
+    """How far a view is behind its inputs, and behind the sources and tables below them."""
+    for item in facts.catalog.items("materialized-view", "index"):
+        own = facts.frontiers(item)
+        if own is None:
+            continue
+        needed = facts.catalog.needs([item.number])
+        near = [facts.frontiers(facts.catalog.by_number[n]) for n in item.needs]
+        below = [facts.frontiers(i) for i in needed if i.kind in ("table", "source", "subsource")]
+        inputs = [each[1] for each in near if each is not None]
+        roots = [each[1] for each in below if each is not None]
+        yield (item.id, _behind(own[1], inputs), _behind(own[1], roots))
+
+
+def _behind(upper: int | None, others: list[int | None]) -> Interval:
+    known = [each for each in others if each is not None]
+    if upper is None or not known:
+        return Interval()
+    return Interval(0, 0, max(0, max(known) - upper) * 1000)
+
+
+def _source_statuses(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("source"):
+        worker = facts.work.sources.get(item.number)
+        if worker is not None:
+            kind = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
+            yield (item.id, item.name, kind, None, worker.status.state, worker.status.error)
+
+
+def _source_statistics(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("source"):
+        worker = facts.work.sources.get(item.number)
+        if worker is not None:
+            status = worker.status
+            yield (item.id, item.name, status.ticks, status.rows, status.rows,
+                   status.state == "running")  # fmt: skip
+
+
+_T, _I, _B = "text", "integer", "bigint"
+
+RELATIONS = (
+    relation("mz_catalog.mz_objects", _objects, id=_T, oid=_I, schema_id=_T, name=_T, type=_T,
+             owner_id=_T),
+    relation("mz_catalog.mz_relations", _relations, id=_T, oid=_I, schema_id=_T, name=_T, type=_T,
+             owner_id=_T),
+    relation("mz_catalog.mz_tables", _tables, id=_T, oid=_I, schema_id=_T, name=_T, owner_id=_T),
+    relation("mz_catalog.mz_sources", _sources, id=_T, oid=_I, schema_id=_T, name=_T, type=_T,
+             envelope_type=_T, owner_id=_T),
+    relation("mz_catalog.mz_views", _views, id=_T, oid=_I, schema_id=_T, name=_T, definition=_T,
+             owner_id=_T),
+    relation("mz_catalog.mz_materialized_views", _materialized_views, id=_T, oid=_I, schema_id=_T,
+             name=_T, cluster_id=_T, definition=_T, owner_id=_T),
+    relation("mz_catalog.mz_indexes", _indexes, id=_T, oid=_I, name=_T, on_id=_T, cluster_id=_T,
+             owner_id=_T),
+    relation("mz_catalog.mz_columns", _columns, id=_T, name=_T, position=_I, nullable="boolean",
+             type=_T, default=_T),
+    relation("mz_catalog.mz_schemas", _schemas, id=_T, oid=_I, database_id=_T, name=_T,
+             owner_id=_T),
+    relation("mz_catalog.mz_databases", _databases, id=_T, oid=_I, name=_T, owner_id=_T),
+    relation("mz_catalog.mz_roles", _roles, id=_T, oid=_I, name=_T, inherit="boolean"),
+    relation("mz_catalog.mz_connections", _connections, id=_T, oid=_I, schema_id=_T, name=_T,
+             type=_T, owner_id=_T),
+    relation("mz_catalog.mz_secrets", _secrets, id=_T, oid=_I, schema_id=_T, name=_T, owner_id=_T),
+    relation("mz_internal.mz_frontiers", _frontiers, object_id="text not null", read_frontier=_B,
+             write_frontier=_B),
+    relation("mz_internal.mz_materialization_lag", _lag, object_id=_T, local_lag="interval",
+             global_lag="interval"),
+    relation("mz_internal.mz_source_statuses", _source_statuses, id=_T, name=_T, type=_T,
+             last_status_change_at="timestamptz", status=_T, error=_T),
+    relation("mz_internal.mz_source_statistics", _source_statistics, id=_T, name=_T,
+             messages_received=_B, updates_staged=_B, updates_committed=_B,
+             snapshot_committed="boolean"),
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""noonmark.*: frontiers, shards, capabilities and ticks, as the location and the work have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noonmark.adapter.system.facts import Facts, Row, relation
+
+
+def _frontiers(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items():
+        found = facts.frontiers(item)
+        if found is not None:
+            yield (item.id, item.name, item.kind, *found)
+
+
+def _shards(facts: Facts) -> Iterable[Row]:
+    for shard in facts.state.collections.values():
+        parts = sum(len(batch.parts) for batch in shard.batches)
+        rows = sum(batch.rows for batch in shard.batches)
+        size = sum(batch.bytes for batch in shard.batches)
+        item = facts.catalog.of_collection(shard.name)
+        yield (
+            f"c{shard.id}",
+            shard.name,
+            None if item is None else item.id,
+            shard.since.only(),
+            shard.upper.only(),
+            len(shard.batches),
+            parts,
+            rows,
+            size,
+        )
+
+
+def _capabilities(facts: Facts) -> Iterable[Row]:
+    for hold in facts.state.holds.values():
+        shard = facts.state.collections.get(hold.collection)
+        name = None if shard is None else shard.name
+        kind = "write" if hold.writes else "read"
+        yield (hold.id, name, kind, hold.frontier.only(), hold.owner, hold.expires_ms)
+
+
+def _ticks(facts: Facts) -> Iterable[Row]:
+    for worker in facts.work.views.values():
+        for record in worker.records:
+            yield (
+                record.view, record.lower, record.upper, record.rows_in, record.rows_out,
+                record.errors, record.jobs, record.ms, record.strategy,
+            )  # fmt: skip
+
+
+_T, _B = "text", "bigint"
+
+RELATIONS = (
+    relation("noonmark.frontiers", _frontiers, id="text not null", name="text not null",
+             kind="text not null", since=_B, upper=_B),
+    relation("noonmark.shards", _shards, id="text not null", name="text not null", item_id=_T,
+             since=_B, upper=_B, batches=_B, parts=_B, rows=_B, bytes=_B),
+    relation("noonmark.capabilities", _capabilities, id="text not null", collection=_T, kind=_T,
+             frontier=_B, owner=_T, expires_ms=_B),
+    relation("noonmark.ticks", _ticks, view="text not null", lower=_B, upper=_B, rows_in=_B,
+             rows_out=_B, errors=_B, jobs=_B, ms="double precision", strategy=_T),
+)  # fmt: skip

@@ -1,0 +1,338 @@
+"""pg_catalog: what PostgreSQL's clients ask about relations, columns, schemas, roles and databases.
+
+Only what such clients use is true; columns that speak of what Noonmark does not have (tablespaces,
+statistics, row security) have the value that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.privilege import BUILT_IN
+from noonmark.adapter.system.facts import (
+    DATABASE,
+    DATABASE_OID,
+    SCHEMA_OIDS,
+    SUPERUSER_OID,
+    Facts,
+    Row,
+    relation,
+)
+from noonmark.adapter.system.types import TYPES
+from noonmark.rows.pgoid import oid, type_size, typmod
+
+#: pg_class.relkind by kind of item.
+RELKIND = {
+    "table": "r",
+    "source": "r",
+    "subsource": "r",
+    "progress": "r",
+    "errors": "r",
+    "view": "v",
+    "materialized-view": "m",
+    "index": "i",
+    "system": "v",
+}
+#: The primary key of a table is an index whose number stands apart from all items.
+KEY_OID_BASE = 1_000_000_000
+
+
+def listed(facts: Facts) -> Iterator[Item]:
+    """The items that pg_class has."""
+    return (item for item in facts.catalog.items() if item.kind in RELKIND)
+
+
+def schema_oids(facts: Facts) -> list[tuple[str, int]]:
+    """Every schema and its number."""
+    own = [(item.name, item.oid) for item in facts.catalog.items("schema")]
+    return [*SCHEMA_OIDS.items(), *own]
+
+
+def _pg_class(facts: Facts) -> Iterable[Row]:
+    for item in listed(facts):
+        yield _class_row(facts, item, item.oid, item.name, RELKIND[item.kind])
+        if item.kind == "table" and item.key:
+            yield _class_row(facts, item, KEY_OID_BASE + item.oid, f"{item.name}_pkey", "i")
+
+
+def _class_row(facts: Facts, item: Item, number: int, name: str, kind: str) -> Row:
+    rules, am = kind in "vm", 403 if kind == "i" else 2
+    width = len(item.key if kind == "i" and item.key else item.schema)
+    has_index = kind == "r" and bool(item.key)
+    return (
+        number, name, facts.schema_oid(item.schema_name), number if kind in "rvm" else 0, 0,
+        facts.role_oid(item.owner), am if kind in "rmi" else 0, number, 0, 0, -1.0, 0, 0,
+        has_index, False, "p", kind, width, 0, rules, False, False, False, False, True, "d",
+        False, 0, 0, 1, None, None, None,
+    )  # fmt: skip
+
+
+def _pg_namespace(facts: Facts) -> Iterable[Row]:
+    return [(number, name, SUPERUSER_OID, None) for name, number in schema_oids(facts)]
+
+
+def _pg_attribute(facts: Facts) -> Iterable[Row]:
+    for item in listed(facts):
+        defaults = item.definition.get("defaults", {}) if item.kind == "table" else {}
+        for at, column in enumerate(item.schema, 1):
+            size = type_size(column.type)
+            yield (
+                item.oid, column.name, oid(column.type), -1, size, at, 0, -1, typmod(column.type),
+                0 < size <= 8, "i", "p", "", not column.nullable, column.name in defaults, False,
+                "", "", False, True, 0, 100 if _is_text(oid(column.type)) else 0, None, None, None,
+                None,
+            )  # fmt: skip
+
+
+def _is_text(number: int) -> bool:
+    return number in (25, 1042, 1043)
+
+
+def _pg_type(_: Facts) -> Iterable[Row]:
+    for row in TYPES:
+        yield (
+            row.oid, row.name, SCHEMA_OIDS["pg_catalog"], SUPERUSER_OID, row.size,
+            0 < row.size <= 8, row.kind, row.category, False, True, ",", 0, 0, row.element,
+            row.array, f"{row.name}in", f"{row.name}out", f"{row.name}recv", f"{row.name}send",
+            0, 0, "-", "i", "p", False, 0, -1, 0, 100 if row.category == "S" else 0, None, None,
+            None,
+        )  # fmt: skip
+
+
+def _pg_attrdef(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("table"):
+        for name, text in item.definition.get("defaults", {}).items():
+            at = item.schema.index(name) + 1
+            yield (item.oid * 1600 + at, item.oid, at, text)
+
+
+def _pg_description(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items():
+        for column, text in item.comments.items():
+            at = item.schema.index(column) + 1 if column in item.schema else 0
+            yield (item.oid, _CLASS, at, text)
+
+
+_CLASS = 1259
+
+
+def _pg_database(_: Facts) -> Iterable[Row]:
+    return [
+        (
+            DATABASE_OID, DATABASE, SUPERUSER_OID, 6, "c", "C", "C", None, None, False, True, -1,
+            0, 0, 1, 1663, None,
+        )
+    ]  # fmt: skip
+
+
+def _roles(facts: Facts) -> list[tuple[int, str, bool, bool, bool]]:
+    """Number, name, superuser, login, password of every role; first the one that always is."""
+    found = [(SUPERUSER_OID, BUILT_IN, True, True, False)]
+    for role in facts.catalog.items("role"):
+        known = role.definition
+        found.append(
+            (
+                role.oid,
+                role.name,
+                bool(known.get("superuser")),
+                bool(known.get("login", True)),
+                known.get("verifier") is not None,
+            )
+        )
+    return found
+
+
+def _pg_roles(facts: Facts) -> Iterable[Row]:
+    for number, name, superuser, login, _ in _roles(facts):
+        yield (
+            name, superuser, True, superuser, superuser, login, False, -1, "********", None, False,
+            None, number,
+        )  # fmt: skip
+
+
+def _pg_authid(facts: Facts) -> Iterable[Row]:
+    for number, name, superuser, login, _ in _roles(facts):
+        yield (number, name, superuser, True, superuser, superuser, login, False, False, -1, None)
+
+
+def _pg_user(facts: Facts) -> Iterable[Row]:
+    for number, name, superuser, login, _ in _roles(facts):
+        if login:
+            yield (name, number, superuser, superuser, False, False, "********", None, None)
+
+
+def _pg_auth_members(facts: Facts) -> Iterable[Row]:
+    for role in facts.catalog.items("role"):
+        for group in role.definition.get("member_of", ()):
+            yield (facts.role_oid(group), role.oid, SUPERUSER_OID, False)
+
+
+def _pg_am(_: Facts) -> Iterable[Row]:
+    return [(2, "heap", "heap_tableam_handler", "t"), (403, "btree", "bthandler", "i")]
+
+
+def _pg_tables(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("table", "source", "subsource", "progress", "errors"):
+        yield (item.schema_name, item.name, item.owner, None, bool(item.key), False, False, False)
+
+
+def _pg_views(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("view"):
+        yield (item.schema_name, item.name, item.owner, str(item.definition.get("query", "")))
+
+
+def _pg_matviews(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("materialized-view"):
+        text = str(item.definition.get("query", ""))
+        yield (item.schema_name, item.name, item.owner, None, False, True, text)
+
+
+def _pg_collation(_: Facts) -> Iterable[Row]:
+    names = ((100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c"))
+    for number, name, provider in names:
+        yield (number, name, 11, SUPERUSER_OID, provider, True, -1, "C", "C", None, None)
+
+
+def _pg_tablespace(_: Facts) -> Iterable[Row]:
+    return [(1663, "pg_default", SUPERUSER_OID, None, None)]
+
+
+def _pg_settings(facts: Facts) -> Iterable[Row]:
+    from noonmark.adapter.system.settings import VARIABLES, value_of
+
+    for variable in VARIABLES.values():
+        value = value_of(facts.session.variables, variable.name)
+        context = "internal" if variable.check is None else "user"
+        yield (variable.name, value, None, "Session", variable.about, None, context, "string",
+               "session", None, None, None, variable.default, variable.default, False)  # fmt: skip
+
+
+def _pg_stat_activity(facts: Facts) -> Iterable[Row]:
+    for session in facts.session.database.sessions.values():
+        name = session.variables.get("application_name", "")
+        yield (DATABASE_OID, DATABASE, session.id, session.user, name, session.peer,
+               session.status, session.text)  # fmt: skip
+
+
+RELATIONS = (
+    relation(
+        "pg_catalog.pg_class", _pg_class, 1259,
+        oid="integer not null", relname="text not null", relnamespace="integer not null",
+        reltype="integer", reloftype="integer", relowner="integer", relam="integer",
+        relfilenode="integer", reltablespace="integer", relpages="integer", reltuples="real",
+        relallvisible="integer", reltoastrelid="integer", relhasindex="boolean",
+        relisshared="boolean", relpersistence="text", relkind="text", relnatts="smallint",
+        relchecks="smallint", relhasrules="boolean", relhastriggers="boolean",
+        relhassubclass="boolean", relrowsecurity="boolean", relforcerowsecurity="boolean",
+        relispopulated="boolean", relreplident="text", relispartition="boolean",
+        relrewrite="integer", relfrozenxid="integer", relminmxid="integer", relacl="text[]",
+        reloptions="text[]", relpartbound="text",
+    ),
+    relation(
+        "pg_catalog.pg_namespace", _pg_namespace, 2615,
+        oid="integer not null", nspname="text not null", nspowner="integer", nspacl="text[]",
+    ),
+    relation(
+        "pg_catalog.pg_attribute", _pg_attribute, 1249,
+        attrelid="integer not null", attname="text not null", atttypid="integer",
+        attstattarget="integer", attlen="smallint", attnum="smallint not null",
+        attndims="integer", attcacheoff="integer", atttypmod="integer", attbyval="boolean",
+        attalign="text", attstorage="text", attcompression="text", attnotnull="boolean",
+        atthasdef="boolean", atthasmissing="boolean", attidentity="text", attgenerated="text",
+        attisdropped="boolean", attislocal="boolean", attinhcount="integer",
+        attcollation="integer", attacl="text[]", attoptions="text[]", attfdwoptions="text[]",
+        attmissingval="text",
+    ),
+    relation(
+        "pg_catalog.pg_type", _pg_type, 1247,
+        oid="integer not null", typname="text not null", typnamespace="integer",
+        typowner="integer", typlen="smallint", typbyval="boolean", typtype="text",
+        typcategory="text", typispreferred="boolean", typisdefined="boolean", typdelim="text",
+        typrelid="integer", typsubscript="integer", typelem="integer", typarray="integer",
+        typinput="text", typoutput="text", typreceive="text", typsend="text", typmodin="integer",
+        typmodout="integer", typanalyze="text", typalign="text", typstorage="text",
+        typnotnull="boolean", typbasetype="integer", typtypmod="integer", typndims="integer",
+        typcollation="integer", typdefaultbin="text", typdefault="text", typacl="text[]",
+    ),
+    relation(
+        "pg_catalog.pg_attrdef", _pg_attrdef, 2604,
+        oid="integer not null", adrelid="integer", adnum="smallint", adbin="text",
+    ),
+    relation(
+        "pg_catalog.pg_description", _pg_description, 2609,
+        objoid="integer", classoid="integer", objsubid="integer", description="text",
+    ),
+    relation(
+        "pg_catalog.pg_database", _pg_database, 1262,
+        oid="integer not null", datname="text", datdba="integer", encoding="integer",
+        datlocprovider="text", datcollate="text", datctype="text", daticulocale="text",
+        datcollversion="text", datistemplate="boolean", datallowconn="boolean",
+        datconnlimit="integer", datlastsysoid="integer", datfrozenxid="integer",
+        datminmxid="integer", dattablespace="integer", datacl="text[]",
+    ),
+    relation(
+        "pg_catalog.pg_roles", _pg_roles, 12_000,
+        rolname="text", rolsuper="boolean", rolinherit="boolean", rolcreaterole="boolean",
+        rolcreatedb="boolean", rolcanlogin="boolean", rolreplication="boolean",
+        rolconnlimit="integer", rolpassword="text", rolvaliduntil="timestamptz",
+        rolbypassrls="boolean", rolconfig="text[]", oid="integer",
+    ),
+    relation(
+        "pg_catalog.pg_authid", _pg_authid, 1260,
+        oid="integer", rolname="text", rolsuper="boolean", rolinherit="boolean",
+        rolcreaterole="boolean", rolcreatedb="boolean", rolcanlogin="boolean",
+        rolreplication="boolean", rolbypassrls="boolean", rolconnlimit="integer",
+        rolpassword="text",
+    ),
+    relation(
+        "pg_catalog.pg_user", _pg_user, 12_001,
+        usename="text", usesysid="integer", usecreatedb="boolean", usesuper="boolean",
+        userepl="boolean", usebypassrls="boolean", passwd="text", valuntil="timestamptz",
+        useconfig="text[]",
+    ),
+    relation(
+        "pg_catalog.pg_auth_members", _pg_auth_members, 1261,
+        roleid="integer", member="integer", grantor="integer", admin_option="boolean",
+    ),
+    relation(
+        "pg_catalog.pg_am", _pg_am, 2601,
+        oid="integer", amname="text", amhandler="text", amtype="text",
+    ),
+    relation(
+        "pg_catalog.pg_tables", _pg_tables, 12_002,
+        schemaname="text", tablename="text", tableowner="text", tablespace="text",
+        hasindexes="boolean", hasrules="boolean", hastriggers="boolean", rowsecurity="boolean",
+    ),
+    relation(
+        "pg_catalog.pg_views", _pg_views, 12_003,
+        schemaname="text", viewname="text", viewowner="text", definition="text",
+    ),
+    relation(
+        "pg_catalog.pg_matviews", _pg_matviews, 12_004,
+        schemaname="text", matviewname="text", matviewowner="text", tablespace="text",
+        hasindexes="boolean", ispopulated="boolean", definition="text",
+    ),
+    relation(
+        "pg_catalog.pg_collation", _pg_collation, 3456,
+        oid="integer", collname="text", collnamespace="integer", collowner="integer",
+        collprovider="text", collisdeterministic="boolean", collencoding="integer",
+        collcollate="text", collctype="text", colliculocale="text", collversion="text",
+    ),
+    relation(
+        "pg_catalog.pg_tablespace", _pg_tablespace, 1213,
+        oid="integer", spcname="text", spcowner="integer", spcacl="text[]", spcoptions="text[]",
+    ),
+    relation(
+        "pg_catalog.pg_settings", _pg_settings, 12_005,
+        name="text", setting="text", unit="text", category="text", short_desc="text",
+        extra_desc="text", context="text", vartype="text", source="text", min_val="text",
+        max_val="text", enumvals="text[]", boot_val="text", reset_val="text",
+        pending_restart="boolean",
+    ),
+    relation(
+        "pg_catalog.pg_stat_activity", _pg_stat_activity, 12_006,
+        datid="integer", datname="text", pid="integer", usename="text", application_name="text",
+        client_addr="text", state="text", query="text",
+    ),
+)  # fmt: skip

@@ -1,0 +1,88 @@
+"""The types that pg_type lists: ours, their arrays, and those that PostgreSQL's catalog speaks of.
+
+The last are only names here: their values are integers or text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from noonmark.errors import NoonmarkError
+from noonmark.rows import types as t
+from noonmark.rows.pgoid import oid, type_of, type_size
+
+
+@dataclass(frozen=True)
+class TypeRow:
+    """One type as pg_type has it."""
+
+    oid: int
+    name: str
+    size: int
+    category: str
+    array: int = 0
+    element: int = 0
+    kind: str = "b"
+
+
+_OWN: tuple[tuple[str, t.SqlType, str], ...] = (
+    ("bool", t.Boolean(), "B"),
+    ("bytea", t.Bytea(), "U"),
+    ("int8", t.BigInt(), "N"),
+    ("int2", t.SmallInt(), "N"),
+    ("int4", t.Integer(), "N"),
+    ("text", t.Text(), "S"),
+    ("float4", t.Real(), "N"),
+    ("float8", t.Double(), "N"),
+    ("bpchar", t.Char(1), "S"),
+    ("varchar", t.Varchar(), "S"),
+    ("date", t.Date(), "D"),
+    ("time", t.Time(), "D"),
+    ("timestamp", t.Timestamp(), "D"),
+    ("timestamptz", t.TimestampTz(), "D"),
+    ("interval", t.Interval(), "T"),
+    ("numeric", t.Numeric(), "N"),
+    ("uuid", t.Uuid(), "U"),
+    ("jsonb", t.Jsonb(), "U"),
+)
+_FOREIGN = (
+    TypeRow(18, "char", 1, "Z", 1002),
+    TypeRow(19, "name", 64, "S", 1003),
+    TypeRow(22, "int2vector", -1, "A", 1006, 21),
+    TypeRow(24, "regproc", 4, "N", 1008),
+    TypeRow(26, "oid", 4, "N", 1028),
+    TypeRow(114, "json", -1, "U", 199),
+    TypeRow(705, "unknown", -2, "X", 0, 0, "p"),
+    TypeRow(2205, "regclass", 4, "N", 2210),
+    TypeRow(2206, "regtype", 4, "N", 2211),
+    TypeRow(2249, "record", -1, "P", 2287, 0, "p"),
+    TypeRow(2278, "void", 4, "P", 0, 0, "p"),
+)
+
+
+def _rows() -> tuple[TypeRow, ...]:
+    found = list(_FOREIGN)
+    for name, kind, category in _OWN:
+        number, array = oid(kind), oid(t.Array(kind))
+        found.append(TypeRow(number, name, type_size(kind), category, array))
+        found.append(TypeRow(array, f"_{name}", -1, "A", 0, number))
+    return tuple(sorted(found, key=lambda row: row.oid))
+
+
+TYPES = _rows()
+TYPE_NAMES = {row.name: row.oid for row in TYPES}
+_BY_OID = {row.oid: row.name for row in TYPES}
+_SHOWN = {18: '"char"', 1042: "character", 1014: "character[]"}
+
+
+def format_type(number: int | None, modifier: int | None) -> str | None:
+    """The type's name as SQL writes it."""
+    if number is None:
+        return None
+    given = -1 if modifier is None else modifier
+    if given < 0 and number in _SHOWN:
+        return _SHOWN[number]
+    try:
+        return str(type_of(number, given))
+    except NoonmarkError:
+        return _BY_OID.get(number, "-" if number == 0 else "???")
