@@ -14,6 +14,7 @@ stands by itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from noonmark.source.contract import REASON, Source
 from noonmark.source.envelope import Envelope, Kind, debezium_schema
 from noonmark.source.format.decode import KEYED, TOMBSTONE, Decoding, Format, Include
 from noonmark.source.format.json import Json
+from noonmark.source.impl.postgres import Postgres
 
 _NO_KEY = "neither key nor value"
 
@@ -109,6 +111,20 @@ def raw(
     told_apart = key if envelope == "UPSERT" else ()
     made = Envelope(envelope, schema, told_apart, collection, source.offset_unit)
     return Feed(collection, output, schema, key, decoding, made)
+
+
+def postgres(source: Postgres, collections: Sequence[str] = ()) -> tuple[Feed, ...]:
+    """The feeds of all tables of a PostgreSQL source, under their own names or others."""
+    feeds = []
+    for at, table in enumerate(source.tables):
+        collection = collections[at] if collections else table.name
+        decoding = source.decoding(at)
+        if decoding is None:
+            feeds.append(typed(source, at, collection))
+            continue
+        made = Envelope("UPSERT", table.schema, table.key, collection)
+        feeds.append(Feed(collection, at, table.schema, table.key, decoding, made))
+    return tuple(feeds)
 
 
 def _keyed_by_value(decoded: pa.RecordBatch) -> pa.RecordBatch:

@@ -6,7 +6,8 @@ says what it does to the collection:
 - NONE: it is a row; +1 at its time.
 - UPSERT: it is the new value of its key. What the key had before is retracted at its time; a
   tombstone only does that. Of several records with one key and time the last one counts, in the
-  order of (partition, offset, place).
+  order of (partition, offset, place). A record may name columns that it leaves as they were
+  (`KEPT`, where the source has such records): they are those of the state before it.
 - DEBEZIUM: it says what was `before` (-1) and what is `after` (+1).
 
 Errors are updates too, to the collection of errors (`ERRORS_SCHEMA`). Under UPSERT a value that
@@ -48,7 +49,11 @@ Kind = Literal["NONE", "UPSERT", "DEBEZIUM"]
 Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+KEPT = "_kept"
+"""Under UPSERT: the names of the columns whose value is that of the state before; NULL for none."""
+
 _NO_VALUE = "the record has no value"
+_NO_STATE = "it leaves out what it did not change, and nothing is known from before"
 _NO_IMAGE = "neither before nor after"
 _NO_BEFORE = "an update or delete without before: the table needs REPLICA IDENTITY FULL"
 
@@ -209,6 +214,7 @@ class _Chain:
         order_by = [*envelope.key, TIME, PARTITION, OFFSET]
         table = table.take(pa.array(argsort([*plain_columns(table, order_by), place])))
         same_key = adjacent_equal(plain_columns(table, envelope.key), table.num_rows)
+        table = _filled(table, same_key)
         time = table.column(TIME).to_numpy()
         # The last of a key at a time is its state; the others never were to be seen.
         last = np.append(~(same_key & (time[:-1] == time[1:])), [True])[: len(time)]
@@ -250,6 +256,32 @@ class _Chain:
             held.column_names.index(TIME), ERRORS.field(TIME), pa.array(times, pa.int64())
         )
         return _signed(gone.filter(pc.is_valid(gone.column(TIME))), -1)
+
+
+def _filled(table: pa.Table, same_key: Bools) -> pa.Table:
+    """States in order, each with the columns that it left out; a state without them is an error."""
+    if KEPT not in table.column_names or table.column(KEPT).null_count == table.num_rows:
+        return table
+    kept = table.column(KEPT).combine_chunks()
+    parents = pc.list_parent_indices(kept).to_numpy()
+    names = pc.list_flatten(kept)
+    count = table.num_rows
+    first = np.concatenate([[True], ~same_key])[:count]
+    begin = np.maximum.accumulate(np.where(first, np.arange(count), 0))
+    rowless = pc.or_(table.column(TOMBSTONE), pc.is_valid(table.column(REASON))).to_numpy()
+    unknown = np.zeros(count, np.bool_)
+    for name in pc.unique(names).to_pylist():
+        left_out = np.zeros(count, np.bool_)
+        left_out[parents[pc.equal(names, name).to_numpy(zero_copy_only=False)]] = True
+        origin = np.maximum.accumulate(np.where(left_out, 0, np.arange(count)))
+        unknown |= left_out & ((origin < begin) | rowless[np.maximum(origin, 0)])
+        at = table.column_names.index(name)
+        table = table.set_column(at, table.schema.field(at), table.column(at).take(origin))
+    if unknown.any():
+        at = table.column_names.index(REASON)
+        reasons = pc.if_else(pa.array(unknown), _NO_STATE, table.column(REASON))
+        table = table.set_column(at, table.schema.field(at), reasons)
+    return table
 
 
 def _as_states(held: pa.Table, schema: pa.Schema) -> pa.Table:

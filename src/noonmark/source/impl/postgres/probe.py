@@ -1,0 +1,117 @@
+"""Asking upstream how far it is, and whether it still is what the source was made on.
+
+Law (definite): what `look` and `probe` report as ended is so for good: a slot that is gone or has
+lost its log does not come back, and neither does another history or a column.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from noonmark.errors import SourceStalled
+from noonmark.source.impl.postgres.builder import WAL
+from noonmark.source.impl.postgres.describe import changed, read_tables
+from noonmark.tvc import Partition
+
+if TYPE_CHECKING:
+    from noonmark.source.impl.postgres.source import Postgres
+
+#: The partition that stands for the source as a whole.
+WHOLE = -1
+
+_STATE = """
+select (select system_identifier from pg_control_system()),
+       pg_is_in_recovery(),
+       s.slot_name is not null,
+       coalesce(s.wal_status = 'lost', false),
+       (s.confirmed_flush_lsn - '0/0'::pg_lsn)::bigint,
+       exists (select from pg_publication where pubname = %(publication)s)
+from (select 1) one
+left join pg_replication_slots s on s.slot_name = %(slot)s and s.database = current_database()
+"""
+_POSITION = """
+select (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint,
+       ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+"""
+_EXISTING = "select oid::bigint from pg_class where oid = any(%s::oid[])"
+
+
+class Doom(IntEnum):
+    """What ends a source for good. The numbers are stored: they never change."""
+
+    SLOT_DROPPED = 1
+    SLOT_LOST = 2
+    SLOT_MOVED = 3
+    OTHER_SYSTEM = 4
+    OTHER_TIMELINE = 5
+    PUBLICATION_DROPPED = 6
+    WENT_BACK = 7
+
+    def explain(self, slot: str, publication: str) -> str:
+        """The sentence that readers of the errors see."""
+        return {
+            Doom.SLOT_DROPPED: f'replication slot "{slot}" was dropped upstream',
+            Doom.SLOT_LOST: f'replication slot "{slot}" was invalidated: its log was removed',
+            Doom.SLOT_MOVED: f'replication slot "{slot}" was moved or made again by somebody else',
+            Doom.OTHER_SYSTEM: "upstream is another database cluster",
+            Doom.OTHER_TIMELINE: "upstream is on another timeline: a standby was promoted, or a "
+            "backup restored",
+            Doom.PUBLICATION_DROPPED: f'publication "{publication}" was dropped upstream',
+            Doom.WENT_BACK: "upstream went back to an earlier state",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What upstream said of the source as a whole.
+
+    `released` tells that the slot has moved: what it began from is durable with us.
+    """
+
+    doom: Doom | None
+    released: bool = False
+
+
+def look(connection: Any, source: Postgres, known: dict[Partition, int]) -> Finding:
+    """Whether the source as a whole has ended."""
+    values = {"slot": source.slot, "publication": source.publication}
+    system, standby, there, lost, confirmed, published = connection.execute(
+        _STATE, values
+    ).fetchone()
+    if system != source.system_id:
+        return Finding(Doom.OTHER_SYSTEM)
+    if standby:
+        raise SourceStalled("upstream is a standby: connect to the primary")
+    lsn, timeline = connection.execute(_POSITION).fetchone()
+    if timeline != source.timeline:
+        return Finding(Doom.OTHER_TIMELINE)
+    if not there:
+        return Finding(Doom.SLOT_DROPPED)
+    if lost:
+        return Finding(Doom.SLOT_LOST)
+    bound = known.get(WAL, 0)
+    if confirmed is None or confirmed > max(bound - 1, source.start_lsn):
+        return Finding(Doom.SLOT_MOVED)
+    if lsn + 1 < bound:
+        return Finding(Doom.WENT_BACK)
+    doom = None if published else Doom.PUBLICATION_DROPPED
+    return Finding(doom, released=confirmed > source.start_lsn)
+
+
+def probe(connection: Any, source: Postgres, known: dict[Partition, int]) -> dict[Partition, int]:
+    """How far the log is on disk, and which tables have ended."""
+    now = {table.oid: table for table in read_tables(connection, source.publication)}
+    oids = [table.oid for table in source.tables]
+    existing = {row[0] for row in connection.execute(_EXISTING, (oids,)).fetchall()}
+    found: dict[Partition, int] = dict(known)
+    for number, table in enumerate(source.tables):
+        fate = changed(table, now.get(table.oid), table.oid in existing)
+        if fate is not None:
+            found.setdefault(number + 1, int(fate))
+    lsn, _ = connection.execute(_POSITION).fetchone()
+    found[WAL] = max(lsn + 1, known.get(WAL, 0), source.start_lsn + 1)
+    return found

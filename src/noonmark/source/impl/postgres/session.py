@@ -1,0 +1,145 @@
+"""Sessions with upstream, and what their errors mean for a source.
+
+Law (errors): what may pass (no answer, a busy slot, missing rights, a restart) is `SourceStalled`;
+what will never be (a slot that is gone or lost its log, a publication that is gone) is
+`SourceBroken`. No message has a password in it: libpq's own do not.
+
+Every session speaks one dialect, whatever the server's defaults: UTF-8, ISO dates, hex bytes.
+
+Where it runs: driver and executors; a session is opened where it is used, and closed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import conninfo, pq
+from psycopg.pq.abc import PGconn
+
+from noonmark.errors import SourceBroken, SourceError, SourceStalled
+
+CONNECT_TIMEOUT_S = 10
+_OPTIONS = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "DateStyle=ISO",
+        "IntervalStyle=postgres",
+        "bytea_output=hex",
+        "extra_float_digits=1",
+        "TimeZone=UTC",
+        "statement_timeout=0",
+        "lock_timeout=0",
+        "idle_in_transaction_session_timeout=0",
+    )
+)
+# Undefined object, a slot past its log, a file of the log that is gone.
+_GONE = {"42704", "55000", "58P01"}
+
+
+def dsn_of(url: str, **more: str) -> str:
+    """The connection string that sessions are opened with."""
+    options = {
+        "connect_timeout": str(CONNECT_TIMEOUT_S),
+        "application_name": "noonmark",
+        "client_encoding": "UTF8",
+        "keepalives_idle": "30",
+        "options": _OPTIONS,
+        **more,
+    }
+    return conninfo.make_conninfo(url, **options)
+
+
+def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """A session for SQL, in autocommit."""
+    try:
+        return psycopg.connect(dsn_of(url), autocommit=True)
+    except psycopg.Error as error:
+        raise stalled(error) from None
+
+
+@contextmanager
+def session(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """A session for SQL, whose errors are a source's."""
+    with connect(url) as connection:
+        try:
+            yield connection
+        except psycopg.Error as error:
+            raise meaning(error) from error
+
+
+def replication(url: str) -> PGconn:
+    """A session for replication commands, blocking."""
+    made = pq.PGconn.connect(dsn_of(url, replication="database").encode())
+    if made.status != pq.ConnStatus.OK:
+        message = made.get_error_message()
+        made.finish()
+        raise SourceStalled(f"PostgreSQL does not answer: {message}")
+    return made
+
+
+def command(connection: PGconn, text: str) -> Any:
+    """Run one replication command; its result must be rows, or the start of a stream."""
+    result = connection.exec_(text.encode())
+    if result.status in (
+        pq.ExecStatus.TUPLES_OK,
+        pq.ExecStatus.COMMAND_OK,
+        pq.ExecStatus.COPY_BOTH,
+    ):
+        return result
+    raise of_result(result)
+
+
+def of_result(result: Any) -> SourceError:
+    """The source's error of a failed result."""
+    raw = result.error_field(pq.DiagnosticField.SQLSTATE)
+    message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"the session ended"
+    return _error((raw or b"").decode(), message.decode(errors="replace"))
+
+
+def meaning(error: psycopg.Error) -> SourceError:
+    """The source's error of an error of the driver."""
+    message = error.diag.message_primary or str(error).strip() or type(error).__name__
+    return _error(error.sqlstate or "", message)
+
+
+def stalled(error: psycopg.Error) -> SourceStalled:
+    """An error that says nothing about the data, whatever it is."""
+    return SourceStalled(f"PostgreSQL does not answer: {str(error).strip()}")
+
+
+def _error(sqlstate: str, message: str) -> SourceError:
+    if sqlstate in _GONE:
+        return SourceBroken(f"PostgreSQL has lost what the source needs: {message}")
+    return SourceStalled(f"PostgreSQL does not answer as it should: {message}")
+
+
+def identifier(name: str) -> str:
+    """A name, quoted."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text, quoted."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def lsn_text(lsn: int) -> str:
+    """A position in the log as PostgreSQL writes it.
+
+    >>> lsn_text(0x16B3748)
+    '0/16B3748'
+    """
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
+def lsn_number(text: str) -> int:
+    """The number of such a position.
+
+    >>> lsn_number("0/16B3748") == 0x16B3748
+    True
+    """
+    high, _, low = text.partition("/")
+    return int(high, 16) << 32 | int(low, 16)

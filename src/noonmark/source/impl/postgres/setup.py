@@ -1,0 +1,116 @@
+"""Making and unmaking what a PostgreSQL source needs upstream: one replication slot.
+
+`create` makes the slot first and describes the tables under the snapshot that it starts from, so
+description, snapshot and stream are of one moment. If anything fails, the slot is dropped again: a
+slot that nobody reads keeps the server's log for ever.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import psycopg
+
+from noonmark.errors import ConfigError, SourceError, SourceStalled
+from noonmark.source.impl.postgres.describe import check_identity, read_tables
+from noonmark.source.impl.postgres.session import connect, literal, meaning, session
+from noonmark.source.impl.postgres.snapshot import Held
+from noonmark.source.impl.postgres.source import Postgres
+
+_DROP_TRIES, _DROP_PAUSE_S = 100, 0.05
+_END = """
+select pg_terminate_backend(active_pid) from pg_replication_slots
+where slot_name = %s and active_pid is not null
+"""
+_DROP = """
+select pg_drop_replication_slot(slot_name) from pg_replication_slots
+where slot_name = %s and database = current_database()
+"""
+_SELF = """
+select (select system_identifier from pg_control_system()),
+       ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+"""
+
+
+async def create(
+    url: str, publication: str, slot: str, tables: Sequence[tuple[str, str]] | None = None
+) -> Postgres:
+    """A source over a publication: all of its tables, or those named as (schema, name).
+
+    Raises:
+        ConfigError: upstream is not set up for it; the hint says what to run there.
+        SourceStalled: it does not answer.
+    """
+    return await asyncio.to_thread(_create, url, publication, slot, tables)
+
+
+def _create(
+    url: str, publication: str, slot: str, tables: Sequence[tuple[str, str]] | None
+) -> Postgres:
+    check(url, publication)
+    held = Held.with_slot(url, slot)
+    try:
+        with connect(url) as connection, connection.transaction():
+            connection.execute("set transaction isolation level repeatable read")
+            connection.execute(f"set transaction snapshot {literal(held.name)}")
+            found = read_tables(connection, publication, tables)
+            system_id, timeline = connection.execute(_SELF).fetchone() or (0, 0)
+        for table in found:
+            check_identity(table)
+        if not found:
+            raise ConfigError(f'publication "{publication}" has no tables')
+        source = Postgres(url, publication, slot, held.lsn, system_id, timeline, found)
+    except BaseException as error:
+        held.close()
+        _drop_slot(url, slot)
+        if isinstance(error, psycopg.Error):
+            raise SourceStalled(meaning(error).message) from error
+        raise
+    source._live.held = held
+    return source
+
+
+def check(url: str, publication: str | None = None) -> None:
+    """Refuse an upstream that cannot be a source, before anything is made there."""
+    with session(url) as connection:
+        row = connection.execute("select current_setting('wal_level'), pg_is_in_recovery()")
+        level, standby = row.fetchone() or ("", False)
+        if level != "logical":
+            raise ConfigError(
+                f"upstream has wal_level = {level}",
+                hint="Set wal_level = logical there, and restart it.",
+            )
+        if standby:
+            raise ConfigError("upstream is a standby", hint="Connect to the primary.")
+        if publication is not None:
+            read_tables(connection, publication)
+
+
+async def validate(url: str) -> None:
+    """VALIDATE CONNECTION: whether sources can be made on it."""
+    try:
+        await asyncio.to_thread(check, url)
+    except SourceError as error:
+        raise ConfigError(error.message) from error
+
+
+async def drop_slot(url: str, slot: str) -> None:
+    """Drop a slot, and end whoever reads it. Idempotent."""
+    await asyncio.to_thread(_drop_slot, url, slot)
+
+
+def _drop_slot(url: str, slot: str) -> None:
+    with session(url) as connection:
+        for _ in range(_DROP_TRIES):
+            try:
+                connection.execute(_END, (slot,))
+                connection.execute(_DROP, (slot,))
+            except psycopg.errors.ObjectInUse:
+                threading.Event().wait(_DROP_PAUSE_S)
+                continue
+            return
+        raise SourceStalled(f'replication slot "{slot}" is in use')

@@ -1,0 +1,147 @@
+"""Reading tables as of one moment, in parallel: COPY of ranges of pages under a shared snapshot.
+
+The moment is that of a slot's making: exactly the transactions that the slot will never send are in
+it. The session that made the slot keeps the snapshot alive; any other session may read under it, as
+long as that one lives (`Held`).
+
+Law (cover): the pieces of a table hold each of its rows at that moment exactly once. A row has one
+place under a snapshot; the last piece has no end, so that pages added meanwhile are in it.
+
+Where it runs: `Held` on the driver; `read_piece` on executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg import pq
+from psycopg.pq.abc import PGconn
+
+from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.source.impl.postgres import copytext
+from noonmark.source.impl.postgres.describe import Table
+from noonmark.source.impl.postgres.session import (
+    command,
+    connect,
+    identifier,
+    literal,
+    lsn_number,
+    meaning,
+    replication,
+)
+
+PIECE_PAGES = 4096
+_BLOCK_BYTES = 4 << 20
+_BLOCK_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Held:
+    """A snapshot that is kept alive: where in the log it stands, and its name."""
+
+    lsn: int
+    name: str
+    connection: PGconn
+
+    @classmethod
+    def with_slot(cls, url: str, slot: str, *, temporary: bool = False) -> Held:
+        """Make a slot, and keep the snapshot that it starts from."""
+        kind = "TEMPORARY " if temporary else ""
+        connection = replication(url)
+        try:
+            result = command(
+                connection,
+                f"CREATE_REPLICATION_SLOT {identifier(slot)} {kind}LOGICAL pgoutput"
+                " EXPORT_SNAPSHOT",
+            )
+            point, name = result.get_value(0, 1), result.get_value(0, 2)
+        except BaseException:
+            connection.finish()
+            raise
+        return cls(lsn_number(point.decode()), name.decode(), connection)
+
+    def is_alive(self) -> bool:
+        """Whether the session that keeps the snapshot is still there."""
+        try:
+            self.connection.consume_input()
+        except psycopg.OperationalError:
+            return False
+        return self.connection.status == pq.ConnStatus.OK
+
+    def close(self) -> None:
+        """Let the snapshot go."""
+        self.connection.finish()
+
+
+def pieces(table: Table) -> list[tuple[int, int]]:
+    """Ranges of pages that cover the table; the end of the last is -1."""
+    starts = list(range(0, max(1, table.pages), PIECE_PAGES))
+    return list(zip(starts, [*starts[1:], -1], strict=True))
+
+
+def read_piece(
+    url: str, table: Table, first: int, last: int, name: str
+) -> Iterator[list[pa.Array]]:
+    """The rows of some pages as columns of escaped fields (`copytext`), block by block."""
+    # Not a `with`: that would commit, and a session is just closed, also in the middle of a COPY.
+    connection = connect(url)
+    try:
+        _enter(connection, name)
+        yield from _blocks(connection.pgconn, _copy(table, first, last), len(table.columns))
+    except psycopg.Error as error:
+        raise _of_table(table, error) from None
+    finally:
+        connection.close()
+
+
+def _enter(connection: psycopg.Connection[tuple[Any, ...]], name: str) -> None:
+    """Begin a transaction that sees the snapshot."""
+    try:
+        connection.execute("begin isolation level repeatable read read only")
+        connection.execute(f"set transaction snapshot {literal(name)}")
+    except psycopg.Error as error:
+        raise SourceStalled(f"the snapshot is gone, and will be taken again: {error}") from None
+
+
+def _of_table(table: Table, error: psycopg.Error) -> SourceBroken | SourceStalled:
+    if error.sqlstate in ("42P01", "42703"):
+        return SourceBroken(f"table {table.full_name} was changed before it was read: {error}")
+    found = meaning(error)
+    assert isinstance(found, SourceBroken | SourceStalled)
+    return found
+
+
+def _copy(table: Table, first: int, last: int) -> str:
+    names = ", ".join(identifier(column.name) for column in table.columns)
+    where = [f"ctid >= '({first},0)'::tid"]
+    if last >= 0:
+        where.append(f"ctid < '({last},0)'::tid")
+    if table.row_filter:
+        where.append(f"({table.row_filter})")
+    return f"copy (select {names} from {table.sql_name} where {' and '.join(where)}) to stdout"
+
+
+def _blocks(connection: PGconn, text: str, width: int) -> Iterator[list[pa.Array]]:
+    result = connection.exec_(text.encode())
+    if result.status != pq.ExecStatus.COPY_OUT:
+        raise psycopg.errors.error_from_result(result)
+    lines: list[bytes] = []
+    size = 0
+    while True:
+        count, data = connection.get_copy_data(0)
+        if count < 0:
+            break
+        lines.append(bytes(data))
+        size += count
+        if size >= _BLOCK_BYTES or len(lines) >= _BLOCK_ROWS:
+            yield copytext.columns(b"".join(lines), width)
+            lines, size = [], 0
+    ended = connection.get_result()
+    if ended is not None and ended.status == pq.ExecStatus.FATAL_ERROR:
+        raise psycopg.errors.error_from_result(ended)
+    if lines:
+        yield copytext.columns(b"".join(lines), width)
