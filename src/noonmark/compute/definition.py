@@ -36,11 +36,13 @@ class Definition:
         name: of its collection.
         relation: the plan.
         sql: the text that the plan came from, for people and for restarts.
+        key: the columns that its contents are sorted by.
     """
 
     name: str
     relation: r.Relation
     sql: str = ""
+    key: tuple[str, ...] = ()
 
     @classmethod
     def of_sql(cls, name: str, sql: str, schemas: Mapping[str, Schema]) -> Definition:

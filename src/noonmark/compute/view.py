@@ -20,10 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import functions as f
 
 from noonmark.compute import session
@@ -37,16 +36,26 @@ from noonmark.compute.definition import (
     Definition,
     errors_name,
 )
-from noonmark.compute.delta.rules import Rules
-from noonmark.compute.delta.scope import Scope
-from noonmark.compute.frame import ERROR, LOCAL_BYTES_MAX, Delta, rows_of, split_errors
+from noonmark.compute.frame import WALK_BYTES_MAX, rows_of
 from noonmark.compute.reading import frame_at, inputs_with_errors
 from noonmark.compute.staging import stage_all
-from noonmark.errors import ConfigError, UsageError
+from noonmark.compute.tick import (
+    NO_OUTPUT,
+    Inputs,
+    Output,
+    Stored,
+    errors_frame,
+    named,
+    on_spark,
+    output_of,
+    work_of,
+)
+from noonmark.compute.walk.job import Made, Program, Work, run
+from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.spark import Staged, stage_frame
+from noonmark.persist.run import TIME
+from noonmark.persist.spark import Staged
 from noonmark.persist.state import Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
 from noonmark.storage import NO_LEASE_MS
@@ -54,7 +63,7 @@ from noonmark.storage.description import CollectionDescription, description_of
 from noonmark.tvc import EMPTY, Antichain
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 #: How much history a view keeps, unless it is told otherwise.
 RETAIN_MS = 600_000
@@ -65,7 +74,7 @@ class TickRecord:
     """What one tick of a view did: for people, for metrics and for tests.
 
     Attributes:
-        strategy: "hydrate", "delta", or "idle" when no input had changed.
+        strategy: "hydrate", or one of those of `noonmark.compute.tick`.
     """
 
     view: str
@@ -112,7 +121,7 @@ class View:
         self.name = definition.name
         self.retain_ms = retain_ms
         self._spark = spark
-        self._ticking: SparkSession | None = None
+        self.walk_bytes_max = WALK_BYTES_MAX
         self.inputs = inputs_with_errors(client, definition.inputs)
         keys = {name: client.state.collection(name).key for name in definition.inputs}
         self.keepers = definition.keepers(keys)
@@ -157,8 +166,7 @@ class View:
 
     def arrangements(self) -> list[Keeper]:
         """The arrangements of this view."""
-        own = {keeper.name: keeper for keeper in self.keepers.values() if keeper.own}
-        return list(own.values())
+        return list(self.keepers.values())
 
     def creation(self, as_of: int | None = None) -> c.Transaction:
         """What brings the view's collections to life together and holds its inputs."""
@@ -166,7 +174,7 @@ class View:
         details = {"sql": self.definition.sql, "as_of": as_of, "inputs": list(self.inputs)}
         return (
             self._new(self.name, CollectionDescription(
-                self.definition.plan.schema, (), VIEW, details), as_of),
+                self.definition.plan.schema, self.definition.key, VIEW, details), as_of),
             self._new(errors_name(self.name), CollectionDescription(
                 ERRORS_SCHEMA, (), ERRORS, {"view": self.name}), as_of),
             *(
@@ -234,55 +242,116 @@ class View:
 
     def tick(self) -> TickRecord | None:
         """Bring the view up to its inputs; None when they have not moved."""
-        upper = self._inputs_upper()
+        began = self.begin()
+        if began is None:
+            return None
+        if began.work is None:
+            return self.finish(began, None)
+        (made,) = run(self._session(f"delta {self.name}", began.group), [(self.name, began.work)])
+        return self.finish(began, made, jobs=1)
+
+    def begin(self) -> Begun | None:
+        """What the next tick is about; None when the inputs have not moved."""
+        upper, lower = self._inputs_upper(), self.upper.only()
+        clock = self.client.clock
+        group, now = f"view-{self.name}-{clock.fresh_id()}", clock.monotonic()
         if not self.is_hydrated:
             waits = upper is not None and upper <= self.hydrated_at
-            return None if waits else self._measured("hydrate", self._hydrate)
-        lower = self.upper.only()
+            return None if waits else Begun(self.hydrated_at, upper, "hydrate", group, now)
         if lower is None or (upper is not None and upper <= lower):
             return None
-        return self._measured("delta", lambda: self._advance(lower, upper))
+        last = self._end() if upper is None else upper
+        inputs = Inputs.of(self.client, self.inputs, lower, last)
+        if inputs.bytes > self.walk_bytes_max:
+            return Begun(lower, upper, "spark", group, now, inputs.rows)
+        tables = inputs.read(self.client)
+        if not tables:
+            return Begun(lower, upper, "idle", group, now)
+        names = (*self.inputs, *self._own_names())
+        work = work_of(self.client, self._program, tables, names, lower)
+        rows = sum(table.num_rows for table in tables.values())
+        return Begun(lower, upper, "delta", group, now, rows, work)
+
+    def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
+        """Commit what a tick made, or make it: all of it in one commit."""
+        if isinstance(made, NoonmarkError):
+            raise made
+        if begun.strategy == "hydrate":
+            output = self._hydrate(begun)
+            upper: Frontier = Antichain.of(begun.lower + 1)
+        else:
+            output = NO_OUTPUT if made is None else output_of(made)
+            if begun.strategy == "spark":
+                output = self._large(begun)
+            upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
+        txn = self.client.atomic()
+        stored = output.of(self.name)
+        for name in self._own_names():
+            self._append(txn, name, stored.get(name), begun.lower, upper)
+        if begun.strategy != "hydrate":
+            self._let_go(txn, self._end() if begun.upper is None else begun.upper)
+        txn.commit().result()
+        return self._record(begun, output, jobs)
+
+    def _record(self, begun: Begun, output: Output, jobs: int) -> TickRecord:
+        if begun.strategy in ("hydrate", "spark"):
+            tracker = self._spark().sparkContext.statusTracker()
+            jobs = len(tracker.getJobIdsForGroup(begun.group))
+        ms = (self.client.clock.monotonic() - begun.at) * 1000
+        sizes = _size(output.rows), _size(output.errors)
+        return TickRecord(
+            self.name, begun.lower, self.upper.only(), begun.rows_in, *sizes, jobs, ms,
+            begun.strategy,
+        )  # fmt: skip
+
+    def _session(self, what: str, group: str) -> SparkSession:
+        spark = self._spark()
+        spark.sparkContext.setJobGroup(group, what)
+        return spark
 
     def _inputs_upper(self) -> int | None:
         """The least upper of the inputs; None when all are complete for ever."""
         uppers = [self.client.state.collection(name).upper.only() for name in self.inputs]
         return min((upper for upper in uppers if upper is not None), default=None)
 
-    def _measured(self, strategy: str, work: Callable[[], _Done]) -> TickRecord:
-        clock, spark = self.client.clock, self._spark()
-        began, lower = clock.monotonic(), self.upper.only()
-        assert lower is not None, "a closed view does not tick"
-        group = f"view-{self.name}-{clock.fresh_id()}"
-        spark.sparkContext.setJobGroup(group, f"{strategy} {self.name}")
-        done = work()
-        jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
-        return TickRecord(
-            self.name, lower, self.upper.only(), done.rows_in, done.rows_out, done.errors, jobs,
-            (clock.monotonic() - began) * 1000, strategy if done.changed else "idle",
-        )  # fmt: skip
+    @cached_property
+    def _program(self) -> bytes:
+        keys = {name: self.client.state.collection(name).key for name in self.definition.inputs}
+        return Program(self.definition.plan, tuple(self.arrangements()), keys).packed
 
-    def _hydrate(self) -> _Done:
-        as_of = self.hydrated_at
-        small = self._input_bytes() <= LOCAL_BYTES_MAX
-        spark = self._tick_session() if small else session.for_batches(self._spark())
-        read = partial(frame_at, spark, self.client, as_of)
-        batch = Batch(spark, read, inputs_fail=self.inputs_fail)
-        at = f.lit(as_of).cast("bigint")
+    def _hydrate(self, begun: Begun) -> Output:
+        """One Spark batch at one time."""
+        spark = self._session(f"hydrate {self.name}", begun.group)
+        small = self._input_bytes() <= WALK_BYTES_MAX
+        derived = session.for_ticks(spark) if small else session.for_batches(spark)
+        batch = Batch(
+            derived, partial(frame_at, derived, self.client, begun.lower),
+            inputs_fail=self.inputs_fail,
+        )  # fmt: skip
+        at = f.lit(begun.lower).cast("bigint")
         plan = self.definition.plan
         top, fails = batch.frame(plan).withColumn(TIME, at), batch.fails(plan)
-        frames = {self.name: self._named(rows_of(top, fails), plan.schema.names)}
+        frames = {self.name: named(rows_of(top, fails), plan.schema.names)}
         if fails:
-            frames[errors_name(self.name)] = _errors(top)
+            frames[errors_name(self.name)] = errors_frame(top)
         for keeper in self.arrangements():
             frame = keeper.contents(batch).withColumn(TIME, at)
-            frames[keeper.name] = self._named(frame, keeper.schema.names)
+            frames[keeper.name] = named(frame, keeper.schema.names)
         staged = stage_all(self.client, frames, small=small)
-        txn = self.client.atomic()
-        for name in self._own_names():
-            self._append(txn, name, staged.get(name), as_of, Antichain.of(as_of + 1))
-        txn.commit().result()
-        errors = _size(staged.get(errors_name(self.name)))
-        return _Done(0, staged[self.name].rows, errors, True)
+        kept = {keeper.name: staged[keeper.name] for keeper in self.arrangements()}
+        return Output(staged[self.name], staged.get(errors_name(self.name)), kept)
+
+    def _large(self, begun: Begun) -> Output:
+        last = self._end() if begun.upper is None else begun.upper
+        return on_spark(
+            self._session(f"delta {self.name}", begun.group),
+            self.client,
+            self.name,
+            self.definition.plan,
+            self.keepers,
+            (begun.lower, last),
+            inputs_fail=self.inputs_fail,
+        )
 
     def _own_names(self) -> list[str]:
         return [self.name, errors_name(self.name), *(each.name for each in self.arrangements())]
@@ -291,82 +360,14 @@ class View:
         state = self.client.state
         return sum(b.bytes for name in self.inputs for b in state.collection(name).batches)
 
-    def _tick_session(self) -> SparkSession:
-        if self._ticking is None:
-            self._ticking = session.for_ticks(self._spark())
-        return self._ticking
-
-    def _named(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-        values = [f.col(f"c{at}").alias(name) for at, name in enumerate(names)]
-        return frame.select(*values, TIME, DIFF)
-
-    def _advance(self, lower: int, upper: int | None) -> _Done:
-        last = upper if upper is not None else self._end()
-        scope = Scope(self._tick_session(), self.client, self.keepers, lower, last)
-        top = Rules(scope).delta(self.definition.plan)
-        if not top.small:
-            made = self._staged(top)
-        else:
-            made = self._collected(scope.settle(top, self.definition.plan.schema))
-        txn = self.client.atomic()
-        new_upper = EMPTY if upper is None else Antichain.of(upper)
-        for name, what in made.items():
-            self._append(txn, name, what, lower, new_upper)
-        for keeper in self.arrangements():
-            self._append(txn, keeper.name, self._arranged(scope, keeper), lower, new_upper)
-        self._let_go(txn, last)
-        txn.commit().result()
-        rows, errors = _size(made[self.name]), _size(made[errors_name(self.name)])
-        return _Done(scope.rows_in, rows, errors, scope.rows_in > 0)
-
     def _end(self) -> int:
         """One past the last update of inputs that are complete for ever."""
         batches = [b for n in self.inputs for b in self.client.state.collection(n).batches]
         lower = self.upper.only() or 0
         return max([lower, *(batch.time_max + 1 for batch in batches)])
 
-    def _collected(self, top: Delta) -> dict[str, pa.Table | Staged | None]:
-        """Output and errors of small changes, in the driver's memory."""
-        if top.table is None:
-            return {self.name: None, errors_name(self.name): None}
-        rows, failed = split_errors(top.table)
-        names = self.definition.plan.schema.names
-        return {
-            self.name: rows.drop_columns([ERROR]).rename_columns([*names, TIME, DIFF]),
-            errors_name(self.name): _errors_table(failed),
-        }
-
-    def _staged(self, top: Delta) -> dict[str, pa.Table | Staged | None]:
-        """Output and errors of large changes, stored by executors."""
-        frame = top.frame.persist()
-        names = self.definition.plan.schema.names
-        frames = {
-            self.name: self._named(rows_of(frame), names),
-            errors_name(self.name): _errors(frame),
-        }
-        made = stage_all(self.client, frames, small=False)
-        frame.unpersist()
-        return dict(made)
-
-    def _arranged(self, scope: Scope, keeper: Keeper) -> pa.Table | Staged | None:
-        """What an arrangement is changed by, as it is stored."""
-        delta = scope.writes.get(keeper)
-        if delta is None:
-            return None
-        if delta.table is not None and not keeper.added:
-            rows, _ = split_errors(delta.table)
-            names = [*keeper.schema.names, TIME, DIFF]
-            return rows.drop_columns([ERROR]).rename_columns(names)
-        stored = self._named(keeper.stored(delta.frame), keeper.schema.names)
-        return stage_frame(stored, self.client, self._write_handle(keeper.name))
-
     def _append(
-        self,
-        txn: MultiWriteHandle,
-        name: str,
-        what: pa.Table | Staged | None,
-        lower: int,
-        upper: Frontier,
+        self, txn: MultiWriteHandle, name: str, what: Stored, lower: int, upper: Frontier
     ) -> None:
         handle = self._write_handle(name)
         if isinstance(what, Staged):
@@ -387,37 +388,19 @@ class View:
 
 
 @dataclass(frozen=True)
-class _Done:
-    rows_in: int
-    rows_out: int
-    errors: int
-    changed: bool
+class Begun:
+    """A tick that has begun: over ``[lower, upper)``, and what a task is to do for it, if any."""
+
+    lower: int
+    upper: int | None
+    strategy: str
+    group: str
+    at: float
+    rows_in: int = 0
+    work: Work | None = None
 
 
-def _size(what: pa.Table | Staged | None) -> int:
+def _size(what: Stored) -> int:
     if what is None:
         return 0
     return what.rows if isinstance(what, Staged) else what.num_rows
-
-
-def _errors(frame: DataFrame) -> DataFrame:
-    """The errors of a frame, as they are stored."""
-    text = f.col(ERROR)
-    return frame.where(text.isNotNull()).select(
-        f.substring(text, 1, 5).alias("sqlstate"),
-        f.substring(text, 7, 1 << 20).alias("message"),
-        TIME,
-        DIFF,
-    )
-
-
-def _errors_table(table: pa.Table) -> pa.Table:
-    texts = table.column(ERROR).to_pylist()
-    return pa.table(
-        {
-            "sqlstate": pa.array([text[:5] for text in texts], pa.string()),
-            "message": pa.array([text[6:] for text in texts], pa.string()),
-            TIME: table.column(TIME),
-            DIFF: table.column(DIFF),
-        }
-    )
