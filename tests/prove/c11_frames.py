@@ -1,8 +1,8 @@
 """C11, frames: hostile bytes on PostgreSQL's protocol, a million frames by default.
 
-Every stream ends with the protocol's own error or goodbye, in whole messages, the session closed and
-its rows let go; before login no more is kept than a start packet may have (`support.pgwire_hostile`).
-The process' memory is flat.
+Every stream ends with the protocol's own error or goodbye, in whole messages, the session closed
+and its rows let go; before login no more is kept than a start packet may have. The process' memory
+is flat. The streams and what must hold are in `support.pgwire_hostile`.
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ from support import pgwire_link as wire
 from support.pgwire_hostile import Hostile
 
 KINDS = b"QPBDECHSXFdcf"
+INSIDE = {"flip inside", "cut inside", "put in inside", "number inside"}
+BENT = INSIDE | {"flip", "cut", "put in", "length", "kind", "noise"}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -22,8 +24,9 @@ def test_hostile_streams_end_well(seed: int) -> None:
     hostile = Hostile(seed)
     hostile.run(5_000)
     assert hostile.frames >= 5_000
-    assert min(hostile.bent.values()) > 100
-    assert hostile.ended["goodbye"] == 0 or hostile.ended["ProtocolViolation"] > 0
+    # A run that bent nothing, or in which nothing was understood, proves nothing.
+    assert set(hostile.bent) == BENT
+    assert set("12DTCEZ") <= set(hostile.replies)
 
 
 @given(st.integers(0, 255), st.binary(max_size=200))

@@ -1,8 +1,8 @@
 """Frames that no honest client sends, and what must hold whatever is sent.
 
 A stream is good frames, some of them bent: bytes flipped, cut or put in, lengths and counts that
-lie, kinds that do not exist, texts that are no text, values that are no values. It arrives in pieces
-of any size, before login or after it.
+lie, kinds that do not exist, texts that are no text, values that are no values. It arrives in
+pieces of any size, before login or after it.
 
 What must hold: the conversation ends by itself, with an answer of whole messages or none; nothing
 but the protocol's own errors comes out; before login no more is kept than a start packet.
@@ -75,7 +75,7 @@ class Hostile:
             good = [struct.pack(">iiii", 16, 80877102, 1, self._random.getrandbits(31))]
         link = wire.MemoryLink(self._pieces(b"".join(self._bend(raw) for raw in good)))
         try:
-            session = await log_in(link, Scripted(), self._rules, SYSTEM)
+            session = await log_in(link, Scripted(), self._rules, SYSTEM, lambda: None)
         except (NoonmarkError, Lost) as end:
             self.ended[f"login: {type(end).__name__}"] += 1
         else:

@@ -1,18 +1,19 @@
 """Sessions of a small language: the contract of `adapter.contract`, in memory.
 
-    echo int, text           one row of the parameters, which have these types
-    rows 10 by 3             the integers 1 to 10 with a text each, in chunks of 3
-    insert 7 / table         a durable value, in transactions / all of them, in order
-    copy in csv / copy out   rows (integer, text) in a format / those of ``rows 10``
-    subscribe                a row each time that `Scripted.tick` is called
-    wait                     until it is cancelled
-    fail / crash             an error with every field / an error that nobody foresaw
-    set name value, notice text, begin, commit, rollback, deallocate name
+echo int, text           one row of the parameters, which have these types
+rows 10 by 3             the integers 1 to 10 with a text each, in chunks of 3
+insert 7 / table         a durable value, in transactions / all of them, in order
+copy in csv / copy out   rows (integer, text) in a format / those of ``rows 10``
+subscribe                a row each time that `Scripted.tick` is called
+wait                     until it is cancelled
+fail / crash             an error with every field / an error that nobody foresaw
+set name value, notice text, begin, commit, rollback, deallocate name
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
@@ -129,12 +130,12 @@ class ScriptedSession:
     async def prepare(self, text: str, types: Sequence[t.SqlType | None] = ()) -> Prepared:
         await asyncio.sleep(0)
         words = text.split()
-        if self._status == "failed" and words[:1] not in (["rollback"], ["ROLLBACK"], ["commit"]):
+        if self._status == "failed" and words[:1] not in (["ROLLBACK"], ["COMMIT"]):
             raise InFailedTransaction("current transaction is aborted")
         self._canceled.clear()
         match words[:1]:
             case ["echo"]:
-                own = [t.parse_type(name) for name in text.split(None, 1)[1].split(";")[0].split(",")]
+                own = [t.parse_type(name) for name in _types(text)]
                 given = [*types, *[None] * len(own)][: len(own)]
                 chosen = tuple(stated or kind for stated, kind in zip(given, own, strict=True))
                 fields = tuple(Field(f"c{n}", kind) for n, kind in enumerate(chosen, 1))
@@ -270,7 +271,7 @@ class ScriptedSession:
 
 
 class Scripted:
-    """The sessions; users ``ada`` (password ``s3cret``) and any other without one, save ``nobody``."""
+    """The sessions: ``ada`` has the password ``s3cret``, others none; ``nobody`` is refused."""
 
     def __init__(self) -> None:
         self.sessions: list[ScriptedSession] = []
@@ -326,3 +327,8 @@ async def _breaking() -> AsyncIterator[Sequence[Row]]:
     yield [(1, "row 1")]
     raise DivisionByZero("division by zero")
 
+
+def _types(text: str) -> list[str]:
+    """The types of an ``echo``: between commas that are not inside parentheses."""
+    listed = text.removeprefix("echo").partition(";")[0]
+    return re.split(r",(?![^(]*\))", listed)

@@ -8,6 +8,7 @@ user without one is let in from this machine alone, unless the server asks every
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from noonmark.adapter.contract import Session, Sessions
@@ -39,12 +40,19 @@ class Rules:
     encrypted_only: bool = False
 
 
-async def log_in(link: Link, sessions: Sessions, rules: Rules, clock: Clock) -> Session | None:
-    """A session for who is there; None when they only came to cancel something."""
+async def log_in(
+    link: Link, sessions: Sessions, rules: Rules, clock: Clock, admit: Callable[[], None]
+) -> Session | None:
+    """A session for who is there; None when they only came to cancel something.
+
+    `admit` raises when the server takes nobody more: the client can be told once it has said what
+    it came for.
+    """
     request = await _request(link, rules)
     if isinstance(request, m.CancelRequest):
         sessions.cancel(request.id, request.secret)
         return None
+    admit()
     user = request.parameters.get("user", "")
     if not user:
         raise NotAuthorized("no PostgreSQL user name specified in startup packet")

@@ -24,6 +24,9 @@ from noonmark.serve.pgwire.login import Rules, log_in
 from noonmark.serve.pgwire.protocol import LOG, Conversation
 from noonmark.serve.pgwire.wire import RECEIVE_BYTES, Wire
 
+#: How long a client has to take what it was told last.
+_LAST_WORDS_SECONDS = 0.25
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -51,9 +54,12 @@ class PgServer:
         self._sessions, self._figures, self._tls = sessions, figures, tls
         self._limits, self._clock = limits or Limits(), clock
         self._rules = rules or Rules(hashlib.sha256(clock.fresh_id().encode()).digest())
-        self._buffer = bytearray(RECEIVE_BYTES)
+        self._buffer = memoryview(bytearray(RECEIVE_BYTES))
         self._tasks: dict[Wire, asyncio.Task[None]] = {}
         self._live: dict[Wire, Session] = {}
+        self._wires: set[Wire] = set()
+        self._nobody = asyncio.Event()  # no connection is open
+        self._nobody.set()
         self._listener: asyncio.Server | None = None
         self._stopping = False
 
@@ -73,23 +79,33 @@ class PgServer:
             wire.stop()
         for session in list(self._live.values()):
             session.cancel()
-        tasks = list(self._tasks.values())
-        if tasks:
+        if self._tasks:
+            tasks = list(self._tasks.values())
             _, slow = await asyncio.wait(tasks, timeout=self._limits.stop_seconds)
             for task in slow:
                 task.cancel()
             await asyncio.gather(*slow, return_exceptions=True)
-        for wire in list(self._tasks):
-            wire.abort()
+        try:
+            async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                await self._nobody.wait()
+        except TimeoutError:
+            for wire in list(self._wires):
+                wire.abort()
+            await self._nobody.wait()
 
     def _wire(self) -> Wire:
         return Wire(self._buffer, self._tls, self._connected, self._lost, self._limits.frame_bytes)
 
     def _connected(self, wire: Wire) -> None:
         self._figures.connections_total.labels("pgwire").inc()
+        self._wires.add(wire)
+        self._nobody.clear()
         self._tasks[wire] = asyncio.get_running_loop().create_task(self._serve(wire))
 
     def _lost(self, wire: Wire) -> None:
+        self._wires.discard(wire)
+        if not self._wires:
+            self._nobody.set()
         session = self._live.get(wire)
         if session is not None:
             session.cancel()
@@ -115,7 +131,7 @@ class PgServer:
     async def _converse(self, wire: Wire) -> None:
         try:
             async with asyncio.timeout(self._limits.login_seconds):
-                session = await self._let_in(wire)
+                session = await log_in(wire, self._sessions, self._rules, self._clock, self._admit)
         except TimeoutError:
             raise Stopped("canceling authentication due to timeout") from None
         if session is None:
@@ -123,9 +139,8 @@ class PgServer:
         self._live[wire] = session
         await Conversation(wire, session, self._figures, self._clock).run()
 
-    async def _let_in(self, wire: Wire) -> Session | None:
-        if len(self._tasks) > self._limits.connections:
-            raise TooManyConnections("sorry, too many clients already")
+    def _admit(self) -> None:
         if self._stopping:
             raise Stopped("the database system is shutting down")
-        return await log_in(wire, self._sessions, self._rules, self._clock)
+        if len(self._live) >= self._limits.connections:
+            raise TooManyConnections("sorry, too many clients already")

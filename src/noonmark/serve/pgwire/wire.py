@@ -22,6 +22,7 @@ RECEIVE_BYTES = 1 << 18
 WAITING_BYTES_MAX = 1 << 20
 _WRITE_BYTES_HIGH = 1 << 18
 _SEND_BYTES_MAX = 1 << 16
+_CLOSE_SECONDS = 5.0
 
 
 class Wire(asyncio.BufferedProtocol):
@@ -29,7 +30,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        buffer: bytearray,
+        buffer: memoryview,
         tls: ssl.SSLContext | None,
         connected: Callable[[Wire], None],
         lost: Callable[[Wire], None],
@@ -37,7 +38,6 @@ class Wire(asyncio.BufferedProtocol):
     ) -> None:
         self.frames = Frames(frame_bytes_max)
         self._buffer, self._tls = buffer, tls
-        self._view = memoryview(buffer)
         self._on_connected, self._on_lost = connected, lost
         self._transport: asyncio.Transport | None = None
         self._gathered: list[bytes] = []
@@ -61,13 +61,13 @@ class Wire(asyncio.BufferedProtocol):
         self.peer, self.local = _where(address)
         self._on_connected(self)
 
-    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - it is as large as any hint
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - it is as large as any hint
         """Where the next bytes go: handed over before anything else runs."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
-        self.frames.feed(self._view[:nbytes])
+        self.frames.feed(self._buffer[:nbytes])
         if self._reader is not None:
             _wake(self._reader)
         elif self.frames.waiting_bytes > WAITING_BYTES_MAX and not self._reading_paused:
@@ -183,8 +183,12 @@ class Wire(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Write what was gathered and end the connection."""
         self.flush()
-        if self._transport is not None:
-            self._transport.close()
+        transport = self._transport
+        if transport is not None:
+            transport.close()
+            if transport.get_write_buffer_size():
+                # A client that takes nothing would keep the last words here for ever.
+                self._loop.call_later(_CLOSE_SECONDS, transport.abort)
 
     def abort(self) -> None:
         """End the connection at once."""

@@ -1,0 +1,69 @@
+"""A server of the protocol in a thread of its own, for clients that block."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from noonmark.serve.metrics import Figures
+from noonmark.serve.pgwire.login import Rules
+from noonmark.serve.pgwire.server import Limits, PgServer
+from support.pgwire_sessions import Scripted
+
+T = TypeVar("T")
+
+#: A key and its certificate for "localhost", made for the tests alone.
+CERTIFICATE = Path(__file__).with_name("pgwire_certificate.pem")
+
+
+def tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
+
+
+class Host:
+    """The server, its scripted sessions and its event loop."""
+
+    def __init__(self, limits: Limits | None = None, rules: Rules | None = None) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._turn, daemon=True)
+        self._thread.start()
+        self.figures = Figures()
+        self.sessions = self.run(_scripted())
+        self.server = PgServer(self.sessions, self.figures, tls=tls(), limits=limits, rules=rules)
+        self.host, self.port = self.run(self.server.start("127.0.0.1", 0))
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+
+    def dsn(self, user: str = "bob", **more: str) -> str:
+        words = {"host": self.host, "port": self.port, "user": user, "dbname": "d", **more}
+        return " ".join(f"{name}={value}" for name, value in words.items())
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        """Wait for something that the server does in its own time."""
+        pause = threading.Event()
+        for _ in range(1_000):
+            if happened():
+                return
+            pause.wait(0.01)
+        raise AssertionError("it never happened")
+
+    def close(self) -> None:
+        self.run(self.server.stop())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(10)
+        self.loop.close()
+
+    def _turn(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+
+async def _scripted() -> Scripted:
+    return Scripted()
