@@ -31,6 +31,7 @@
     │   ├── DependentObjects      a drop of what others need
     │   ├── InsufficientPrivilege  a right that the role does not have
     │   ├── InFailedTransaction   a statement in a transaction that an error ended
+    │   ├── NoActiveTransaction   a statement that only means something inside of a transaction
     │   ├── NotNullViolation      NULL for a column that takes none
     │   ├── UniqueViolation       a second row for a key
     │   └── SqlError              a statement that means nothing; its position says where
@@ -245,6 +246,10 @@ class InsufficientPrivilege(UsageError, id="insufficient_privilege", sqlstate="4
 
 class InFailedTransaction(UsageError, id="in_failed_transaction", sqlstate="25P02"):
     """An error ended the transaction; only its end is taken now."""
+
+
+class NoActiveTransaction(UsageError, id="no_active_transaction", sqlstate="25P01"):
+    """The statement only means something inside of a transaction."""
 
 
 class NotNullViolation(UsageError, id="not_null_violation", sqlstate="23502"):

@@ -81,6 +81,13 @@ class Held:
 
         self._later = asyncio.get_running_loop().create_task(later())
 
+    async def advance(self, time: int) -> None:
+        """Times before `time` are needed no more; told to storage once in a while."""
+        self.time = max(self.time, time)
+        for handle in self._durable:
+            moving = handle.downgrade_soon(Antichain.of(self.time))
+            await asyncio.wrap_future(self._client.runtime.submit(moving))
+
     async def release(self) -> None:
         """Let go. Idempotent."""
         if self._released:

@@ -22,6 +22,7 @@ from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.peek.gather import Gatherer, Multiset, touched
 from noonmark.adapter.peek.rows import finisher
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
+from noonmark.adapter.system.relations import relations
 from noonmark.compute.reference import evaluate, in_order
 from noonmark.persist.state import Collection, State
 from noonmark.rows.schema import Schema
@@ -191,9 +192,12 @@ class Answers:
 
 
 def system_leaf(leaf: Leaf, rows: Sequence[Row]) -> Multiset:
-    """The rows of a system relation, which come in the columns of the scan."""
+    """The rows of a system relation, reduced to the columns of the scan."""
+    names = relations()[leaf.collection].schema.names
+    places = [names.index(name) for name in leaf.scan.columns.names]
     found: Multiset = {}
-    for row in rows:
+    for whole in rows:
+        row = tuple([whole[place] for place in places])
         found[row] = found.get(row, 0) + 1
     if leaf.predicate is None:
         return found

@@ -25,6 +25,7 @@ from noonmark.persist.plan import Query
 from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
 from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir.relation import Scan
 
 Multiset = dict[Row, int]
 
@@ -71,6 +72,12 @@ class Gatherer:
             return self._mirrored(leaf, collection.schema, mirror)
         whole = list(mirror.rows.items())  # a copy: the mirror moves on while a thread looks at it
         return await asyncio.to_thread(narrowed, leaf, collection.schema, whole)
+
+    async def whole(self, collection: Collection, time: int) -> Multiset:
+        """All rows of a collection."""
+        leaf = Leaf("", Scan(collection.name, collection.schema))
+        tables = [table async for table in self._tables(leaf, collection, time)]
+        return await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, tables)
 
     async def stream(self, leaf: Leaf, time: int) -> AsyncGenerator[Multiset, None]:
         """The rows, piece by piece, in bounded memory."""

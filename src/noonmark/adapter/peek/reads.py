@@ -24,6 +24,8 @@ from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, path_o
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Gatherer, Multiset
 from noonmark.adapter.peek.mirrors import Mirrors
+from noonmark.adapter.subscribe.changes import Changes
+from noonmark.adapter.subscribe.pulse import Pulse
 from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
 from noonmark.compute.definition import VIEW, errors_name
 from noonmark.oracle import AsyncReservedOracle
@@ -62,7 +64,10 @@ class Reads:
         self._database = database
         self._client = database.client
         self.mirrors = Mirrors(database.client)
-        self.answers = Answers(Gatherer(database.client, self.mirrors), lambda: self.state)
+        self.gatherer = Gatherer(database.client, self.mirrors)
+        self.answers = Answers(self.gatherer, lambda: self.state)
+        self.changes = Changes(database.client)
+        self.pulse = Pulse(database)
         self.holds = Holds(database.client)
         self._is_view: dict[int, bool] = {}
 
@@ -142,7 +147,7 @@ class Reads:
 
     # -- views without an answer -----------------------------------------------------------------
 
-    def _errors(self, names: Sequence[str]) -> list[Collection]:
+    def error_collections(self, names: Sequence[str]) -> list[Collection]:
         """The collections of the errors of the views among these."""
         state = self.state
         found = []
@@ -157,7 +162,7 @@ class Reads:
         return found
 
     def _has_no_errors(self, names: Sequence[str], time: int) -> bool:
-        for collection in self._errors(names):
+        for collection in self.error_collections(names):
             if collection.batches:
                 mirror = self.mirrors.now(collection, time)
                 if mirror is None or mirror.rows:
@@ -166,7 +171,7 @@ class Reads:
 
     async def check_errors(self, names: Sequence[str], time: int) -> None:
         """Raise the error of a view among these that has no answer at the time."""
-        for collection in self._errors(names):
+        for collection in self.error_collections(names):
             if not collection.batches:
                 continue
             mirror = await self.mirrors.at(collection, time)

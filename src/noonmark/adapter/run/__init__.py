@@ -7,10 +7,40 @@ without waiting is also in `QUICK`.
 
 from __future__ import annotations
 
-from noonmark.adapter.run import ddl, ddl_drop, select, source, transaction, view
+from noonmark.adapter.run import (
+    audit,
+    cursor,
+    ddl,
+    ddl_alter,
+    ddl_connection,
+    ddl_drop,
+    ddl_role,
+    explain,
+    select,
+    source,
+    subscribe,
+    transaction,
+    view,
+    view_index,
+)
 from noonmark.adapter.run.handler import Describers, Handlers, Quicks
 
-_MODULES = (ddl, ddl_drop, source, view, select, transaction)
+_MODULES = (
+    ddl,
+    ddl_alter,
+    ddl_connection,
+    ddl_drop,
+    ddl_role,
+    source,
+    view,
+    view_index,
+    select,
+    transaction,
+    audit,
+    cursor,
+    explain,
+    subscribe,
+)
 
 HANDLERS: Handlers = {
     kind: handler for module in _MODULES for kind, handler in module.HANDLERS.items()

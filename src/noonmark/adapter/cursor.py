@@ -1,0 +1,74 @@
+"""Cursors: the rest of a query's rows, or of a subscription's, kept between FETCHes.
+
+A FETCH of a query gives as many rows as it asks for, or all that are left. A FETCH of a
+subscription gives what has happened since the last one: it waits for the first row as long as its
+timeout allows (for ever without one), and then takes what is there, up to its count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from noonmark.adapter.contract import Field, Row, Rows
+from noonmark.clock import Clock
+
+
+class Cursor:
+    """See the module."""
+
+    def __init__(self, rows: Rows, clock: Clock, *, waits: bool) -> None:
+        """A cursor over rows; `waits` for a subscription's."""
+        self.fields: tuple[Field, ...] = rows.fields
+        self._rows = rows
+        self._clock = clock
+        self._waits = waits
+        self._rest: AsyncIterator[Sequence[Row]] = aiter(rows.chunks)
+        self._ready: list[Row] = []
+        self._next: asyncio.Task[Sequence[Row] | None] | None = None
+        self._ended = False
+
+    async def fetch(self, count: int | None, timeout_ms: int | None = None) -> list[Row]:
+        """The next rows: at most `count`, or all (that are there, for a subscription)."""
+        if not self._waits:
+            while not self._ended and (count is None or len(self._ready) < count):
+                await self._take(None)
+        else:
+            timeout_s = None if timeout_ms is None else timeout_ms / 1000
+            while not self._ended and (count is None or len(self._ready) < count):
+                # Only an empty hand waits: what comes at the same time is taken, no more.
+                if not await self._take(0 if self._ready else timeout_s):
+                    break
+        end = len(self._ready) if count is None else count
+        taken, self._ready = self._ready[:end], self._ready[end:]
+        return taken
+
+    async def _take(self, timeout_s: float | None) -> bool:
+        """One chunk more; False when there is none in time."""
+        if self._next is None:
+            self._next = asyncio.ensure_future(_following(self._rest))
+        if timeout_s == 0:
+            await self._clock.sleep(0)
+            await self._clock.sleep(0)
+        done, _ = await asyncio.wait({self._next}, timeout=timeout_s)
+        if not done:
+            return False
+        task, self._next = self._next, None
+        chunk = task.result()
+        if chunk is None:
+            self._ended = True
+        else:
+            self._ready += chunk
+        return chunk is not None
+
+    async def close(self) -> None:
+        """Let go of the rest."""
+        self._ended = True
+        if self._next is not None:
+            self._next.cancel()
+            await asyncio.gather(self._next, return_exceptions=True)
+        await self._rows.chunks.aclose()
+
+
+async def _following(rest: AsyncIterator[Sequence[Row]]) -> Sequence[Row] | None:
+    return await anext(rest, None)

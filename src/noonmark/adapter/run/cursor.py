@@ -1,0 +1,85 @@
+"""DECLARE, FETCH and CLOSE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.contract import Done, Outcome, Rows
+from noonmark.adapter.cursor import Cursor
+from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.run.handler import Described, Describers, Handlers
+from noonmark.adapter.run.select import TypedSelect
+from noonmark.adapter.run.subscribe import TypedSubscribe
+from noonmark.errors import NoActiveTransaction, PortalTaken, UnknownPortal, Unsupported
+from noonmark.rows.types import SqlType
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+_READS = (st.Select, st.Subscribe, TypedSelect, TypedSubscribe)
+
+
+async def run_declare(session: AdapterSession, statement: st.Declare, _: Sequence[Any]) -> Outcome:
+    """A cursor inside of the transaction, whose time and holds it shares."""
+    if statement.hold:
+        raise Unsupported("DECLARE CURSOR ... WITH HOLD is not supported")
+    if not isinstance(statement.statement, _READS):
+        raise Unsupported("DECLARE CURSOR takes a SELECT or a SUBSCRIBE")
+    if session.transaction is None and not session.grouped:
+        raise NoActiveTransaction(
+            "DECLARE CURSOR can only be used in transaction blocks",
+            hint="BEGIN first: a cursor ends with its transaction.",
+        )
+    if statement.name in session.cursors:
+        raise PortalTaken(f'cursor "{statement.name}" already exists')
+    outcome = await session.run(statement.statement)
+    assert isinstance(outcome, Rows), "a read gives rows"
+    waits = isinstance(statement.statement, st.Subscribe)
+    session.cursors[statement.name] = Cursor(outcome, session.database.clock, waits=waits)
+    return Done("DECLARE CURSOR")
+
+
+def _cursor(session: AdapterSession, name: str) -> Cursor:
+    cursor = session.cursors.get(name)
+    if cursor is None:
+        raise UnknownPortal(f'cursor "{name}" does not exist')
+    assert isinstance(cursor, Cursor)
+    return cursor
+
+
+async def describe_fetch(
+    session: AdapterSession, statement: st.Fetch, _: Sequence[SqlType | None]
+) -> Described:
+    """The columns of the cursor."""
+    return Described(fields=_cursor(session, statement.name).fields)
+
+
+async def run_fetch(session: AdapterSession, statement: st.Fetch, _: Sequence[Any]) -> Outcome:
+    """The next rows of a cursor."""
+    cursor = _cursor(session, statement.name)
+    rows = await cursor.fetch(statement.count, statement.timeout_ms)
+    return Rows(cursor.fields, Listed(rows), "FETCH")
+
+
+async def run_close(
+    session: AdapterSession, statement: st.CloseCursor, _: Sequence[Any]
+) -> Outcome:
+    """End a cursor, or all."""
+    if statement.name is None:
+        cursors, session.cursors = list(session.cursors.values()), {}
+    else:
+        cursors = [_cursor(session, statement.name)]
+        del session.cursors[statement.name]
+    for cursor in cursors:
+        await cursor.close()
+    return Done("CLOSE CURSOR")
+
+
+HANDLERS: Handlers = {
+    st.Declare: run_declare,
+    st.Fetch: run_fetch,
+    st.CloseCursor: run_close,
+}
+DESCRIBERS: Describers = {st.Fetch: describe_fetch}

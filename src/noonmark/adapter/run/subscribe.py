@@ -1,0 +1,97 @@
+"""SUBSCRIBE: rows that come as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.contract import Outcome, Rows
+from noonmark.adapter.peek.planning import PlannedQuery, time_of
+from noonmark.adapter.run.handler import Described, Describers, Handlers
+from noonmark.adapter.run.select import planned, wish_of
+from noonmark.adapter.subscribe.envelope import Envelope
+from noonmark.adapter.subscribe.stream import Stream, Subscribed
+from noonmark.adapter.transaction import current
+from noonmark.errors import Unsupported
+from noonmark.rows.types import SqlType
+from noonmark.sql.ir.asked import Now
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+
+@dataclass(frozen=True)
+class TypedSubscribe(st.Subscribe):
+    """A SUBSCRIBE that was prepared: the types of its parameters are known."""
+
+    types: tuple[SqlType, ...] = ()
+
+
+def _typed(statement: st.Subscribe, types: tuple[SqlType, ...]) -> TypedSubscribe:
+    given = {field.name: getattr(statement, field.name) for field in fields(st.Subscribe)}
+    return TypedSubscribe(**given, types=types)
+
+
+def _envelope(statement: st.Subscribe, plan: PlannedQuery) -> Envelope:
+    if statement.order:
+        raise Unsupported(
+            "WITHIN TIMESTAMP ORDER BY is not supported", position=statement.order[0].position
+        )
+    if statement.envelope is not None and not statement.key:
+        raise Unsupported(
+            f"ENVELOPE {statement.envelope.upper()} without a key is not supported",
+            hint=f"Say ENVELOPE {statement.envelope.upper()} (KEY (...)).",
+        )
+    return Envelope.of(plan.fields, statement.envelope, statement.key, statement.progress)
+
+
+def _check(plan: PlannedQuery) -> None:
+    if plan.peek.system:
+        raise Unsupported(
+            f"SUBSCRIBE to {min(plan.peek.system)} is not supported",
+            detail="It is made at the moment of a query, and has no history.",
+            hint="SELECT from it.",
+        )
+    if Now in plan.peek.asks:
+        raise Unsupported(
+            "SUBSCRIBE to a query with mz_now() is not supported",
+            hint="CREATE MATERIALIZED VIEW of the query, and SUBSCRIBE to that.",
+        )
+
+
+async def describe_subscribe(
+    session: AdapterSession, statement: st.Subscribe, types: Sequence[SqlType | None]
+) -> Described:
+    """Its parameters and columns."""
+    plan = planned(session, statement, types)
+    session.plans[(statement.query, plan.parameters)] = plan
+    described = _envelope(statement, plan).fields
+    return Described(plan.parameters, described, _typed(statement, plan.parameters))
+
+
+async def run_subscribe(
+    session: AdapterSession, statement: st.Subscribe, values: Sequence[Any]
+) -> Outcome:
+    """Begin at a time that is held from then on."""
+    types = statement.types if isinstance(statement, TypedSubscribe) else ()
+    plan = planned(session, statement, types, values)
+    _check(plan)
+    envelope = _envelope(statement, plan)
+    transaction = current(session)
+    if transaction is not None:
+        await transaction.before_read()
+    reads = session.database.reads
+    names = plan.peek.collections
+    choice = await reads.choose(names, await wish_of(session, statement, plan, values))
+    up_to = None if statement.up_to is None else time_of(session, statement.up_to, values)
+    held = await reads.holds.take(names, choice.time)
+    what = Subscribed(
+        plan.peek.bound(values, choice.time), envelope, choice.time, statement.snapshot, up_to
+    )
+    return Rows(envelope.fields, Stream(session.database, what, held).chunks(), "SUBSCRIBE")
+
+
+HANDLERS: Handlers = {st.Subscribe: run_subscribe, TypedSubscribe: run_subscribe}
+DESCRIBERS: Describers = {st.Subscribe: describe_subscribe, TypedSubscribe: describe_subscribe}

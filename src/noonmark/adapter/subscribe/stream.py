@@ -1,0 +1,244 @@
+"""A subscription as chunks of rows: the snapshot, then changes and progress as they happen.
+
+Its inputs are held from its time on, and let go as far as it has told what happened. It ends when
+everything before UP TO was given, when its inputs have ended, when it is closed, or with the error
+of a view among its inputs, at the time at which that view has no answer any more.
+
+Where it runs: the adapter's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.contract import Row
+from noonmark.adapter.holds import Held
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
+from noonmark.adapter.peek.errors import error_of
+from noonmark.adapter.peek.gather import Multiset
+from noonmark.adapter.peek.mirrors import row_count
+from noonmark.adapter.peek.rows import Change, finisher
+from noonmark.adapter.subscribe.changes import Segment
+from noonmark.adapter.subscribe.envelope import Envelope
+from noonmark.adapter.subscribe.follow import ROWS_MAX, Linear, Recomputed, is_linear, too_large
+from noonmark.compute.reference import evaluate
+from noonmark.errors import EvaluationError
+from noonmark.persist.state import Collection
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+
+Step = tuple[list[Change], int | None]
+
+
+@dataclass(frozen=True)
+class Subscribed:
+    """What is subscribed to.
+
+    Attributes:
+        peek: the query.
+        envelope: how its changes are shown.
+        as_of: the time of the snapshot; changes are those after it.
+        snapshot: whether the snapshot is given.
+        up_to: the time at which it ends; None for never.
+    """
+
+    peek: Peek
+    envelope: Envelope
+    as_of: int
+    snapshot: bool = True
+    up_to: int | None = None
+
+
+class Stream:
+    """One subscription under way."""
+
+    def __init__(self, database: Database, what: Subscribed, held: Held) -> None:
+        self._reads = database.reads
+        self._work = database.work
+        self._what = what
+        self._held = held
+        self._names = what.peek.collections
+        columns = what.peek.relation.schema.columns[: what.peek.width]
+        self._finish = finisher([column.type for column in columns])
+
+    def chunks(self) -> Streamed:
+        """The rows, as they happen."""
+        return Streamed(self._chunks(), lambda: self._reads.holds.release(self._held))
+
+    async def _chunks(self) -> AsyncGenerator[Sequence[Row], None]:
+        what = self._what
+        beats = what.envelope.progress or what.up_to is not None
+        with self._reads.pulse.following(self._names) if beats else nullcontext():
+            async for changes, upper in self._steps():
+                rows = what.envelope.rows(self._cut(changes))
+                for start in range(0, len(rows), CHUNK_ROWS):
+                    yield rows[start : start + CHUNK_ROWS]
+                if upper is None:
+                    continue
+                if what.envelope.progress:
+                    yield [what.envelope.told(upper)]
+                await self._held.advance(upper - 1)
+
+    def _cut(self, changes: Iterable[Change]) -> list[Change]:
+        """Only the columns of the query, in the form that clients get."""
+        taken = list(changes)
+        width = self._what.peek.width
+        rows = self._finish(row[:width] for row, _, _ in taken)
+        return [(row, time, diff) for row, (_, time, diff) in zip(rows, taken, strict=True)]
+
+    async def _steps(self) -> AsyncIterator[Step]:
+        """Changes, and how far they are all of them; None while more of that time may follow."""
+        what = self._what
+        if what.up_to is not None and what.up_to <= what.as_of:
+            return
+        steps = self._linear() if is_linear(what.peek) else self._recomputed()
+        async for changes, upper in steps:
+            if what.up_to is None or (upper is not None and upper <= what.up_to):
+                yield changes, upper
+            elif upper is None:
+                yield changes, None
+            else:
+                yield [change for change in changes if change[1] < what.up_to], what.up_to
+                return
+            if upper == what.up_to and upper is not None:
+                return
+
+    # -- a filter and a projection of one collection ---------------------------------------------
+
+    async def _linear(self) -> AsyncIterator[Step]:
+        what = self._what
+        (name,) = self._names
+        number = self._reads.state.collection(name).id
+        linear = Linear(what.peek)
+        async for step in self._first(self._linear_snapshot()):
+            yield step
+        seen = what.as_of
+        while True:
+            segment = await self._reads.changes.following(number, seen)
+            good, error = await self._good(segment.upper, seen, segment.changes)
+            yield await asyncio.to_thread(linear.changes, good, segment.schema), segment.upper
+            if error is not None:
+                raise error
+            if segment.upper is None:
+                return
+            seen = segment.upper - 1
+
+    async def _linear_snapshot(self) -> AsyncIterator[Multiset]:
+        (leaf,) = self._what.peek.shape.leaves
+        rest = self._what.peek.shape.rest
+        async for piece in self._reads.gatherer.stream(leaf, self._what.as_of):
+            yield await asyncio.to_thread(evaluate, rest, {leaf.name: piece})
+
+    async def _first(self, pieces: AsyncIterator[Multiset]) -> AsyncIterator[Step]:
+        """The snapshot, as changes at its time."""
+        what = self._what
+        await self._reads.complete(self._names, what.as_of)
+        await self._reads.check_errors(self._names, what.as_of)
+        whole: list[Change] = []
+        async for piece in pieces:
+            changes = [(row, what.as_of, count) for row, count in piece.items()]
+            if not what.snapshot:
+                continue
+            if what.envelope.kind is None:
+                yield changes, None
+            else:
+                whole += changes  # a key is shown once: all of its rows must be known
+        yield whole, what.as_of + 1
+
+    # -- any other query -------------------------------------------------------------------------
+
+    async def _recomputed(self) -> AsyncIterator[Step]:
+        what, reads = self._what, self._reads
+        collections = [reads.state.collection(name) for name in self._names]
+        if (total := sum(map(row_count, collections))) > ROWS_MAX:
+            raise too_large(total)
+        await reads.complete(self._names, what.as_of)
+        inputs = {each.name: await self._contents(each.name) for each in collections}
+        schemas = {each.name: each.schema for each in collections}
+        query = await asyncio.to_thread(Recomputed, what.peek, schemas, inputs)
+        async for step in self._first(_one(query.contents)):
+            yield step
+        if not collections:
+            return  # nothing will ever change
+        seen, numbers = what.as_of, tuple(each.id for each in collections)
+        while True:
+            upper = await self._move(numbers, seen)
+            parts = await asyncio.gather(*(self._between(each, seen, upper) for each in numbers))
+            every = sorted((c for part in parts for c in part.changes), key=lambda c: c[1])
+            _, error = await self._good(upper, seen, every)
+            end = None if error is None else error.fields["time"]
+            happened = {
+                name: [c for c in part.changes if end is None or c[1] < end]
+                for name, part in zip(self._names, parts, strict=True)
+            }
+            yield await asyncio.to_thread(query.changes, happened), upper
+            if error is not None:
+                raise error
+            if upper is None:
+                return
+            seen = upper - 1
+
+    async def _contents(self, name: str) -> Multiset:
+        collection = self._reads.state.collection(name)
+        mirror = await self._reads.mirrors.at(collection, self._what.as_of)
+        if mirror is not None:
+            return dict(mirror.rows)
+        return await self._reads.gatherer.whole(collection, self._what.as_of)
+
+    async def _move(self, numbers: tuple[int, ...], seen: int) -> int | None:
+        """The frontier that all inputs have passed, once it is beyond `seen`."""
+        while True:
+            await self._reads.changes.moved(numbers, seen + 1)
+            uppers = self._uppers(numbers)
+            if not uppers:
+                return None
+            if max(uppers) > min(uppers):  # one of them moved: the others follow
+                await self._work.bring(self._names, max(uppers) - 1)
+                uppers = self._uppers(numbers)
+            if not uppers or min(uppers) > seen + 1:
+                return min(uppers, default=None)
+
+    def _uppers(self, numbers: tuple[int, ...]) -> list[int]:
+        state = self._reads.state
+        found = (state.collection(number).upper.only() for number in numbers)
+        return [upper for upper in found if upper is not None]
+
+    async def _between(self, number: int, after: int, upper: int | None) -> Segment:
+        return await self._reads.changes.between(self._reads.state.collection(number), after, upper)
+
+    # -- views without an answer -----------------------------------------------------------------
+
+    async def _good(
+        self, upper: int | None, seen: int, changes: Sequence[Change]
+    ) -> tuple[Sequence[Change], EvaluationError | None]:
+        """The changes before the first time at which a view among the inputs has no answer."""
+        for collection in self._reads.error_collections(self._names):
+            error = await self._first_error(collection, seen, upper)
+            if error is not None:
+                time = error.fields["time"]
+                return [change for change in changes if change[1] < time], error
+        return changes, None
+
+    async def _first_error(
+        self, collection: Collection, seen: int, upper: int | None
+    ) -> EvaluationError | None:
+        if not collection.batches:
+            return None
+        segment = await self._reads.changes.between(collection, seen, upper)
+        for row, time, diff in segment.changes:
+            if diff > 0:
+                view = collection.name.removesuffix("_errors")
+                error = error_of(row[0], row[1], view)
+                error.fields["time"] = time
+                return error
+        return None
+
+
+async def _one(contents: Multiset) -> AsyncIterator[Multiset]:
+    yield contents
