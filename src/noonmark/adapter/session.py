@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noonmark.adapter.catalog import Catalog, Item
@@ -29,6 +30,8 @@ from noonmark.adapter.contract import (
 )
 from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described, Quick
+from noonmark.adapter.system import system_rows
+from noonmark.adapter.system.functions import session_functions
 from noonmark.errors import InFailedTransaction, NoonmarkError, QueryCanceled, Unsupported
 from noonmark.rows.types import SqlType
 from noonmark.sql.functions.function import Function, Table
@@ -233,14 +236,14 @@ class AdapterSession:
 
     # -- what the session itself answers ---------------------------------------------------------
 
-    @property
-    def functions(self) -> Table[Function] | None:
+    @cached_property
+    def functions(self) -> Table[Function]:
         """The functions that ask this session: who, where, what the catalog says."""
-        return None
+        return session_functions(self)
 
     def system_rows(self, name: str) -> Sequence[Row]:
         """The rows of a system relation, at this moment."""
-        raise Unsupported(f"{name} is not supported")
+        return system_rows(self, name)
 
     # -- rights ----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What system relations are made of: the catalog, the state of the location, the work behind it.
 
-A system relation is a function of these facts to rows of a stated schema. The facts are taken once
-per statement, so that all relations of one query show the same moment.
+A system relation is a function of these facts to rows of a stated schema, taken at the moment at
+which a query reads it.
 
 An oid is an integer here, a ``name`` or ``"char"`` is text: see `sql.plan.form`.
 """

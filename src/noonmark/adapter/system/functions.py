@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.privilege import has
 from noonmark.adapter.system.facts import DATABASE, Facts
@@ -45,6 +46,7 @@ def _ask(
     parameters: tuple[Parameter, ...],
     result: t.SqlType,
     meaning: Callable[..., Any],
+    *,
     strict: bool = True,
     fallible: bool = False,
 ) -> Function:
@@ -99,12 +101,27 @@ def _about_time(session: AdapterSession) -> list[Function]:
 # --- objects
 
 
+class _Numbered:
+    """The items by oid, kept for as long as the catalog is the same: asked once per row."""
+
+    def __init__(self) -> None:
+        self._catalog: Catalog | None = None
+        self._items: dict[int, Item] = {}
+
+    def of(self, catalog: Catalog) -> dict[int, Item]:
+        if self._catalog is not catalog:
+            self._catalog, self._items = catalog, {i.oid: i for i in catalog.items()}
+        return self._items
+
+
 def _about_objects(session: AdapterSession) -> list[Function]:
     def facts() -> Facts:
         return Facts.of(session)
 
+    numbered = _Numbered()
+
     def found(number: int) -> Item | None:
-        return facts().by_oid(number)
+        return numbered.of(session.catalog).get(number)
 
     def regclass(name: str) -> int:
         if name.isdigit():
@@ -193,7 +210,7 @@ def _about_objects(session: AdapterSession) -> list[Function]:
         ),
         _ask("pg_get_userbyid", (_INT,), text, role_name),
         *(_ask("pg_get_viewdef", (_INT, *more), text, viewdef) for more in ((), (_BOOL,), (_INT,))),
-        _ask("pg_get_viewdef", (_TEXT,), text, lambda name: viewdef(regclass(name)), True, True),
+        _ask("pg_get_viewdef", (_TEXT,), text, lambda name: viewdef(regclass(name)), fallible=True),
         _ask("obj_description", (_INT,), text, described),
         _ask("obj_description", (_INT, _TEXT), text, described),
         _ask("col_description", (_INT, _INT), text, column_comment),

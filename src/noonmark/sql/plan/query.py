@@ -32,6 +32,7 @@ from noonmark.sql.ir.relation import (
     distinct_names,
 )
 from noonmark.sql.ir.scalar import Scalar, column
+from noonmark.sql.plan.form import system_type_name
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.group import group_items, plan_group, sort_key
 from noonmark.sql.plan.planned import Planned
@@ -207,6 +208,13 @@ _NAMED_BY_KIND: dict[type[exp.Expr], str] = {
     exp.AtTimeZone: "timezone",
     exp.Boolean: "bool",
     exp.Interval: "interval",
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentSchema: "current_schema",
+    exp.CurrentCatalog: "current_catalog",
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.Localtimestamp: "localtimestamp",
 }
 
 
@@ -220,13 +228,19 @@ def _shown_name(tree: exp.Expr) -> str:
         return _shown_name(tree.this)
     if isinstance(tree, exp.Cast):
         inner = _shown_name(tree.this)
-        return str(tree.args["to"].this.name).lower() if inner == "?column?" else inner
+        return _type_shown(tree.args["to"]) if inner == "?column?" else inner
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Select):
         first = tree.this.expressions[:1]
         return _shown_name(first[0]) if first else "?column?"
     if isinstance(tree, exp.Alias):
         return name_of(tree.args["alias"])
     return _NAMED_BY_KIND.get(type(tree), "?column?")
+
+
+def _type_shown(tree: exp.Expr) -> str:
+    """A cast's output is named after its type."""
+    system = system_type_name(tree)
+    return system if system is not None else str(getattr(tree.this, "name", tree.this)).lower()
 
 
 @dataclass
