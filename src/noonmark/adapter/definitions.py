@@ -33,7 +33,9 @@ from noonmark.sql.rules import simplify
 def view_definition(catalog: Catalog, item: Item) -> Definition:
     """What Compute maintains for a materialized view or an index."""
     planned = view_relation(catalog, item)
-    return Definition(item.collection, simplify(planned.query.relation), item.definition["query"])
+    relation = simplify(planned.query.relation)
+    key = item.key if item.kind == "index" else ()
+    return Definition(item.collection, relation, item.definition["query"], key)
 
 
 # -- sources -------------------------------------------------------------------------------------

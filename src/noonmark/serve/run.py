@@ -86,6 +86,7 @@ def run(settings: Settings) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     asyncio.run(_run(settings))
 
 

@@ -1,0 +1,80 @@
+"""ALTER ... RENAME TO and COMMENT ON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog.privilege import OWN
+from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.run.ddl_common import Created, check_free, notices, place
+from noonmark.adapter.run.ddl_drop import find, missing
+from noonmark.adapter.run.ddl_rename import Renaming
+from noonmark.adapter.run.handler import Handlers
+from noonmark.errors import DuplicateObject, UndefinedColumn
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+
+async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[Any]) -> Outcome:
+    """ALTER kind name RENAME TO new: whoever reads it goes on as if nothing had happened."""
+    tag = f"ALTER {statement.kind.replace('-', ' ').upper()}"
+    database = session.database
+    async with database.store.turn:
+        catalog = database.store.catalog
+        item = find(catalog, statement.kind, statement.name)
+        if item is None:
+            if not statement.if_exists:
+                raise missing(statement.kind, statement.name)
+            told = f'relation "{statement.name}" does not exist, skipping'
+            return Done(tag, (Notice(told),))
+        session.require(OWN, item)
+        if item.kind in ("role", "schema"):
+            raise DuplicateObject(f"a {item.kind} keeps its name")
+        place(catalog, st.Name((item.schema_name, statement.new)))
+        renamed = replace(item, name=statement.new)
+        check_free(session, Created((renamed,), lambda _: ()))
+        renaming = Renaming(database, item, renamed)
+        await database.work.remove(renaming.numbers)
+        try:
+            commands = await renaming.commands()
+            await database.store.change([renamed], beside=lambda _: commands)
+        finally:
+            await database.work.take_up(renaming.numbers)
+    return Done(tag, notices(session, tag))
+
+
+async def run_comment(session: AdapterSession, statement: st.Comment, _: Sequence[Any]) -> Outcome:
+    """COMMENT ON an object or a column."""
+    store = session.database.store
+    async with store.turn:
+        item = _commented(session, statement)
+        session.require(OWN, item)
+        place_ = statement.column or ""
+        comments = {**item.comments, place_: statement.text or ""}
+        kept = {where: text for where, text in comments.items() if text}
+        await store.change([replace(item, comments=kept)])
+    return Done("COMMENT", notices(session, "COMMENT"))
+
+
+def _commented(session: AdapterSession, statement: st.Comment) -> Item:
+    catalog, name = session.catalog, statement.name
+    if statement.kind == "column":
+        item = catalog.resolve(name.parts, name.position)
+        if statement.column not in item.schema:
+            raise UndefinedColumn(
+                f'column "{statement.column}" of relation "{item.name}" does not exist',
+                position=name.position,
+            )
+        return item
+    found = find(catalog, statement.kind, name)
+    if found is None:
+        raise missing(statement.kind, name)
+    return found
+
+
+HANDLERS: Handlers = {st.Rename: run_rename, st.Comment: run_comment}

@@ -1,0 +1,97 @@
+"""Renaming a relation: its collections, and every place that knows them by name.
+
+A collection carries its object's name, so that other tools find it; a view's own collections and
+its holds are named after the view, and what it remembers about itself names its inputs. All of it
+changes in the one commit that renames: for the item, and for each maintained view above it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.definitions import view_definition
+from noonmark.compute.definition import Definition, errors_name
+from noonmark.persist import command as c
+from noonmark.storage import NO_LEASE_MS
+from noonmark.storage.description import description_of
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.compute.view import View
+
+
+class Renaming:
+    """One item under another name, and the views that read it."""
+
+    def __init__(self, database: Database, before: Item, after: Item) -> None:
+        self._database = database
+        self._before = before
+        self._after = after
+        catalog = database.catalog
+        dependents = [each for each in catalog.dependents([before.number]) if each.is_stored]
+        own = [before] if before.kind in ("materialized-view", "index") else []
+        self._views = [each for each in (*own, *reversed(dependents)) if each.kind != "source"]
+        self._views = [each for each in self._views if each.number in database.work.views]
+        self._renamed = {before.collection: after.collection}
+        if own:
+            self._renamed[errors_name(before.collection)] = errors_name(after.collection)
+        #: The items whose work must stand still meanwhile.
+        sources = {before.number, before.part_of} & set(database.work.sources)
+        self.numbers = [*sources, *(each.number for each in self._views)]
+        self._workers = {each.number: database.work.views[each.number] for each in self._views}
+
+    async def commands(self) -> tuple[c.AnyCommand, ...]:
+        """What renames everything; the work of `numbers` stands still."""
+        made: list[c.AnyCommand] = []
+        state = self._database.client.state
+        stored = self._before.collection
+        if stored and stored in state.names and self._before.number not in self._workers:
+            made.append(c.Rename(state.names[stored], self._after.collection))
+        for item in self._views:
+            view = await asyncio.to_thread(self._workers[item.number].taken_up)
+            made += self._of_view(item, view)
+        return tuple(made)
+
+    def _of_view(self, item: Item, view: View) -> list[c.AnyCommand]:
+        state = self._database.client.state
+        after_item = self._after if item.number == self._before.number else item
+        catalog = self._database.catalog.changed([self._after])
+        after = view_definition(catalog, after_item)
+        made: list[c.AnyCommand] = []
+        for old, new in zip(self._own(view), self._own_after(view, after), strict=True):
+            if old != new:
+                made.append(c.Rename(state.collection(old).id, new))
+        for name in view.inputs:
+            new_name = self._renamed.get(name, name)
+            made += self._hold(f"view/{view.name}/{name}", f"view/{after.name}/{new_name}")
+        found = state.collection(view.name)
+        described = description_of(found)
+        inputs = [self._renamed.get(name, name) for name in view.inputs]
+        details = {**described.details, "inputs": inputs}
+        annotation = type(described)(
+            described.schema, described.key, described.kind, details
+        ).annotation()
+        made.append(c.Annotate(found.id, annotation))
+        return made
+
+    def _own(self, view: View) -> list[str]:
+        return [view.name, errors_name(view.name), *(each.name for each in view.arrangements())]
+
+    def _own_after(self, view: View, after: Definition) -> list[str]:
+        keys = {
+            self._renamed.get(name, name): self._database.client.state.collection(name).key
+            for name in view.definition.inputs
+        }
+        kept = [each.name for each in after.keepers(keys).values()]
+        return [after.name, errors_name(after.name), *kept]
+
+    def _hold(self, old: str, new: str) -> list[c.AnyCommand]:
+        """A hold under another name."""
+        state = self._database.client.state
+        held = state.holds.get(old)
+        if held is None or old == new:
+            return []
+        take = c.Acquire(new, held.collection, held.frontier, NO_LEASE_MS, state.seqno, held.owner)
+        return [take, c.Release(old)]
