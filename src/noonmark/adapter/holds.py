@@ -93,7 +93,9 @@ class Held:
         if self._released:
             return
         self._released = True
-        if self._later is not None and not self._acquiring:
+        if self._later is not None and self._acquiring:
+            await asyncio.wait([self._later])  # it lets go of what it got
+        elif self._later is not None:
             self._later.cancel()
         await self._let_go()
 

@@ -152,7 +152,9 @@ class AdapterSession:
             )
         (one,) = parsed
         self._check_alive(one.statement)
+        self._begin_watch()
         described = await self._watch(self.describe(one.statement, types))
+        self._busy = False
         statement = described.statement or one.statement
         return Prepared(text, described.parameters, described.fields, statement)
 
