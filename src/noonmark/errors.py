@@ -33,6 +33,7 @@
     │   ├── InFailedTransaction   a statement in a transaction that an error ended
     │   ├── NoActiveTransaction   a statement that only means something inside of a transaction
     │   ├── NotNullViolation      NULL for a column that takes none
+    │   ├── StringTooLong         text that is longer than its column takes
     │   ├── UniqueViolation       a second row for a key
     │   └── SqlError              a statement that means nothing; its position says where
     │       ├── InvalidSyntax     text that is not SQL
@@ -254,6 +255,10 @@ class NoActiveTransaction(UsageError, id="no_active_transaction", sqlstate="25P0
 
 class NotNullViolation(UsageError, id="not_null_violation", sqlstate="23502"):
     """NULL for a column that takes none."""
+
+
+class StringTooLong(UsageError, id="string_too_long", sqlstate="22001"):
+    """Text that is longer than its column takes; nothing is cut off in silence."""
 
 
 class UniqueViolation(UsageError, id="unique_violation", sqlstate="23505"):

@@ -8,9 +8,9 @@ one commit, at one time, over any number of tables.
 Law (one time): all reads of a transaction are at one time, chosen by the isolation that it had.
 Law (all or nothing): none of its writes is anywhere before COMMIT; then all are, or none is.
 
-Reading and writing in one explicit transaction is refused: what was read may not be true at the
+A SELECT and a write in one explicit transaction are refused: what was read may not be true at the
 time of the write. One statement may do both (INSERT ... SELECT, UPDATE, DELETE): its commit is
-refused when somebody wrote in between, and it is run again.
+refused when somebody wrote in between; alone it is run again, in a transaction COMMIT fails.
 
 A group of statements that were sent as one is an implicit transaction. There a read after writes
 first makes the writes durable, as if each were alone.
@@ -18,7 +18,7 @@ first makes the writes durable, as if each were alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.holds import Held
@@ -45,6 +45,9 @@ class OpenTransaction:
         self._database = database
         self._held: Held | None = None
         self._writes: dict[str, list[tuple[Row, int]]] = {}
+        #: The time at which what it writes was computed, and the tables it was computed from.
+        self.read_at: int | None = None
+        self._reads: set[str] = set()
 
     @property
     def time(self) -> int | None:
@@ -96,9 +99,18 @@ class OpenTransaction:
                 hint="Write before BEGIN or after COMMIT, or use one UPDATE or INSERT ... SELECT.",
             )
 
-    def write(self, writes: Writes) -> None:
-        """Keep rows for COMMIT."""
+    @property
+    def pending(self) -> Writes:
+        """What waits for COMMIT: the transaction's own statements see it."""
+        return self._writes
+
+    def write(self, writes: Writes, read_at: int | None = None, reads: Iterable[str] = ()) -> None:
+        """Keep rows for COMMIT, which is refused if `reads` change after `read_at`."""
         self.before_write()
+        if read_at is not None:
+            assert self.read_at in (None, read_at), "a transaction computes at one time"
+            self.read_at = read_at
+            self._reads.update(reads)
         for name, rows in writes.items():
             self._writes.setdefault(name, []).extend(rows)
 
@@ -109,15 +121,17 @@ class OpenTransaction:
     async def commit(self) -> None:
         """Make everything durable at one time, and let go of the holds."""
         writes, self._writes = self._writes, {}
+        read_at, self.read_at = self.read_at, None
+        reads, self._reads = self._reads, set()
         try:
             if writes:
-                await self._database.tables.commit(writes, read_at=None)
+                await self._database.tables.commit(writes, read_at=read_at, reads=reads)
         finally:
             await self._let_go()
 
     async def rollback(self) -> None:
         """Forget the writes and let go of the holds."""
-        self._writes = {}
+        self._writes, self.read_at = {}, None
         await self._let_go()
 
     async def _let_go(self) -> None:

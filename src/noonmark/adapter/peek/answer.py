@@ -164,7 +164,7 @@ class Answers:
             return Listed(await asyncio.to_thread(finished, peek, rows))
         if path.kind == "stream":
             return Streamed(self._stream(peek, time))
-        given = {leaf.name: await self._leaf(leaf, peek, time, system) for leaf in
+        given = {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in
                  peek.shape.leaves}  # fmt: skip
         return Listed(await asyncio.to_thread(_evaluated, peek, given))
 
@@ -174,11 +174,12 @@ class Answers:
         """The rows of a peek as a multiset of the relation's rows."""
         if path_of(peek, self._state()).kind == "spark":
             return await spark(peek.whole, time)
-        given = {leaf.name: await self._leaf(leaf, peek, time, system) for leaf in
+        given = {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in
                  peek.shape.leaves}  # fmt: skip
         return await asyncio.to_thread(evaluate, peek.shape.rest, given)
 
-    async def _leaf(self, leaf: Leaf, peek: Peek, time: int, system: SystemRows) -> Multiset:
+    async def leaf(self, leaf: Leaf, peek: Peek, time: int, system: SystemRows) -> Multiset:
+        """The rows of one leaf of a peek."""
         if leaf.collection not in peek.system:
             return await self._gatherer.rows(leaf, time)
         return system_leaf(leaf, system(leaf.collection))
