@@ -149,7 +149,8 @@ def format_of(reader: Reader) -> s.Format:
 
 def _csv(reader: Reader) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if reader.accept("with"):
+    # WITH ( begins the options of the source itself.
+    if not reader.is_next("with", "(") and reader.accept("with"):
         if reader.accept("header"):
             found["header"] = True
             if reader.is_next("("):
