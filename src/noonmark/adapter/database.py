@@ -20,7 +20,7 @@ import contextlib
 import hmac
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.privilege import BUILT_IN
@@ -33,14 +33,11 @@ from noonmark.adapter.tables import RETAIN_MS, Tables
 from noonmark.adapter.times import Times
 from noonmark.adapter.work import Work
 from noonmark.clock import SYSTEM, Clock
-from noonmark.compute.session import active_session, spark_session
+from noonmark.compute.session import OpenSession, Session, spark_session
 from noonmark.errors import ConfigError, NotAuthorized
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.storage import Storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 DEFAULT_MASTER = "local[*]"
 #: A secret is a signed integer on the wire.
@@ -54,7 +51,7 @@ class Database:
         self,
         client: Client,
         oracle: ReservedOracle,
-        start_spark: Callable[[], SparkSession],
+        start_spark: OpenSession,
         clock: Clock,
     ) -> None:
         self.client = client
@@ -73,7 +70,7 @@ class Database:
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}
         self._start_spark = start_spark
-        self._spark: asyncio.Future[SparkSession] | None = None
+        self._spark: asyncio.Future[Session] | None = None
         self._next_session = 1
         self._closed = False
         self._loop = asyncio.get_running_loop()
@@ -85,7 +82,7 @@ class Database:
         consensus_url: str | None = None,
         *,
         spark_master: str | None = None,
-        session: SparkSession | None = None,
+        session: Session | None = None,
         clock: Clock = SYSTEM,
         options: Options = Options(),  # noqa: B008 - frozen
     ) -> Database:
@@ -112,7 +109,7 @@ class Database:
                 ReservedOracle.open, client.runtime, log, alone=alone, config=client.config
             )
 
-            def start_spark() -> SparkSession:
+            def start_spark() -> Session:
                 return session or spark_session(spark_master or DEFAULT_MASTER)
 
             database = cls(client, oracle, start_spark, clock)
@@ -167,7 +164,7 @@ class Database:
         """The newest catalog."""
         return self.store.catalog
 
-    async def spark(self) -> SparkSession:
+    async def spark(self) -> Session:
         """The Spark session, once it has started.
 
         Raises:
@@ -176,7 +173,7 @@ class Database:
         assert self._spark is not None, "the database is open"
         return await asyncio.shield(self._spark)
 
-    def started_spark(self) -> SparkSession:
+    def started_spark(self) -> Session:
         """The Spark session, for threads: waits for its start."""
         asked = asyncio.run_coroutine_threadsafe(self.spark(), self._loop)
         return asked.result()
@@ -249,8 +246,3 @@ class Database:
         await self.tables.stop()
         await asyncio.to_thread(self.oracle.blocking.close)
         await asyncio.to_thread(self.client.stop)
-
-
-def caller_session() -> SparkSession | None:
-    """The Spark session that the caller of this process has, if there is one."""
-    return active_session()

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import view_definition
+from noonmark.compute.session import Session
 from noonmark.errors import NoonmarkError, SourceStalled, Stopped
 from noonmark.persist.state import State
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from noonmark.adapter.database import Database
     from noonmark.compute.view import TickRecord, View
 
@@ -127,7 +126,7 @@ class ViewWorker:
         retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
         return View(database.client, self._session, definition, retain_ms=retain_ms, create=False)
 
-    def _session(self) -> SparkSession:
+    def _session(self) -> Session:
         """Called in the thread of a tick, which only begins when Spark has started."""
         return self._database.started_spark()
 

@@ -33,9 +33,12 @@ from noonmark.errors import ConfigError
 from noonmark.java import java_home
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-#: How a part that must not know Spark is given a session: asked for when it is needed.
+#: For parts that must not know Spark: what they pass on.
+Session: TypeAlias = "SparkSession"
+Frame: TypeAlias = "DataFrame"
+#: How such a part is given a session: asked for when it is needed.
 OpenSession: TypeAlias = "Callable[[], SparkSession]"
 
 MEANING = {
