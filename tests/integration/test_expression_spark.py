@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute import native
 from noonmark.compute.expression import compile_scalar, is_native
-from noonmark.compute.foreign import hashable
+from noonmark.compute.row_by_row import hashable
 from noonmark.compute.session import for_ticks
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t

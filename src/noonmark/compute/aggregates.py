@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as f
 
+from noonmark.compute.exact import EXACT
 from noonmark.compute.foreign import vectorized
 from noonmark.compute.frame import ERROR, columns, errors_of, rows_of, union
 from noonmark.compute.linear import extended
-from noonmark.compute.native import EXACT
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
@@ -64,7 +64,7 @@ def _is_linear(call: AggregateCall) -> bool:
     return summed and not (name == "avg" and plain)
 
 
-def _sum_type(call: AggregateCall) -> t.Numeric:
+def sum_type(call: AggregateCall) -> t.Numeric:
     """What the values of an aggregate are summed as; a count sums nothing."""
     if call.entry.name == "count":
         return t.Numeric(1, 0)
@@ -78,11 +78,11 @@ def accumulator_schema(node: r.Aggregate) -> Schema:
     made.append(SchemaColumn("rows", t.BigInt(), nullable=False))
     for at, call in enumerate(node.aggregates):
         made.append(SchemaColumn(f"count_{at}", t.BigInt(), nullable=False))
-        made.append(SchemaColumn(f"sum_{at}", _sum_type(call), nullable=False))
+        made.append(SchemaColumn(f"sum_{at}", sum_type(call), nullable=False))
     return Schema(tuple(made))
 
 
-def _argument(call: AggregateCall) -> Scalar:
+def argument(call: AggregateCall) -> Scalar:
     """What an aggregate takes of a row: NULL where its filter does not pass."""
     value = call.arguments[0] if call.arguments else TRUE
     if call.filter is None:
@@ -93,7 +93,7 @@ def _argument(call: AggregateCall) -> Scalar:
 def arguments(node: r.Aggregate, frame: DataFrame) -> DataFrame:
     """The input with its keys, k0 and on, and the arguments of the aggregates, a0 and on."""
     width = len(node.input.schema)
-    scalars = [*node.keys, *(_argument(call) for call in node.aggregates)]
+    scalars = [*node.keys, *(argument(call) for call in node.aggregates)]
     made = extended(frame, width, scalars, "x")
     count = len(node.keys)
     renamed = [f.col(f"x{at}").alias(f"k{at}") for at in range(count)]
@@ -107,7 +107,7 @@ def sums(node: r.Aggregate) -> list[Column]:
     diff = f.col(DIFF)
     made = [f.sum(diff)]
     for at, call in enumerate(node.aggregates):
-        value, kind = f.col(f"a{at}"), spark_type(_sum_type(call))
+        value, kind = f.col(f"a{at}"), spark_type(sum_type(call))
         made.append(f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0))))
         zero = f.lit(0).cast(kind)
         if call.entry.name == "count":
@@ -190,7 +190,7 @@ def final(call: AggregateCall, count: int, total: Decimal) -> Any:
 
 def _average(call: AggregateCall) -> Callable[..., Column]:
     """Total / count with PostgreSQL's digits."""
-    kind, result = _sum_type(call), call.type
+    kind, result = sum_type(call), call.type
 
     def average(totals: pa.Array, counts: pa.Array) -> pa.Array:
         """Runs on executors."""

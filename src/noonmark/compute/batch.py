@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute import aggregates, keyed
+from noonmark.compute.exact import EXACT
 from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import (
     ERROR,
@@ -30,7 +31,6 @@ from noonmark.compute.frame import (
 )
 from noonmark.compute.linear import filtered, projected
 from noonmark.compute.match import joined
-from noonmark.compute.native import EXACT
 from noonmark.compute.sure import may_have_errors
 from noonmark.errors import Unsupported
 from noonmark.persist.run import DIFF

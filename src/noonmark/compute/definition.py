@@ -65,7 +65,7 @@ class Definition:
 
     def keepers(self, keys: Mapping[str, tuple[str, ...]]) -> dict[Need, Keeper]:
         """What answers each need of its delta rules; `keys` are the keys of the inputs."""
-        return {need: keeper(self.name, need, keys) for need in needs(self.plan)}
+        return {need: keeper(self.name, need) for need in needs(self.plan, keys)}
 
 
 def inlined(node: r.Relation, bound: Mapping[str, r.Relation]) -> r.Relation:

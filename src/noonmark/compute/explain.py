@@ -5,29 +5,66 @@ Where it runs: driver.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from noonmark.compute import aggregates, keyed
 from noonmark.compute.arrangement import Keeper, Need, own_needs
+from noonmark.compute.askable import inputs_of, usable
 from noonmark.compute.expression import is_native
+from noonmark.compute.group import Group, Keys, group_of, path
 from noonmark.compute.view import View
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import Node, children
 from noonmark.sql.ir.scalar import Scalar, may_fail
+from noonmark.sql.ir.show import text
 
 
 def explain_view(view: View) -> str:
     """The plan as an indented tree, with the delta rule of each operator and what it keeps."""
-    lines = _lines(view.definition.plan, view.keepers, 0)
+    state = view.client.state
+    keys = {name: state.collection(name).key for name in view.definition.inputs}
+    kept = dict(view.keepers)
+    lines = _Lines(keys, kept).of(view.definition.plan, 0)
     return "\n".join([f"view {view.name}", *lines])
 
 
-def _lines(node: r.Relation, keepers: Mapping[Need, Keeper], depth: int) -> Iterator[str]:
-    yield f"{'  ' * (depth + 1)}{_title(node)}: {rule_of(node)}{_notes(node)}"
-    for need in own_needs(node):
-        yield f"{'  ' * (depth + 3)}asks {_kept(keepers[need])}"
-    for below in r.relations_below(node):
-        yield from _lines(below, keepers, depth + 1)
+class _Lines:
+    def __init__(self, keys: Keys, kept: dict[Need, Keeper]) -> None:
+        self.keys = keys
+        self.kept = kept
+
+    def of(self, node: r.Relation, depth: int) -> Iterator[str]:
+        """The operator, what it asks for, and what stands below."""
+        yield f"{'  ' * (depth + 1)}{_title(node)}: {rule_of(node)}{_notes(node)}"
+        indent = "  " * (depth + 3)
+        if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
+            group = group_of(node)
+            yield from (f"{indent}{line}" for line in _paths(group, self.keys))
+        for need in own_needs(node, self.keys):
+            yield f"{indent}keeps {_kept(self.kept[need])}"
+        for below in inputs_of(node):
+            yield from self.of(below, depth + 1)
+
+
+def _paths(group: Group, keys: Keys) -> Iterator[str]:
+    """For each input, how a change of it walks to the others."""
+    for first, leaf in enumerate(group.leaves):
+        steps = [_step(group, step.leaf, step.key) for step in path(group, [first], keys, usable)]
+        yield " -> ".join([f"change of {_name(leaf)}", *steps])
+
+
+def _step(group: Group, leaf: int, key: tuple[Scalar, ...]) -> str:
+    columns = [text(part) for part in key]
+    return f"{_name(group.leaves[leaf])} by {', '.join(columns) or 'nothing: ALL OF IT'}"
+
+
+def _name(node: r.Relation) -> str:
+    match node:
+        case r.Filter() | r.Project():
+            return _name(node.input)
+        case r.Scan():
+            return node.collection
+    return type(node).__name__
 
 
 def _title(node: r.Relation) -> str:
@@ -49,7 +86,7 @@ def rule_of(node: r.Relation) -> str:
         case r.Filter() | r.Project() | r.FlatMap() | r.Union():
             return "linear, applied to the changes"
         case r.Join(kind=r.JoinKind.INNER):
-            return "dL x R_old + L_old x dR + dL x dR, by key"
+            return "one path for each input that changed; nothing between them is kept"
         case r.Aggregate() if aggregates.is_linear(node):
             return "accumulators by group"
     if keyed.is_known(node):
@@ -79,5 +116,4 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 
 def _kept(keeper: Keeper) -> str:
     key = ", ".join(keeper.key) or "nothing"
-    kind = "arrangement" if keeper.own else "collection"
-    return f"{kind} {keeper.name} by {key}"
+    return f"arrangement {keeper.name} by {key}"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from noonmark.compute.foreign import hashable
-from noonmark.compute.frame import ERROR, arrow_frame_schema, error_text, frame_schema
+from noonmark.compute.frame import ERROR, arrow_frame_schema, frame_schema
 from noonmark.compute.keyed import over_scans
 from noonmark.compute.reference import evaluate
+from noonmark.compute.row_by_row import error_text, hashable
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array

@@ -15,7 +15,7 @@ Where it runs: driver; the helpers at the end also on executors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.schema import Schema
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 
 ERROR = "_error"
 
-#: Updates up to this size are taken into the driver, where the next job of a tick begins.
-LOCAL_BYTES_MAX = 16 << 20
+#: Changes up to this size are walked by one task; larger ones are joined by Spark.
+WALK_BYTES_MAX = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,13 @@ class Delta:
 
     Attributes:
         make: gives the updates in the layout, with `_time`; None when there are no changes.
-        bytes: about how large it is.
         fails: whether there may be errors among the updates.
-        table: the same updates in the driver's memory, if they are there.
+        settled: whether they are computed already.
     """
 
     make: Callable[[], DataFrame] | None
-    bytes: int = 0
     fails: bool = False
-    table: pa.Table | None = None
+    settled: bool = False
 
     @property
     def empty(self) -> bool:
@@ -66,14 +63,9 @@ class Delta:
         assert self.make is not None, "nothing changed"
         return self.make()
 
-    @property
-    def small(self) -> bool:
-        """Whether it is worth one task, and no shuffle."""
-        return self.bytes <= LOCAL_BYTES_MAX
-
     def then(self, frame: DataFrame, *, fails: bool = False) -> Delta:
-        """What an operator makes of it, which is about as large."""
-        return Delta(lambda: frame, self.bytes, self.fails or fails)
+        """What an operator makes of it."""
+        return Delta(lambda: frame, self.fails or fails)
 
 
 NOTHING = Delta(None)
@@ -115,15 +107,6 @@ def empty_frame(spark: SparkSession, schema: Schema, *, timed: bool) -> DataFram
     return local_frame(spark, empty, schema, timed=timed)
 
 
-def positional(table: pa.Table, schema: Schema) -> pa.Table:
-    """A table of updates as persist gives it, in the layout."""
-    given = [table.column(name) for name in schema.names]
-    errors = pa.nulls(table.num_rows, pa.string())
-    timed = [TIME] if TIME in table.column_names else []
-    rest = [table.column(name) for name in (*timed, DIFF)]
-    return pa.table([*given, errors, *rest], names=[*names(len(schema)), ERROR, *timed, DIFF])
-
-
 def union(frames: Sequence[DataFrame]) -> DataFrame:
     """All updates of all frames, which have one layout."""
     result = frames[0]
@@ -142,22 +125,3 @@ def errors_of(frame: DataFrame, schema: Schema) -> DataFrame:
     empty = [f.lit(None).cast(spark_type(c.type)).alias(f"c{i}") for i, c in enumerate(schema)]
     rest = [name for name in (ERROR, TIME, DIFF) if name in frame.columns]
     return frame.where(f.col(ERROR).isNotNull()).select(*empty, *rest)
-
-
-def error_text(error: EvaluationError) -> str:
-    """An error as the layout has it."""
-    return f"{error.sqlstate} {error.message}"
-
-
-def split_errors(table: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows and the errors of a table in the layout."""
-    failed = table.column(ERROR).is_valid()
-    return table.filter(pa.compute.invert(failed)), table.filter(failed)
-
-
-def concat(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Runs on executors: all batches of a task as one table of the given types."""
-    given = list(batches)
-    if not given:
-        return schema.empty_table()
-    return pa.Table.from_batches(given).cast(schema)

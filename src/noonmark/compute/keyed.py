@@ -26,19 +26,18 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from noonmark.compute.foreign import hashable
+from noonmark.compute.exact import EXACT
 from noonmark.compute.frame import (
     ERROR,
     arrow_frame_schema,
-    error_text,
     errors_of,
     frame_schema,
     rows_of,
     union,
 )
 from noonmark.compute.linear import extended
-from noonmark.compute.native import EXACT
 from noonmark.compute.reference import evaluate
+from noonmark.compute.row_by_row import error_text, hashable
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as f
 
+from noonmark.compute.exact import EXACT
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
 from noonmark.rows.spark import spark_type
@@ -150,12 +151,6 @@ def _digits(kind: t.SqlType) -> tuple[int, int]:
 
 
 # -- comparisons ------------------------------------------------------------------------------
-
-#: Types whose stored values are the same iff they are equal in SQL, and whose order is Spark's.
-EXACT = (
-    t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Text, t.Varchar, t.Bytea,
-    t.Date, t.Time, t.Timestamp, t.TimestampTz, t.Uuid,
-)  # fmt: skip
 
 
 def comparable(*kinds: t.SqlType) -> bool:

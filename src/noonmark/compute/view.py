@@ -346,8 +346,7 @@ class View:
         return on_spark(
             self._session(f"delta {self.name}", begun.group),
             self.client,
-            self.name,
-            self.definition.plan,
+            self.definition,
             self.keepers,
             (begun.lower, last),
             inputs_fail=self.inputs_fail,

@@ -20,22 +20,22 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from noonmark.compute import aggregates
-from noonmark.compute.arrangement import own_needs
+from noonmark.compute.arrangement import Need
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import (
     ERROR,
     NOTHING,
     Delta,
     columns,
-    error_text,
     frame_schema,
     names,
     rows_of,
     union,
 )
 from noonmark.compute.lookup import Place
+from noonmark.compute.row_by_row import error_text
 from noonmark.errors import EvaluationError
-from noonmark.persist.run import DIFF, TIME, consolidate
+from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
 from noonmark.rows.arrow import arrow_type, from_array, to_array
 from noonmark.rows.schema import Schema
@@ -52,31 +52,18 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     """The changes of a linear aggregation: one Spark job for accumulators and aggregates."""
     if source.empty:
         return NOTHING
-    (need,) = own_needs(node)
-    made = _changes(node, scope.place(need), source)
+    need = Need(node, sums=True)
+    with typed_errors():
+        made = _changes(node, scope.place(need), source).localCheckpoint()
     schema, count = aggregates.accumulator_schema(node), len(node.keys)
     own = [*names(count), *names(len(node.aggregates), "o")]
     out = dict(zip(own, names(len(own)), strict=True))
-    if source.small:
-        with typed_errors():
-            table = made.toArrow()
-        kept = table.filter(table.column(f"c{count}").is_valid())
-        kept = kept.set_column(
-            kept.column_names.index(ERROR), ERROR, pa.nulls(kept.num_rows, pa.string())
-        )
-        layout = [*names(len(schema)), ERROR, TIME, DIFF]
-        scope.note(need, scope.local(consolidate(kept.select(layout)), schema))
-        shown = table.select([*own, ERROR, TIME, DIFF]).rename_columns(
-            [*out.values(), ERROR, TIME, DIFF]
-        )
-        return scope.local(consolidate(shown), node.schema)
-    made = made.localCheckpoint()
-    kept_frame = made.where(f.col(f"c{count}").isNotNull()).select(
+    kept = made.where(f.col(f"c{count}").isNotNull()).select(
         *names(len(schema)), f.lit(None).cast("string").alias(ERROR), TIME, DIFF
     )
-    scope.note(need, Delta(lambda: kept_frame, source.bytes))
-    shown_frame = made.select(*(f.col(a).alias(b) for a, b in out.items()), ERROR, TIME, DIFF)
-    return source.then(shown_frame, fails=True)
+    scope.sums[need] = Delta(lambda: kept, settled=True)
+    shown = made.select(*(f.col(a).alias(b) for a, b in out.items()), ERROR, TIME, DIFF)
+    return source.then(shown, fails=True)
 
 
 def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
@@ -87,8 +74,7 @@ def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
     fails = source.fails or any(map(may_fail, (*node.keys, *node.aggregates)))
     sums = rows_of(given, fails).groupBy(*keys, TIME).agg(*aggregates.sums(node))
     sums = sums.select(*columns(len(schema)), TIME)
-    if not source.small:
-        sums = sums.repartition(*columns(width)) if width else sums.coalesce(1)
+    sums = sums.repartition(*columns(width)) if width else sums.coalesce(1)
     fields = frame_schema(schema, timed=True).fields
     added = [
         StructField(f"o{at}", spark_type(call.type)) for at, call in enumerate(node.aggregates)

@@ -1,4 +1,4 @@
-"""Every other operator with a key.
+"""Every other operator with a key, of large changes.
 
 These are min and max, distinct, outer, semi and anti joins, top-k, windows, INTERSECT and EXCEPT,
 and aggregates that need their rows.
@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from noonmark.compute import keyed
-from noonmark.compute.arrangement import own_needs
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import ERROR, NOTHING, Delta, names, rows_of, union
 from noonmark.persist.run import DIFF, TIME
@@ -29,22 +28,21 @@ if TYPE_CHECKING:
 
 
 def recompute(node: r.Relation, scope: Scope, deltas: Sequence[Delta]) -> Delta:
-    """The changes of a keyed operator, from the settled changes of its inputs."""
+    """The changes of a keyed operator, from the changes of its inputs."""
     parts = keyed.parts_of(node)
     given = [(p, d.frame) for p, d in zip(parts, deltas, strict=True) if not d.empty]
     if not given:
         return NOTHING
     fails = any(d.fails for d in deltas) or any(may_fail(k) for p in parts for k in p.key)
-    small = all(delta.small for delta in deltas)
     keyed_changes = keyed.keyed_frames([p for p, _ in given], [c for _, c in given])
     key_names = names(len(parts[0].key), "k")
     keys = union([rows_of(frame, fails).select(*key_names) for frame in keyed_changes])
-    keys = keys.coalesce(1) if small else keys
     frames: list[DataFrame] = []
-    for part, need, delta in zip(parts, own_needs(node), deltas, strict=True):
+    for part, delta in zip(parts, deltas, strict=True):
+        (with_keys,) = keyed.keyed_frames([part], [scope.old(part.relation)])
+        old = scope.old_rows(part.relation, rows_of(with_keys), keys)
         columns = [*names(len(part.relation.schema)), ERROR, TIME, DIFF]
-        old = scope.old_rows(need, keys, small=small).select(*columns)
+        old = old.select(*columns)
         frames.append(old if delta.empty else union([old, delta.frame]))
-    tasks = 1 if small else None
-    made = keyed.recomputed(node, parts, frames, timed=True, fails=fails, tasks=tasks)
-    return Delta(lambda: made, sum(delta.bytes for delta in deltas), fails=True)
+    made = keyed.recomputed(node, parts, frames, timed=True, fails=fails)
+    return Delta(lambda: made, fails=True)

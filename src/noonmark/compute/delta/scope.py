@@ -1,7 +1,8 @@
-"""What the delta rules of one tick work with: the changes of the inputs, and old rows by key.
+"""What the delta rules of one tick over large changes work with.
 
 Law: everything that a scope gives out is as of one time (what is old) or over one range of times
-(what changed), however long the tick takes.
+(what changed), however long the tick takes. What is old is computed from the inputs, or read from
+an arrangement, by Spark: for a large change that is cheaper than to look its keys up.
 
 Where it runs: driver.
 """
@@ -9,34 +10,24 @@ Where it runs: driver.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import functions as f
 
-from noonmark.compute.arrangement import Keeper, Need, through
+from noonmark.compute.arrangement import Keeper, Need
+from noonmark.compute.batch import Batch
 from noonmark.compute.definition import ERRORS_SCHEMA, errors_name
-from noonmark.compute.frame import (
-    ERROR,
-    LOCAL_BYTES_MAX,
-    NOTHING,
-    Delta,
-    arrow_frame_schema,
-    errors_of,
-    local_frame,
-    positional,
-    rows_of,
-    union,
-)
-from noonmark.compute.lookup import Place, rows_by_key
-from noonmark.compute.reading import is_view
-from noonmark.persist import run
+from noonmark.compute.frame import ERROR, NOTHING, Delta, errors_of, rows_of, union
+from noonmark.compute.keyed import BEFORE
+from noonmark.compute.lookup import Place
+from noonmark.compute.reading import frame_at, is_view
 from noonmark.persist.client import Client
+from noonmark.persist.plan import Query
 from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.spark import typed_errors
 from noonmark.persist.spark_read import changes_query, frame_of, plan_at
 from noonmark.rows.schema import Schema
-from noonmark.sql.ir.scalar import may_fail
+from noonmark.sql.ir import relation as r
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,100 +41,80 @@ class Scope:
         spark: SparkSession,
         client: Client,
         keepers: Mapping[Need, Keeper],
-        lower: int,
-        upper: int,
+        times: tuple[int, int],
+        *,
+        inputs_fail: bool,
     ) -> None:
         self.spark = spark
         self.client = client
         self.keepers = keepers
-        self.lower = lower
-        self.upper = upper
-        #: What the arrangements are to be changed by; those without changes are not here.
-        self.writes: dict[Keeper, Delta] = {}
-        self.rows_in = 0
-        self._inputs: dict[str, Delta] = {}
+        self.lower, self.upper = times
+        #: What the accumulators are to be changed by; those without changes are not here.
+        self.sums: dict[Need, Delta] = {}
+        read = partial(frame_at, spark, client, self.lower - 1)
+        self._batch = Batch(spark, read, inputs_fail=inputs_fail)
         self._kept: list[DataFrame] = []
 
     # -- inputs -----------------------------------------------------------------------------
 
     def changes(self, name: str, schema: Schema) -> Delta:
-        """The changes of an input; small ones are read here, and travel with the plan."""
-        if name not in self._inputs:
-            rows = self._read(name, schema)
-            if is_view(self.client, name):
-                rows = self._with_errors(rows, self._read(errors_name(name), ERRORS_SCHEMA), schema)
-            self._inputs[name] = rows
-        return self._inputs[name]
-
-    def _with_errors(self, rows: Delta, errors: Delta, schema: Schema) -> Delta:
-        """The changes of a view and of its errors as one."""
+        """The changes of an input, with those of its errors when it is a view."""
+        rows = self._read(name, schema)
+        if not is_view(self.client, name):
+            return rows
+        errors = self._read(errors_name(name), ERRORS_SCHEMA)
         if errors.empty:
             return rows
         text = f.concat_ws(" ", "c0", "c1")
         failed = errors_of(errors.frame.withColumn(ERROR, text), schema)
-        both = union([failed] if rows.empty else [rows.frame, failed]).coalesce(1)
-        return Delta(lambda: both, rows.bytes + errors.bytes, fails=True)
+        both = [failed] if rows.empty else [rows.frame, failed]
+        return Delta(lambda: union(both), fails=True)
 
     def _read(self, name: str, schema: Schema) -> Delta:
         plan = plan_at(self.client, name, changes_query(self.lower, self.upper))
         if not plan.runs and not plan.inline:
             return NOTHING
-        if plan.bytes > LOCAL_BYTES_MAX:
-            frame = frame_of(self.spark, self.client, plan)
-            self._kept.append(frame)
-            self.rows_in += sum(part.rows for part in plan.parts)
-            return Delta(lambda: _in_layout(frame, schema), plan.bytes)
-        tables = list(self.client.iterate(self.client.reader.contents(plan)))
-        if not tables:
-            return NOTHING
-        table = positional(pa.concat_tables(tables), schema)
-        self.rows_in += table.num_rows
-        return self.local(table, schema)
-
-    def local(self, table: pa.Table, schema: Schema) -> Delta:
-        """A table of changes that is in the driver's memory."""
-        if not table.num_rows:
-            return NOTHING
-        table = table.cast(arrow_frame_schema(schema, timed=True))
-        fails = table.column(ERROR).null_count < table.num_rows
-        return Delta(
-            lambda: local_frame(self.spark, table, schema, timed=True), table.nbytes, fails, table
-        )
-
-    # -- old rows ---------------------------------------------------------------------------
-
-    def old_rows(self, need: Need, keys: DataFrame, *, small: bool) -> DataFrame:
-        """The rows of a need before `lower`, at least those whose keys are among `keys`."""
-        keeper = self.keepers[need]
-        frame = rows_by_key(self.spark, self.client, keeper, keys, self.lower - 1, small=small)
+        frame = frame_of(self.spark, self.client, plan)
         self._kept.append(frame)
-        base = keeper.need.relation
-        between = through(need.relation, base, frame)
-        return rows_of(between, may_fail(need.relation) and need.relation != base)
+        return Delta(lambda: _in_layout(frame, schema))
+
+    # -- what was there -----------------------------------------------------------------------
+
+    def old(self, relation: r.Relation) -> DataFrame:
+        """The rows of a relation before the tick, in the layout, at `BEFORE`."""
+        keeper = self.keepers.get(Need(relation))
+        if keeper is not None:
+            return self._everything(keeper)
+        frame = rows_of(self._batch.frame(relation), self._batch.fails(relation))
+        return _before(frame, len(relation.schema))
+
+    def old_rows(self, relation: r.Relation, keyed: DataFrame, keys: DataFrame) -> DataFrame:
+        """Of old rows with their keys, k0 and on, those whose keys are among `keys`."""
+        names = keys.columns
+        if not names:
+            return keyed
+        renamed = keys.distinct().select(*(f.col(name).alias(f"a{name}") for name in names))
+        same = [f.col(name).eqNullSafe(f.col(f"a{name}")) for name in names]
+        found = keyed.join(renamed, same, "left_semi")
+        return found.select(*(f"c{at}" for at in range(len(relation.schema))), ERROR, TIME, DIFF)
 
     def place(self, need: Need) -> Place:
-        """Where tasks look up what a need asks for."""
+        """Where tasks look up accumulators."""
         return Place.of(self.client, self.keepers[need], self.lower - 1)
 
-    # -- results ----------------------------------------------------------------------------
+    def _everything(self, keeper: Keeper) -> DataFrame:
+        plan = plan_at(self.client, keeper.name, Query(self.lower - 1))
+        frame = frame_of(self.spark, self.client, plan)
+        self._kept.append(frame)
+        values = [f.col(name).alias(f"c{at}") for at, name in enumerate(keeper.schema.names)]
+        once = f.lit(1).cast("bigint").alias(DIFF)
+        rows = frame.select(*values, f.lit(None).cast("string").alias(ERROR), once)
+        return _before(rows, len(keeper.schema))
 
-    def settle(self, delta: Delta, schema: Schema) -> Delta:
-        """Compute changes once, for all who use them: one Spark job.
 
-        Small changes come to the driver; large ones stay with the executors.
-        """
-        if delta.empty or delta.table is not None:
-            return delta
-        with typed_errors():
-            if not delta.small:
-                return delta.then(delta.frame.localCheckpoint())
-            table = delta.frame.toArrow()
-        return self.local(run.consolidate(table), schema)
-
-    def note(self, need: Need, settled: Delta) -> None:
-        """What the arrangement that answers a need is to be changed by."""
-        if not settled.empty:
-            self.writes[self.keepers[need]] = settled
+def _before(frame: DataFrame, width: int) -> DataFrame:
+    time = f.lit(BEFORE).cast("bigint").alias(TIME)
+    return frame.select(*(f"c{at}" for at in range(width)), ERROR, time, DIFF)
 
 
 def _in_layout(frame: DataFrame, schema: Schema) -> DataFrame:

@@ -1,0 +1,306 @@
+"""Inner joins of many inputs as one: a group, and the paths that walk it.
+
+A group is what a tree of inner joins is without the tree: leaves, equalities between them,
+predicates over all, and outputs.
+
+Law: [Group](outputs of l1 + ... + ln) = [L1](l1) * ... * [Ln](ln), summed over all combinations for
+which the equalities and predicates hold. So
+
+    d(Group) = the sum over i of L1_new x ... x Li-1_new x dLi x Li+1_old x ... x Ln_old
+
+where a combination is there from the latest of its times on: a combination of old rows and changes
+with at least one change is counted once, at the last leaf of which it has a change.
+
+A *path* begins with some leaf, and reaches each other leaf by a key whose values are known by then.
+So nothing between the leaves is ever stored. Only what cannot fail is flattened: an error of a pair
+is there whatever the pair meets next.
+
+Where it runs: driver and executors; pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from noonmark.compute.exact import EXACT
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import (
+    Compare,
+    IsDistinct,
+    Not,
+    Scalar,
+    column,
+    columns_of,
+    conjuncts,
+    map_columns,
+    may_fail,
+    shift,
+)
+
+Keys = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Equality:
+    """A scalar of one leaf equals a scalar of another, each over the columns of its leaf."""
+
+    left: tuple[int, Scalar]
+    right: tuple[int, Scalar]
+    null_equal: bool
+
+    def side(self, leaf: int) -> Scalar | None:
+        """The scalar over a leaf."""
+        for at, scalar in (self.left, self.right):
+            if at == leaf:
+                return scalar
+        return None
+
+
+@dataclass(frozen=True)
+class Group:
+    """See the module. Predicates and outputs are over the columns of all leaves, side by side.
+
+    Attributes:
+        checks: scalars over a leaf that may fail: the keys of a join of two leaves.
+        loud: the predicates whose errors are errors of the group.
+        quiet: those that hold only for pairs; their errors were found by the checks.
+    """
+
+    leaves: tuple[r.Relation, ...]
+    equalities: tuple[Equality, ...]
+    loud: tuple[Scalar, ...]
+    quiet: tuple[Scalar, ...]
+    checks: tuple[tuple[int, Scalar], ...]
+    outputs: tuple[Scalar, ...]
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where the columns of each leaf begin."""
+        widths = [len(leaf.schema) for leaf in self.leaves]
+        return tuple(sum(widths[:at]) for at in range(len(widths) + 1))
+
+    def leaf_of(self, scalar: Scalar) -> int | None:
+        """The one leaf that a scalar over all columns is about."""
+        found = {self.place(index)[0] for index in columns_of(scalar)}
+        return found.pop() if len(found) == 1 else None
+
+    def place(self, index: int) -> tuple[int, int]:
+        """The leaf of a column, and its place there."""
+        leaf = max(at for at in range(len(self.leaves)) if self.starts[at] <= index)
+        return leaf, index - self.starts[leaf]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The next leaf of a path, and the key by which it is asked for.
+
+    Attributes:
+        leaf: its number.
+        key: scalars over the leaf.
+        probes: their values, scalars over the columns of all leaves.
+        null_equal: for each, whether NULL finds NULL.
+    """
+
+    leaf: int
+    key: tuple[Scalar, ...]
+    probes: tuple[Scalar, ...]
+    null_equal: tuple[bool, ...]
+
+
+Usable = Callable[[r.Relation, Scalar], bool]
+
+
+def group_of(node: r.Join) -> Group:
+    """The group of an inner join, as far down as joins reach."""
+    if _fails(node):
+        return _joined(node, _leaf(node.left), _leaf(node.right))
+    return _joined(node, _flat(node.left), _flat(node.right))
+
+
+def _fails(node: r.Join) -> bool:
+    return may_fail(node.on) or any(may_fail(k.left) or may_fail(k.right) for k in node.keys)
+
+
+def _leaf(node: r.Relation) -> Group:
+    outputs = tuple(column(at, each) for at, each in enumerate(node.schema))
+    return Group((node,), (), (), (), (), outputs)
+
+
+def _flat(node: r.Relation) -> Group:
+    match node:
+        case r.Join(kind=r.JoinKind.INNER) if not _fails(node):
+            return _joined(node, _flat(node.left), _flat(node.right))
+        case r.Filter() if not may_fail(node.predicate):
+            below = _flat(node.input)
+            if len(below.leaves) > 1:
+                parts = tuple(conjuncts(_over(node.predicate, below.outputs)))
+                return _with(below, loud=below.loud + parts)
+        case r.Project() if not any(map(may_fail, node.scalars)):
+            below = _flat(node.input)
+            if len(below.leaves) > 1:
+                outputs = tuple(_over(each, below.outputs) for each in node.scalars)
+                return _with(below, outputs=outputs)
+    return _leaf(node)
+
+
+def _with(
+    group: Group, loud: tuple[Scalar, ...] | None = None, outputs: tuple[Scalar, ...] | None = None
+) -> Group:
+    return Group(
+        group.leaves,
+        group.equalities,
+        group.loud if loud is None else loud,
+        group.quiet,
+        group.checks,
+        group.outputs if outputs is None else outputs,
+    )
+
+
+def _over(scalar: Scalar, outputs: Sequence[Scalar]) -> Scalar:
+    return map_columns(scalar, lambda ref: outputs[ref.index])
+
+
+def _joined(node: r.Join, left: Group, right: Group) -> Group:
+    width = left.starts[-1]
+    moved = tuple(shift(each, width) for each in right.outputs)
+    both = Group(
+        left.leaves + right.leaves,
+        left.equalities + tuple(_later(each, len(left.leaves)) for each in right.equalities),
+        left.loud + tuple(shift(each, width) for each in right.loud),
+        (),
+        (),
+        left.outputs + moved,
+    )
+    equalities: list[Equality] = []
+    quiet: list[Scalar] = []
+    checks: list[tuple[int, Scalar]] = []
+    for key in node.keys:
+        sides = _over(key.left, left.outputs), _over(key.right, moved)
+        leaves = both.leaf_of(sides[0]), both.leaf_of(sides[1])
+        checks += [(at, side) for at, side in enumerate((key.left, key.right)) if may_fail(side)]
+        exact = all(isinstance(side.type, EXACT) and not may_fail(side) for side in sides)
+        if exact and leaves[0] is not None and leaves[1] is not None:
+            left_end = leaves[0], shift(sides[0], -both.starts[leaves[0]])
+            right_end = leaves[1], shift(sides[1], -both.starts[leaves[1]])
+            equalities.append(Equality(left_end, right_end, key.null_equal))
+        elif key.null_equal:
+            quiet.append(Not(IsDistinct(*sides)))
+        else:
+            quiet.append(Compare("=", *sides))
+    loud = tuple(conjuncts(_over(node.on, both.outputs))) if not may_fail(node.on) else (node.on,)
+    return Group(
+        both.leaves,
+        (*both.equalities, *equalities),
+        (*both.loud, *loud),
+        (*left.quiet, *(shift(each, width) for each in right.quiet), *quiet),
+        tuple(checks),
+        both.outputs,
+    )
+
+
+def _later(equality: Equality, by: int) -> Equality:
+    (a, x), (b, y) = equality.left, equality.right
+    return Equality((a + by, x), (b + by, y), equality.null_equal)
+
+
+# -- paths --------------------------------------------------------------------------------------
+
+
+def path(group: Group, bound: Sequence[int], keys: Keys, usable: Usable) -> tuple[Step, ...]:
+    """The steps that reach all other leaves, from those that are bound.
+
+    A leaf of which at most one row has the key comes first, one that is filtered before one that
+    is not: they make no more rows than there are.
+    """
+    steps: list[Step] = []
+    reached = list(bound)
+    while len(reached) < len(group.leaves):
+        left = [at for at in range(len(group.leaves)) if at not in reached]
+        offers = [_step(group, reached, leaf, usable) for leaf in left]
+        best = min(offers, key=lambda step: _rank(group, step, keys))
+        steps.append(best)
+        reached.append(best.leaf)
+    return tuple(steps)
+
+
+def _rank(group: Group, step: Step, keys: Keys) -> tuple[bool, bool, bool, int]:
+    leaf = group.leaves[step.leaf]
+    alone = isinstance(leaf, r.Aggregate) and not leaf.keys
+    return (
+        not step.key and not alone,
+        not _unique(leaf, step.key, keys),
+        not _narrow(leaf),
+        step.leaf,
+    )
+
+
+def _step(group: Group, reached: Sequence[int], leaf: int, usable: Usable) -> Step:
+    key: list[Scalar] = []
+    probes: list[Scalar] = []
+    nulls: list[bool] = []
+    for scalar, probe, null_equal in _links(group, reached, leaf):
+        if scalar not in key and usable(group.leaves[leaf], scalar):
+            key.append(scalar)
+            probes.append(probe)
+            nulls.append(null_equal)
+    return Step(leaf, tuple(key), tuple(probes), tuple(nulls))
+
+
+def _links(group: Group, reached: Sequence[int], leaf: int) -> list[tuple[Scalar, Scalar, bool]]:
+    """Scalars of the leaf with what is known to equal them, also by way of other leaves."""
+    found: list[tuple[Scalar, Scalar, bool]] = []
+    for each in group.equalities:
+        own = each.side(leaf)
+        other = each.right if each.left[0] == leaf else each.left
+        if own is None:
+            continue
+        if other[0] in reached:
+            found.append((own, shift(other[1], group.starts[other[0]]), each.null_equal))
+        elif not each.null_equal:
+            known = next((e for e in _same(group, other) if e[0] in reached), None)
+            if known is not None:
+                found.append((own, shift(known[1], group.starts[known[0]]), False))
+    return found
+
+
+def _same(group: Group, end: tuple[int, Scalar]) -> list[tuple[int, Scalar]]:
+    """Everything that equals one end of an equality, by equalities that NULL does not pass."""
+    reached = [end]
+    for at in reached:
+        for each in group.equalities:
+            if each.null_equal:
+                continue
+            for a, b in ((each.left, each.right), (each.right, each.left)):
+                if a == at and b not in reached:
+                    reached.append(b)
+    return reached
+
+
+def _narrow(relation: r.Relation) -> bool:
+    """Whether a filter stands in it."""
+    match relation:
+        case r.Filter():
+            return True
+        case r.Project():
+            return _narrow(relation.input)
+    return not isinstance(relation, r.Scan)
+
+
+def _unique(relation: r.Relation, key: Sequence[Scalar], keys: Keys) -> bool:
+    """Whether, if the keys of collections are keys, at most one row has the key's values."""
+    match relation:
+        case r.Filter():
+            return _unique(relation.input, key, keys)
+        case r.Project():
+            below = [_over(part, relation.scalars) for part in key]
+            return _unique(relation.input, below, keys)
+        case r.Scan():
+            names = {relation.schema.names[at] for part in key for at in columns_of(part)}
+            own = keys.get(relation.collection, ())
+            return bool(own) and set(own) <= names
+        case r.Aggregate():
+            given = {at for part in key for at in columns_of(part)}
+            return set(range(len(relation.keys))) <= given
+    return False

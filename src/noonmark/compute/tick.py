@@ -1,0 +1,198 @@
+"""What a tick of a view computes, by its size: nothing, a walk, or Spark's own joins.
+
+    idle    no input changed: the control plane alone moves on
+    delta   changes up to `WALK_BYTES_MAX`: one Spark job of one task (`noonmark.compute.walk`)
+    spark   larger changes: the delta rules by Spark's own operators (`noonmark.compute.delta`)
+
+Law: whatever the way, what is made over ``[lower, upper)`` is the same multiset of updates.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+
+from noonmark.compute import session
+from noonmark.compute.arrangement import Keeper, Need
+from noonmark.compute.definition import Definition, errors_name
+from noonmark.compute.delta.rules import Rules
+from noonmark.compute.delta.scope import Scope
+from noonmark.compute.frame import ERROR, rows_of
+from noonmark.compute.reading import is_view
+from noonmark.compute.walk.job import Made, Work
+from noonmark.compute.walk.rows import Error
+from noonmark.persist import task
+from noonmark.persist.client import Client
+from noonmark.persist.plan import Plan
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark import Staged, stage_frame
+from noonmark.persist.spark_read import changes_query, plan_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Stored: TypeAlias = "pa.Table | Staged | None"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The changes of a view's inputs over a range of times."""
+
+    plans: Mapping[str, Plan]
+
+    @classmethod
+    def of(cls, client: Client, names: tuple[str, ...], lower: int, upper: int) -> Inputs:
+        """Plans for the inputs that changed."""
+        plans = {name: plan_at(client, name, changes_query(lower, upper)) for name in names}
+        return cls({name: plan for name, plan in plans.items() if plan.runs or plan.inline})
+
+    @property
+    def bytes(self) -> int:
+        """How large they are."""
+        return sum(plan.bytes for plan in self.plans.values())
+
+    @property
+    def rows(self) -> int:
+        """How many updates there are."""
+        stored = sum(part.rows for plan in self.plans.values() for part in plan.parts)
+        return stored + sum(b.rows for plan in self.plans.values() for b in plan.inline)
+
+    def read(self, client: Client) -> dict[str, pa.Table]:
+        """Small changes, in the driver's memory; what cancels is not there."""
+        made = {}
+        for name, plan in self.plans.items():
+            tables = list(client.iterate(client.reader.contents(plan)))
+            if tables:
+                made[name] = pa.concat_tables(tables)
+        return made
+
+
+@dataclass(frozen=True)
+class Output:
+    """What the collections of a view are to be changed by: itself, its errors, arrangements."""
+
+    rows: Stored = None
+    errors: Stored = None
+    arrangements: Mapping[str, Stored] = field(default_factory=dict)
+
+    def of(self, view: str) -> dict[str, Stored]:
+        """By the names of the collections."""
+        return {view: self.rows, errors_name(view): self.errors, **self.arrangements}
+
+
+NO_OUTPUT = Output()
+
+
+# -- small changes ------------------------------------------------------------------------------
+
+
+def work_of(
+    client: Client,
+    program: bytes,
+    tables: Mapping[str, pa.Table],
+    names: tuple[str, ...],
+    lower: int,
+) -> Work:
+    """A tick over small changes, for a task; `names` are the collections that it may look into."""
+    views = {name for name in names if is_view(client, name)}
+    errors = {
+        name: errors_in(tables[errors_name(name)]) for name in views if errors_name(name) in tables
+    }
+    beside = {errors_name(name) for name in views}
+    state = client.state
+    return Work(
+        program,
+        {name: table for name, table in tables.items() if name not in beside},
+        errors,
+        {name: state.collection(name) for name in names if name not in beside},
+        task.Place(client.blob.url, client.config, client.parts.epoch),
+        lower - 1,
+    )
+
+
+def errors_in(table: pa.Table) -> tuple[Error, ...]:
+    """The updates of a view's errors, as walks have them."""
+    columns = [table.column(n).to_pylist() for n in ("sqlstate", "message", TIME, DIFF)]
+    return tuple((f"{a} {b}", time, diff) for a, b, time, diff in zip(*columns, strict=True))
+
+
+def output_of(made: Made) -> Output:
+    """What a task made, as it is committed."""
+    arrangements = {name: _as_stored(what) for name, what in made.arrangements.items()}
+    return Output(_as_stored(made.rows), _errors_table(made.errors), arrangements)
+
+
+def _as_stored(what: pa.Table | task.Written | None) -> Stored:
+    return Staged(what.runs, what.rest) if isinstance(what, task.Written) else what
+
+
+def _errors_table(errors: tuple[Error, ...]) -> pa.Table | None:
+    if not errors:
+        return None
+    return pa.table(
+        {
+            "sqlstate": pa.array([text[:5] for text, _, _ in errors], pa.string()),
+            "message": pa.array([text[6:] for text, _, _ in errors], pa.string()),
+            TIME: pa.array([time for _, time, _ in errors], pa.int64()),
+            DIFF: pa.array([diff for _, _, diff in errors], pa.int64()),
+        }
+    )
+
+
+# -- large changes ------------------------------------------------------------------------------
+
+
+def on_spark(
+    spark: SparkSession,
+    client: Client,
+    definition: Definition,
+    keepers: Mapping[Need, Keeper],
+    times: tuple[int, int],
+    *,
+    inputs_fail: bool,
+) -> Output:
+    """The changes of a view and its arrangements, stored by executors."""
+    plan, view = definition.plan, definition.name
+    batches = session.for_batches(spark)
+    scope = Scope(batches, client, keepers, times, inputs_fail=inputs_fail)
+    rules = Rules(scope)
+    top = rules.settled(plan)
+    arrangements: dict[str, Stored] = {}
+    for need, keeper in keepers.items():
+        delta = rules.settled(need.relation)
+        kept = scope.sums.get(need) if need.sums else delta
+        if kept is not None and not kept.empty:
+            frame = named(rows_of(kept.frame), keeper.schema.names)
+            arrangements[keeper.name] = _staged(client, frame, keeper.name)
+    if top.empty:
+        return Output(arrangements=arrangements)
+    rows = _staged(client, named(rows_of(top.frame), plan.schema.names), view)
+    errors = _staged(client, errors_frame(top.frame), errors_name(view))
+    return Output(rows, errors, arrangements)
+
+
+def _staged(client: Client, frame: DataFrame, name: str) -> Staged:
+    return stage_frame(frame, client, client.create_or_load(name)[0])
+
+
+def named(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """Rows in the layout as they are stored."""
+    values = [f.col(f"c{at}").alias(name) for at, name in enumerate(names)]
+    return frame.select(*values, TIME, DIFF)
+
+
+def errors_frame(frame: DataFrame) -> DataFrame:
+    """The errors of a frame, as they are stored."""
+    text = f.col(ERROR)
+    return frame.where(text.isNotNull()).select(
+        f.substring(text, 1, 5).alias("sqlstate"),
+        f.substring(text, 7, 1 << 20).alias("message"),
+        TIME,
+        DIFF,
+    )

@@ -1,0 +1,294 @@
+"""Relations as they were before the tick, by key.
+
+Law: ``Old.ask(r, key, probes)`` are pairs (i, row): all rows of r before the tick whose key has the
+values of probe i, for every i; NULL equals NULL. Diffs are how often a row is there; parts of them
+may be apart, and sum up. Rows on which a scalar has no value are not there: they are errors.
+
+Where it runs: executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute import aggregates
+from noonmark.compute.askable import key_leaf, under, usable
+from noonmark.compute.group import Group, Keys, Step, group_of, path
+from noonmark.compute.walk import by_key
+from noonmark.compute.walk import index as ix
+from noonmark.compute.walk.finish import finished
+from noonmark.compute.walk.meaning import meaning
+from noonmark.compute.walk.rows import (
+    BEFORE,
+    Errors,
+    Ints,
+    Rows,
+    concat,
+    empty_rows,
+    from_table,
+    group_ids,
+)
+from noonmark.compute.walk.scalar import ask as values_of
+from noonmark.compute.walk.scalar import kept, projected
+from noonmark.compute.walk.state import Place, Shelf
+from noonmark.compute.walk.walked import Found, Walked
+from noonmark.persist.run import DIFF, TIME
+from noonmark.rows.arrow import arrow_type, to_table
+from noonmark.rows.types import SqlType
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import Scalar, column, columns_of
+
+Key = tuple[Scalar, ...]
+
+
+class Old:
+    """What was there before the tick.
+
+    Args:
+        shelf: what this process has open.
+        places: the collections, by name; of arrangements by what they keep.
+        sums: the places of accumulators, by aggregation.
+        wholes: the places of relations that are kept as a whole.
+        keys: the keys of the collections.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        places: Mapping[str, Place],
+        sums: Mapping[r.Relation, Place],
+        wholes: Mapping[r.Relation, Place],
+        keys: Keys,
+    ) -> None:
+        self.shelf = shelf
+        self.places = places
+        self.sums = sums
+        self.wholes = wholes
+        self.keys = keys
+
+    # -- as a whole -----------------------------------------------------------------------------
+
+    def whole(self, node: r.Relation) -> Rows:
+        """All rows of a relation that is there to be read."""
+        if node in self.wholes:
+            place = self.wholes[node]
+            return self.shelf.everything(place, set(range(len(node.schema))))
+        match node:
+            case r.Scan():
+                return self.shelf.everything(self.places[node.collection], _all(node))
+            case r.Constant():
+                return constant(node)
+            case r.Filter():
+                return filtered(node, self.whole(node.input))
+            case r.Project():
+                return self._project(node, self.whole(node.input))
+            case r.Union():
+                return concat([self.whole(each) for each in node.inputs], node.schema)
+            case r.FlatMap():
+                return by_key.flat_mapped(node, self.whole(node.input), Errors())
+            case r.Aggregate():
+                place = self.sums[node]
+                schema = aggregates.accumulator_schema(node)
+                rows = self.shelf.everything(place, set(range(len(schema))))
+                return finished(node, rows.consolidated(), Errors())[0]
+        raise AssertionError(f"{type(node).__name__} is not kept as a whole")
+
+    # -- by key ---------------------------------------------------------------------------------
+
+    def ask(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Found:
+        """Pairs of a probe and a row; of the key, all parts are `usable`."""
+        count = len(probes[0])
+        if not count:
+            return np.zeros(0, np.int64), empty_rows(node.schema)
+        values, fine = fitted(probes, [part.type for part in key])
+        places, rows = self._ask(node, key, values, _all(node))
+        return (places if fine is None else fine[places]), rows
+
+    def _ask(
+        self, node: r.Relation, key: Key, probes: Sequence[pa.Array], wanted: set[int]
+    ) -> Found:
+        """As `ask`; only the columns `wanted` need to be there."""
+        match node:
+            case r.Scan():
+                return self.shelf.find(self.places[node.collection], key, probes, wanted)
+            case r.Filter():
+                used = wanted | columns_of(node.predicate)
+                places, rows = self._ask(node.input, key, probes, used)
+                passed = kept(node.predicate, rows, Errors())
+                return places[passed], rows.take(passed)
+            case r.Project():
+                return self._asked_projection(node, key, probes, wanted)
+            case r.Constant():
+                return matching(constant(node), key, probes)
+            case r.Union():
+                found = [self._ask(each, key, probes, wanted) for each in node.inputs]
+                rows = concat([rows for _, rows in found], node.schema)
+                return np.concatenate([places for places, _ in found]), rows
+            case r.Aggregate() if node in self.sums:
+                return self._accumulators(node, key, probes)
+            case r.Join(kind=r.JoinKind.INNER):
+                return self._group(group_of(node), key, probes)
+        return self._operator(node, key, probes)
+
+    def _asked_projection(
+        self, node: r.Project, key: Key, probes: Sequence[pa.Array], wanted: set[int]
+    ) -> Found:
+        scalars = [node.scalars[at] for at in sorted(wanted)]
+        used = {at for scalar in scalars for at in columns_of(scalar)}
+        below = tuple(under(node.scalars, part) for part in key)
+        places, rows = self._ask(node.input, below, probes, used)
+        arrays, failed = values_of(scalars, rows)
+        columns: list[pa.Array | None] = [None] * len(node.scalars)
+        for at, array in zip(sorted(wanted), arrays, strict=True):
+            columns[at] = array
+        made = rows.with_columns(columns)
+        if failed is None:
+            return places, made
+        fine = np.flatnonzero([text is None for text in failed])
+        return places[fine], made.take(fine)
+
+    def _project(self, node: r.Project, rows: Rows) -> Rows:
+        arrays, fine = projected(node.scalars, rows, Errors())
+        return fine.with_columns(arrays)
+
+    def _accumulators(self, node: r.Aggregate, key: Key, probes: Sequence[pa.Array]) -> Found:
+        schema = aggregates.accumulator_schema(node)
+        stored = tuple(
+            column(ref.index, schema.columns[ref.index])  # type: ignore[attr-defined]
+            for ref in key
+        )
+        places, rows = self.shelf.find(self.sums[node], stored, probes, set(range(len(schema))))
+        numbered = Rows((pa.array(places), *rows.columns), rows.time, rows.diff).consolidated()
+        places = numbered.columns[0].to_numpy()  # type: ignore[union-attr]
+        made, fine = finished(node, numbered.with_columns(numbered.columns[1:]), Errors())
+        return places[fine], made
+
+    def _operator(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Found:
+        """Ask the inputs for the same key, and the operator for what it makes of them."""
+        sides = self._sides(node, key, probes)
+        made = meaning(node, sides)
+        if made is None:
+            made = by_key.contents(node, sides)
+        return matching(made, key, probes)
+
+    def _sides(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> list[Rows]:
+        match node:
+            case r.Aggregate():
+                below = tuple(node.keys[part.index] for part in key)  # type: ignore[attr-defined]
+                return [self.contents(node.input, below, probes)]
+            case r.Intersect() | r.Except():
+                return [self.contents(each, key, probes) for each in (node.left, node.right)]
+            case r.Join():
+                left = self.contents(node.left, key, probes)
+                used = [k for k in node.keys if usable(node.right, k.right)]
+                asked, _ = values_of([k.left for k in used], left)
+                right = self.contents(node.right, tuple(k.right for k in used), asked)
+                return [left, right]
+        (below_node,) = r.relations_below(node)
+        return [self.contents(below_node, key, probes)]
+
+    def contents(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Rows:
+        """The rows with one of the keys, each once, with how often it is there."""
+        if not key:
+            return self.whole(node).consolidated()
+        return self.ask(node, key, distinct(probes))[1].consolidated()
+
+    # -- groups ---------------------------------------------------------------------------------
+
+    def _group(self, group: Group, key: Key, probes: Sequence[pa.Array]) -> Found:
+        """The leaf that has the key first; then the others, along a path."""
+        ends = [key_leaf(group, part) for part in key]
+        first = ends[0][0]  # type: ignore[index]
+        used = [at for at, end in enumerate(ends) if end is not None and end[0] == first]
+        own = tuple(ends[at][1] for at in used)  # type: ignore[index]
+        places, rows = self.ask(group.leaves[first], own, [probes[at] for at in used])
+        walk = Walked.begin(group, first, rows, places)
+        for step in path(group, [first], self.keys, usable):
+            walk = walk.meet(step, self.step(group, step, walk))
+        made, numbers = walk.end(Errors())
+        if len(used) == len(key):
+            return numbers, made
+        rest = [at for at in range(len(key)) if at not in used]
+        values, _ = values_of([key[at] for at in rest], made)
+        asked = [probes[at].take(pa.array(numbers)) for at in rest]
+        fine = ix.same(values, asked, len(made))
+        return numbers[fine], made.take(fine)
+
+    def step(self, group: Group, step: Step, walk: Walked) -> Found:
+        """Old rows of the next leaf, beside the rows of the walk that they may meet."""
+        leaf = group.leaves[step.leaf]
+        count = len(walk.rows)
+        if not step.key:
+            rows = self.whole(leaf)
+            places = np.repeat(np.arange(count), len(rows))
+            return places, rows.take(np.tile(np.arange(len(rows)), count))
+        probes, asked = walk.probes(step)
+        places, rows = self.ask(leaf, step.key, probes)
+        return asked[places], rows
+
+
+def _all(node: r.Relation) -> set[int]:
+    return set(range(len(node.schema)))
+
+
+def constant(node: r.Constant) -> Rows:
+    """The rows of a constant."""
+    table = to_table(list(node.rows), node.columns)
+    ones = np.ones(len(node.rows), np.int64)
+    table = table.append_column(TIME, pa.array(ones * BEFORE)).append_column(DIFF, pa.array(ones))
+    if not len(node.schema):
+        return Rows((), ones * BEFORE, ones)
+    return from_table(table).consolidated()
+
+
+def filtered(node: r.Filter, rows: Rows) -> Rows:
+    """The rows that pass; those without an answer are errors, and not here."""
+    return rows.take(kept(node.predicate, rows, Errors()))
+
+
+def distinct(probes: Sequence[pa.Array]) -> list[pa.Array]:
+    """Each key once."""
+    _, firsts = group_ids(probes, len(probes[0]))
+    return [probe.take(pa.array(firsts)) for probe in probes]
+
+
+def matching(rows: Rows, key: Key, probes: Sequence[pa.Array]) -> Found:
+    """Pairs of a probe and a row of these."""
+    probes, fine = fitted(probes, [part.type for part in key])
+    values, _ = values_of(key, rows)
+    found = ix.build(values, len(rows))
+    given, at = ix.matches(found, ix.hashes_of(probes, len(probes[0])))
+    taken = [value.take(pa.array(at)) for value in values]
+    asked = [probe.take(pa.array(given)) for probe in probes]
+    same = ix.same(taken, asked, len(given))
+    places = given[same]
+    return (places if fine is None else fine[places]), rows.take(at[same])
+
+
+def fitted(
+    probes: Sequence[pa.Array], kinds: Sequence[SqlType]
+) -> tuple[list[pa.Array], Ints | None]:
+    """The probes as the types of the key have them; a value that none of them has is left out."""
+    wanted = [arrow_type(kind) for kind in kinds]
+    try:
+        return [p if p.type == w else p.cast(w) for p, w in zip(probes, wanted, strict=True)], None
+    except pa.ArrowInvalid:
+        return _one_by_one(probes, wanted)
+
+
+def _one_by_one(
+    probes: Sequence[pa.Array], wanted: Sequence[pa.DataType]
+) -> tuple[list[pa.Array], Ints]:
+    fine = []
+    for row in range(len(probes[0])):
+        try:
+            for probe, kind in zip(probes, wanted, strict=True):
+                probe.slice(row, 1).cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        fine.append(row)
+    places = np.array(fine, np.int64)
+    return [p.take(pa.array(places)).cast(w) for p, w in zip(probes, wanted, strict=True)], places

@@ -1,0 +1,183 @@
+"""The one task of a small tick, and how the driver has it run.
+
+    driver                          executor
+    Work: plan, changes, places --> Walk over the plan, look-ups in the cache --> Made
+    one commit of what was made <--
+
+Law: the tables of `Made` are what the collections of the view are to be changed by over the range
+of the tick, consolidated. A task may run twice: it commits nothing.
+
+Works of several views are one Spark job, a task each; a work that fails gives its error and does
+not stop the others. The job is an RDD of bytes: nothing has to be planned by Spark.
+
+Where it runs: `run` on the driver, `_task` on executors.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from noonmark.compute.arrangement import Keeper
+from noonmark.compute.walk.ask import Old
+from noonmark.compute.walk.rows import Changes, Error, Rows, empty_rows, from_table
+from noonmark.compute.walk.rules import Walk
+from noonmark.compute.walk.state import Place, Shelf
+from noonmark.errors import NoonmarkError
+from noonmark.persist import task
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark import typed_errors
+from noonmark.persist.spark_slices import bare_collection
+from noonmark.persist.state import Collection
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: What a task makes up to this size goes to the driver; more is stored by the task.
+RESULT_BYTES_MAX = 8 << 20
+#: How many plans stay unpacked in a process.
+_PROGRAMS_MAX = 256
+
+
+@dataclass(frozen=True)
+class Program:
+    """What of a work is the same at every tick."""
+
+    plan: r.Relation
+    keepers: tuple[Keeper, ...]
+    keys: Mapping[str, tuple[str, ...]]
+
+    @property
+    def packed(self) -> bytes:
+        """As it travels."""
+        return pickle.dumps(self)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One tick of one view, for a task.
+
+    Attributes:
+        program: packed; equal programs are unpacked once in a process.
+        changes: the updates of the inputs, by name; those without changes are not here.
+        errors: the updates of the errors of inputs that are views.
+        collections: the inputs and arrangements as they are known now.
+        place: where parts are, and under which epoch they are written.
+        as_of: the time before the tick.
+    """
+
+    program: bytes
+    changes: Mapping[str, pa.Table]
+    errors: Mapping[str, tuple[Error, ...]]
+    collections: Mapping[str, Collection]
+    place: task.Place
+    as_of: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a task made: the changes of the view, of its errors, and of its arrangements."""
+
+    rows: pa.Table | task.Written | None
+    errors: tuple[Error, ...] = ()
+    arrangements: Mapping[str, pa.Table | task.Written] = field(default_factory=dict)
+
+
+def run(spark: SparkSession, works: Sequence[tuple[str, Work]]) -> list[Made | NoonmarkError]:
+    """One Spark job: a task for each work. Works are named by the view that they are of."""
+    context = spark.sparkContext
+    packed = [pickle.dumps(each) for each in works]
+    with typed_errors():
+        made = context.parallelize(packed, len(packed)).mapPartitions(_task).collect()
+    return [pickle.loads(each) for each in made]
+
+
+_SHELVES: dict[str, Shelf] = {}
+_PROGRAMS: dict[bytes, Program] = {}
+
+
+def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Runs on executors."""
+    from pyspark import SparkFiles
+
+    root = str(Path(SparkFiles.getRootDirectory()) / "noonmark-parts")
+    shelf = _SHELVES.setdefault(root, Shelf(Path(root)))
+    for each in packed:
+        name, work = pickle.loads(each)
+        try:
+            made: Made | NoonmarkError = perform(shelf, name, work)
+        except NoonmarkError as error:
+            made = error
+        yield pickle.dumps(made)
+
+
+def perform(shelf: Shelf, name: str, work: Work) -> Made:
+    """Runs on executors: one tick of one view."""
+    program = _unpacked(work.program)
+    places = {n: Place(work.place, c, work.as_of) for n, c in work.collections.items()}
+    sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
+    wholes = {k.need.relation: places[k.name] for k in program.keepers if not k.need.sums}
+    old = Old(shelf, places, sums, wholes, program.keys)
+    walk = Walk(_inputs(program, work), old)
+    top = walk.delta(program.plan)
+    arrangements: dict[str, pa.Table | task.Written] = {}
+    for keeper in program.keepers:
+        rows = _of_keeper(walk, keeper)
+        if len(rows):
+            table = rows.table(keeper.schema.names)
+            arrangements[keeper.name] = _stored(work, keeper.name, table)
+    shown = top.rows.consolidated()
+    table = shown.table(program.plan.schema.names)
+    made = _stored(work, name, table) if len(shown) else None
+    return Made(made, _summed(top.errors), arrangements)
+
+
+def _unpacked(packed: bytes) -> Program:
+    if packed not in _PROGRAMS:
+        while len(_PROGRAMS) >= _PROGRAMS_MAX:
+            _PROGRAMS.pop(next(iter(_PROGRAMS)))
+        _PROGRAMS[packed] = pickle.loads(packed)
+    return _PROGRAMS[packed]
+
+
+def _inputs(program: Program, work: Work) -> dict[str, Changes]:
+    made: dict[str, Changes] = {}
+    schemas: dict[str, Schema] = r.scans(program.plan)
+    for name in {*work.changes, *work.errors}:
+        table = work.changes.get(name)
+        rows = empty_rows(schemas[name])
+        if table is not None:
+            rows = from_table(table.select([*schemas[name].names, TIME, DIFF]))
+        made[name] = Changes(rows, tuple(work.errors.get(name, ())))
+    return made
+
+
+def _of_keeper(walk: Walk, keeper: Keeper) -> Rows:
+    """What an arrangement is to be changed by."""
+    relation = keeper.need.relation
+    if not keeper.need.sums:
+        return walk.delta(relation).rows.consolidated()
+    walk.delta(relation)
+    return walk.sums[relation]
+
+
+def _stored(work: Work, name: str, table: pa.Table) -> pa.Table | task.Written:
+    if table.nbytes <= RESULT_BYTES_MAX:
+        return table
+    collection = bare_collection(work.collections[name])
+    return task.write(work.place, collection, [table], one_run=True)
+
+
+def _summed(errors: Sequence[Error]) -> tuple[Error, ...]:
+    """The errors, each once, without those that were taken away again."""
+    counts: dict[tuple[str, int], int] = {}
+    for text, time, diff in errors:
+        counts[text, time] = counts.get((text, time), 0) + diff
+    return tuple((text, time, n) for (text, time), n in counts.items() if n)

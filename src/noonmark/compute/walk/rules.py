@@ -1,0 +1,204 @@
+"""The changes of a relation, walked in one task: which rule serves which operator.
+
+    Scan                       the changes of the collection
+    Constant                   nothing: it is the same at every time
+    Filter, Project, FlatMap,
+    Union                      linear: the operator applied to the changes
+    inner Joins                the group that they are (`noonmark.compute.group`)
+    Aggregate, linear          `accumulate`
+    all others with a key      the operator before and after, for the keys that changed
+
+Law: ``Walk(...).delta(r)`` is differentiate(r(integrate(inputs))) over the range of the tick; equal
+subplans are computed once.
+
+Where it runs: executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute import aggregates, keyed
+from noonmark.compute.askable import usable
+from noonmark.compute.group import Group, Step, group_of, path
+from noonmark.compute.walk import by_key
+from noonmark.compute.walk import index as ix
+from noonmark.compute.walk.accumulate import accumulate
+from noonmark.compute.walk.ask import Old, distinct, matching
+from noonmark.compute.walk.meaning import has_kernel, meaning
+from noonmark.compute.walk.rows import BEFORE, Changes, Error, Errors, Rows, concat, empty_rows
+from noonmark.compute.walk.scalar import ask as values_of
+from noonmark.compute.walk.scalar import kept, projected
+from noonmark.compute.walk.walked import Found, Walked
+from noonmark.errors import Unsupported
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import Scalar
+
+
+class Walk:
+    """One tick of one view."""
+
+    def __init__(self, inputs: Mapping[str, Changes], old: Old) -> None:
+        self.inputs = inputs
+        self.old = old
+        #: What the accumulators of linear aggregates are to be changed by.
+        self.sums: dict[r.Relation, Rows] = {}
+        self._made: dict[r.Relation, Changes] = {}
+
+    def delta(self, node: r.Relation) -> Changes:
+        """The changes of a relation."""
+        if node not in self._made:
+            self._made[node] = self._act(node)
+        return self._made[node]
+
+    def _act(self, node: r.Relation) -> Changes:
+        match node:
+            case r.Scan():
+                return self.inputs.get(node.collection) or Changes(empty_rows(node.schema))
+            case r.Constant():
+                return Changes(empty_rows(node.schema))
+            case r.Filter() | r.Project() | r.FlatMap():
+                return self._linear(node, self.delta(node.input))
+            case r.Union():
+                parts = [self.delta(each) for each in node.inputs]
+                rows = concat([part.rows for part in parts], node.schema)
+                return Changes(rows, _errors(parts))
+            case r.Join(kind=r.JoinKind.INNER):
+                return self._group(node, group_of(node))
+            case r.Aggregate() if aggregates.is_linear(node):
+                made, self.sums[node] = accumulate(node, self.delta(node.input), self.old)
+                return made
+        if not keyed.is_known(node):
+            raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
+        return self._keyed(node, keyed.parts_of(node))
+
+    def _linear(self, node: r.Filter | r.Project | r.FlatMap, source: Changes) -> Changes:
+        errors = Errors(list(source.errors))
+        if not len(source.rows):
+            return Changes(empty_rows(node.schema), source.errors)
+        match node:
+            case r.Filter():
+                made = source.rows.take(kept(node.predicate, source.rows, errors))
+            case r.Project():
+                arrays, rows = projected(node.scalars, source.rows, errors)
+                made = rows.with_columns(arrays)
+            case r.FlatMap():
+                made = by_key.flat_mapped(node, source.rows, errors)
+        return Changes(made, tuple(errors.found))
+
+    # -- groups of joins ------------------------------------------------------------------------
+
+    def _group(self, node: r.Join, group: Group) -> Changes:
+        """One path for each leaf that changed."""
+        deltas = [self.delta(leaf) for leaf in group.leaves]
+        errors = Errors(list(_errors(deltas)))
+        for at, scalar in group.checks:
+            projected([scalar], deltas[at].rows, errors)
+        made = [
+            self._path(group, first, deltas, errors)
+            for first, delta in enumerate(deltas)
+            if len(delta.rows)
+        ]
+        return Changes(concat(made, node.schema).consolidated(), tuple(errors.found))
+
+    def _path(self, group: Group, first: int, deltas: Sequence[Changes], errors: Errors) -> Rows:
+        """The combinations that have a change of this leaf, and of none after it."""
+        rows = deltas[first].rows
+        walk = Walked.begin(group, first, rows, np.arange(len(rows)))
+        for step in path(group, [first], self.old.keys, usable):
+            found = [self.old.step(group, step, walk)]
+            if step.leaf < first and len(deltas[step.leaf].rows):
+                found.append(_changed(step, walk, deltas[step.leaf].rows))
+            walk = walk.meet(step, *found)
+        return walk.end(errors)[0]
+
+    # -- operators with keys --------------------------------------------------------------------
+
+    def _keyed(self, node: r.Relation, parts: Sequence[keyed.Part]) -> Changes:
+        """The operator before and after, for the keys that changed."""
+        deltas = [self.delta(part.relation) for part in parts]
+        errors = Errors(list(_errors(deltas)))
+        keys: list[list[pa.Array]] = []
+        changed: list[Rows] = []
+        for part, delta in zip(parts, deltas, strict=True):
+            arrays, rows = projected(part.key, delta.rows, errors)
+            keys.append(arrays)
+            changed.append(rows)
+        if not any(map(len, changed)):
+            return Changes(empty_rows(node.schema), tuple(errors.found))
+        asked = [pa.concat_arrays([k[at] for k in keys]) for at in range(len(parts[0].key))]
+        asked = distinct(asked) if asked else []
+        before = [self._before(part, asked) for part in parts]
+        schemas = [part.relation.schema for part in parts]
+        made = _by_time(node, schemas, before, changed) if has_kernel(node) else None
+        if made is None:
+            both = zip(before, changed, parts, strict=True)
+            sides = [concat([a, b], p.relation.schema) for a, b, p in both]
+            found = by_key.changes(node, sides)
+            return Changes(found.rows.consolidated(), (*errors.found, *found.errors))
+        return Changes(made, tuple(errors.found))
+
+    def _before(self, part: keyed.Part, asked: Sequence[pa.Array]) -> Rows:
+        """The rows with these keys, as they were."""
+        used = [at for at, key in enumerate(part.key) if usable(part.relation, key)]
+        own = tuple(part.key[at] for at in used)
+        rows = self.old.contents(part.relation, own, [asked[at] for at in used])
+        if len(used) == len(part.key):
+            return rows
+        return _restricted(rows, part.key, asked)
+
+
+def _by_time(
+    node: r.Relation, schemas: Sequence[Schema], before: Sequence[Rows], changed: Sequence[Rows]
+) -> Rows | None:
+    """All keys at once, one time after the other; None when that cannot be."""
+    sides = list(before)
+    was = meaning(node, sides)
+    times = sorted({time for rows in changed for time in np.unique(rows.time).tolist()})
+    made: list[Rows] = []
+    for time in times:
+        for at, rows in enumerate(changed):
+            now = rows.take(np.flatnonzero(rows.time == time))
+            if len(now):
+                sides[at] = concat([sides[at], now.at(BEFORE)], schemas[at]).consolidated()
+        then = meaning(node, sides)
+        if was is None or then is None:
+            return None
+        made += [was.negated().at(time), then.at(time)]
+        was = then
+    return concat(made, node.schema).consolidated()
+
+
+def _errors(parts: Sequence[Changes]) -> tuple[Error, ...]:
+    return tuple(error for part in parts for error in part.errors)
+
+
+def _changed(step: Step, walk: Walked, rows: Rows) -> Found:
+    """The changes of the next leaf, beside the rows of the walk that they may meet."""
+    if not step.key:
+        count = len(walk.rows)
+        return np.repeat(np.arange(count), len(rows)), rows.take(
+            np.tile(np.arange(len(rows)), count)
+        )
+    probes, asked = walk.probes(step)
+    places, found = matching(rows, step.key, probes)
+    return asked[places], found
+
+
+def _restricted(rows: Rows, key: Sequence[Scalar], asked: Sequence[pa.Array]) -> Rows:
+    """Only the rows whose whole key is among those asked for; a key that fails is an error."""
+    values, failed = values_of(key, rows)
+    if failed is not None:
+        fine = np.flatnonzero([text is None for text in failed])
+        rows, values = rows.take(fine), [value.take(pa.array(fine)) for value in values]
+    if not asked:
+        return rows
+    found = ix.build(asked, len(asked[0]))
+    given, at = ix.matches(found, ix.hashes_of(values, len(rows)))
+    taken = [value.take(pa.array(given)) for value in values]
+    wanted = [each.take(pa.array(at)) for each in asked]
+    return rows.take(np.unique(given[ix.same(taken, wanted, len(given))]))

@@ -1,0 +1,162 @@
+"""Collections as they were before the tick, by key.
+
+Law: ``find(place, key, probes)`` gives all pairs of a probe and an update of the collection at a
+time up to `as_of` whose key has the values of the probe (NULL equals NULL). Updates that cancel
+each other may be among them: their diffs sum to what the collection holds.
+
+A collection is its batches; each part of them is looked up in the cache of this machine, each small
+batch that travels with the state in memory.
+
+Where it runs: executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute.walk import index as ix
+from noonmark.compute.walk.cache import Cached
+from noonmark.compute.walk.rows import BEFORE, Ints, Rows, concat, from_table
+from noonmark.compute.walk.scalar import ask
+from noonmark.persist import task
+from noonmark.persist.read import inline_table
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.state import Batch, Collection
+from noonmark.rows.arrow import arrow_type
+from noonmark.sql.ir.scalar import Scalar, columns_of
+
+#: How many small batches stay decoded in a process.
+_MEMORY_MAX = 4096
+
+
+@dataclass(frozen=True)
+class Place:
+    """A collection at a time, for a task; `place` is where its parts are."""
+
+    place: task.Place
+    collection: Collection
+    as_of: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Segment:
+    """Some updates of a collection: those of a part, or of a small batch."""
+
+    rows: Rows
+    cached: Cached | None
+    memory: dict[str, ix.Index]
+
+    def index(self, label: str, key: Sequence[Scalar]) -> ix.Index:
+        found = self.memory.get(label) if self.cached is None else self.cached.indexes.get(label)
+        if found is not None:
+            return found
+        arrays, _ = ask(key, self.rows)
+        if self.cached is not None:
+            return self.cached.index(label, arrays)
+        self.memory[label] = ix.build(arrays, len(self.rows))
+        return self.memory[label]
+
+
+class Shelf:
+    """What one process has open of the collections that it looked into."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._parts: dict[str, Cached] = {}
+        self._inline: dict[tuple[str, int, int], _Segment] = {}
+
+    def find(
+        self,
+        place: Place,
+        key: tuple[Scalar, ...],
+        probes: Sequence[pa.Array],
+        columns: set[int],
+    ) -> tuple[Ints, Rows]:
+        """Pairs of a probe and an update; only these columns of it are there."""
+        schema = place.collection.schema
+        wanted = columns | {at for part in key for at in columns_of(part)}
+        label = repr((schema.names, key))
+        hashes = ix.hashes_of(probes, len(probes[0]))
+        order = np.argsort(hashes, kind="stable")
+        given: list[Ints] = []
+        found: list[Rows] = []
+        for segment in self._segments(place, wanted):
+            places, rows = ix.matches(segment.index(label, key), hashes[order])
+            known = segment.rows.time[rows] <= place.as_of
+            places, rows = order[places[known]], rows[known]
+            if not len(places):
+                continue
+            candidates = segment.rows.take(rows)
+            values, _ = ask(key, candidates)
+            asked = [probe.take(pa.array(places)) for probe in probes]
+            fine = ix.same(values, asked, len(places))
+            given.append(places[fine])
+            found.append(_before(candidates.take(fine)))
+        places = np.concatenate(given) if given else np.zeros(0, np.int64)
+        return places, concat(found, schema)
+
+    def everything(self, place: Place, columns: set[int]) -> Rows:
+        """All updates up to the time."""
+        found = []
+        for segment in self._segments(place, columns):
+            known = segment.rows.time <= place.as_of
+            rows = segment.rows if known.all() else segment.rows.take(np.flatnonzero(known))
+            found.append(_before(rows))
+        return concat(found, place.collection.schema)
+
+    def _segments(self, place: Place, columns: set[int]) -> Iterator[_Segment]:
+        for batch in place.collection.batches:
+            if batch.time_min > place.as_of:
+                continue
+            if batch.inline is not None:
+                yield self._small(place, batch)
+                continue
+            for part in batch.parts:
+                cached = self._parts.get(part.key)
+                if cached is None:
+                    cached = self._parts[part.key] = Cached(self.root, place.place, part)
+                yield _Segment(_rows(cached, place.collection, columns), cached, {})
+
+    def _small(self, place: Place, batch: Batch) -> _Segment:
+        name = (place.place.url, place.collection.id, batch.id)
+        if name not in self._inline:
+            while len(self._inline) >= _MEMORY_MAX:
+                self._inline.pop(next(iter(self._inline)))
+            rows = from_table(inline_table(place.collection, batch))
+            self._inline[name] = _Segment(rows, None, {})
+        return self._inline[name]
+
+    def forget(self, keep: set[str]) -> None:
+        """Close the parts that no collection of this process's tasks has any more."""
+        for key in [key for key in self._parts if key not in keep]:
+            del self._parts[key]
+
+
+def _before(rows: Rows) -> Rows:
+    return rows.at(BEFORE)
+
+
+def _rows(cached: Cached, collection: Collection, columns: set[int]) -> Rows:
+    """The updates of a part, mapped."""
+    schema = collection.schema
+    names = [name for at, name in enumerate(schema.names) if at in columns]
+    found = cached.columns([*names, TIME, DIFF])
+    cached.touch()
+    count = cached.part.rows
+    made = [
+        None
+        if name not in names
+        else found[name]
+        if found[name] is not None
+        else pa.nulls(count, arrow_type(each.type))
+        for name, each in zip(schema.names, schema, strict=True)
+    ]
+    time, diff = found[TIME], found[DIFF]
+    assert time is not None, "a part has times"
+    assert diff is not None, "a part has diffs"
+    return Rows(tuple(made), time.to_numpy(), diff.to_numpy())

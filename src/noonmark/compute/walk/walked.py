@@ -1,0 +1,117 @@
+"""Rows on their way through a group of joins.
+
+Law: after all leaves are reached the rows are the combinations of the group that begin with the
+given rows, each from the latest of its times on, as often as the product of its diffs says.
+
+Where it runs: executors; pure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute.group import Group, Step
+from noonmark.compute.walk import index as ix
+from noonmark.compute.walk.rows import Errors, Ints, Rows, concat
+from noonmark.compute.walk.scalar import ask as values_of
+from noonmark.compute.walk.scalar import kept
+from noonmark.sql.ir.scalar import Scalar, columns_of, may_fail, shift
+
+Found = tuple[Ints, Rows]
+
+
+class Walked:
+    """Rows on their way through a group: the columns of all leaves, of those reached so far.
+
+    `origin` says for each row where it began.
+    """
+
+    def __init__(self, group: Group, rows: Rows, origin: Ints, reached: tuple[int, ...]) -> None:
+        self.group = group
+        self.rows = rows
+        self.origin = origin
+        self.reached = reached
+
+    @classmethod
+    def begin(cls, group: Group, leaf: int, rows: Rows, origin: Ints) -> Walked:
+        """The rows of one leaf."""
+        columns: list[pa.Array | None] = [None] * group.starts[-1]
+        start = group.starts[leaf]
+        columns[start : start + len(rows.columns)] = rows.columns
+        return cls(group, rows.with_columns(columns), origin, (leaf,))._checked(leaf)
+
+    def probes(self, step: Step) -> tuple[list[pa.Array], Ints]:
+        """The distinct-by-row values by which the next leaf is asked, and whose they are."""
+        arrays, _ = values_of(step.probes, self.rows)
+        fine = np.ones(len(self.rows), np.bool_)
+        for array, null_equal in zip(arrays, step.null_equal, strict=True):
+            if not null_equal and array.null_count:
+                fine &= array.is_valid().to_numpy(zero_copy_only=False)
+        asked = np.flatnonzero(fine)
+        if len(asked) == len(self.rows):
+            return arrays, asked
+        return [array.take(pa.array(asked)) for array in arrays], asked
+
+    def meet(self, step: Step, *found: Found) -> Walked:
+        """The rows with their partners: there from the later of the two times on."""
+        places = np.concatenate([each for each, _ in found])
+        own = self.rows.take(places)
+        other = concat([rows for _, rows in found], self.group.leaves[step.leaf].schema)
+        columns = list(own.columns)
+        start = self.group.starts[step.leaf]
+        columns[start : start + len(other.columns)] = other.columns
+        time = np.maximum(own.time, other.time)
+        rows = Rows(tuple(columns), time, own.diff * other.diff)
+        walked = Walked(self.group, rows, self.origin[places], (*self.reached, step.leaf))
+        return walked._checked(step.leaf)
+
+    def _checked(self, leaf: int) -> Walked:
+        """Only the rows for which everything holds that can be known by now."""
+        group = self.group
+        fine = np.arange(len(self.rows))
+        rows = self.rows
+        for each in group.equalities:
+            ends = [shift(scalar, group.starts[at]) for at, scalar in (each.left, each.right)]
+            known = each.left[0] in self.reached and each.right[0] in self.reached
+            if not known or leaf not in (each.left[0], each.right[0]):
+                continue
+            arrays, _ = values_of(ends, rows)
+            equal = ix.same([arrays[0]], [_like(arrays[1], arrays[0])], len(rows))
+            if not each.null_equal and arrays[0].null_count:
+                valid = arrays[0].is_valid().to_numpy(zero_copy_only=False)
+                equal = equal[valid[equal]]
+            if len(equal) < len(rows):
+                rows, fine = rows.take(equal), fine[equal]
+        for predicate in self._quiet_now(leaf):
+            passed = kept(predicate, rows, Errors())
+            if len(passed) < len(rows):
+                rows, fine = rows.take(passed), fine[passed]
+        return Walked(group, rows, self.origin[fine], self.reached)
+
+    def _quiet_now(self, leaf: int) -> list[Scalar]:
+        """The predicates that are known now and were not before."""
+        group = self.group
+        found = []
+        for predicate in (*group.quiet, *(x for x in group.loud if not may_fail(x))):
+            used = {group.place(at)[0] for at in columns_of(predicate)}
+            if used <= set(self.reached) and (
+                leaf in used or (not used and len(self.reached) == 1)
+            ):
+                found.append(predicate)
+        return found
+
+    def end(self, errors: Errors) -> tuple[Rows, Ints]:
+        """The outputs of the rows that pass the last predicates; what fails is an error."""
+        group = self.group
+        rows, origin = self.rows, self.origin
+        for predicate in group.loud:
+            if may_fail(predicate):
+                passed = kept(predicate, rows, errors)
+                rows, origin = rows.take(passed), origin[passed]
+        arrays, _ = values_of(group.outputs, rows)
+        return rows.with_columns(arrays), origin
+
+
+def _like(array: pa.Array, other: pa.Array) -> pa.Array:
+    return array if array.type == other.type else array.cast(other.type)

@@ -1,0 +1,59 @@
+"""Queries over the collections of `support.views`, one or more for every rule of maintenance."""
+
+QUERIES = {
+    "linear": "SELECT k, v + 1 AS v1, s || 'x' AS sx FROM l WHERE v > 0 OR s IS NULL",
+    "fails": "SELECT k, 6 / v AS ratio FROM l",
+    "fails_where": "SELECT k FROM l WHERE 6 / v > 1",
+    "pairs": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k WHERE v < 2",
+    "pairs_fail": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k AND 6 / v > w",
+    "pairs_key_fails": "SELECT l.k, v, w FROM l JOIN r ON 6 / v = r.w AND l.k = r.k",
+    "pairs_computed": "SELECT l.k, v, w FROM l JOIN r ON l.v + 1 = r.w",
+    "pairs_less": "SELECT l.k, v, w FROM l JOIN r ON l.v < r.w",
+    "pairs_null": "SELECT l.v, r.w FROM l JOIN r ON l.k IS NOT DISTINCT FROM r.k",
+    "three": "SELECT a.k, b.v, r.w FROM l a JOIN l b ON a.k = b.k JOIN r ON b.v = r.w",
+    "four": "SELECT a.s, b.w, c.v, d.w AS w2 FROM l a JOIN r b ON a.k = b.k "
+    "JOIN l c ON b.w = c.v JOIN r d ON d.k = c.k AND d.w = a.v",
+    "crossed": "SELECT l.v, r.w FROM l, r WHERE l.v = 1",
+    "totals": "SELECT l.k, count(*) AS n, sum(v * w) AS total, avg(w) AS mean "
+    "FROM l JOIN r ON l.k = r.k GROUP BY l.k",
+    "everything": "SELECT count(*) AS n, sum(v) AS total, count(v) AS some FROM l",
+    "filtered": "SELECT k, count(*) FILTER (WHERE v > 0) AS n, sum(v) AS t FROM l GROUP BY k",
+    "of_totals": "SELECT n, count(*) AS m FROM (SELECT k, count(*) AS n FROM l GROUP BY k) x "
+    "GROUP BY n",
+    "above_mean": "SELECT k, v FROM l WHERE v > (SELECT avg(w) FROM r)",
+    "above_own": "SELECT k, v FROM l WHERE v > (SELECT avg(w) FROM r WHERE r.k = l.k)",
+    "is_least": "SELECT l.k, v, s FROM l JOIN (SELECT k, min(v) AS low FROM l GROUP BY k) m "
+    "ON l.k = m.k AND l.v = m.low",
+    "is_greatest": "WITH t AS (SELECT k, sum(v) AS total FROM l GROUP BY k) "
+    "SELECT k, total FROM t WHERE total = (SELECT max(total) FROM t)",
+    "missing": "SELECT l.k, v, w FROM l LEFT JOIN r ON l.k = r.k AND v <= w",
+    "missing_right": "SELECT l.k, v, w FROM l RIGHT JOIN r ON l.k = r.k",
+    "missing_both": "SELECT l.k, v, w FROM l FULL JOIN r ON l.k = r.k",
+    "missing_then": "SELECT a.k, a.w, count(b.v) AS n FROM r a LEFT JOIN l b ON a.k = b.k "
+    "GROUP BY a.k, a.w",
+    "extremes": "SELECT k, min(v) AS low, max(s) AS high, count(DISTINCT v) AS n FROM l GROUP BY k",
+    "extremes_all": "SELECT min(v) AS low, max(s) AS high FROM l",
+    "listed": "SELECT k, string_agg(s, ',' ORDER BY s) AS all_s FROM l GROUP BY k",
+    "keys": "SELECT DISTINCT k FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.w = l.v)",
+    "without": "SELECT k, v FROM l "
+    "WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND r.w <> l.v)",
+    "with_and_without": "SELECT a.k, a.v FROM l a WHERE EXISTS (SELECT 1 FROM r WHERE r.k = a.k) "
+    "AND NOT EXISTS (SELECT 1 FROM l b WHERE b.k = a.k AND b.v > a.v)",
+    "in_group": "SELECT k, v FROM l WHERE k IN (SELECT k FROM r GROUP BY k HAVING sum(w) > 1)",
+    "not_in": "SELECT k, v FROM l WHERE v NOT IN (SELECT w FROM r)",
+    "best": "SELECT k, v, s FROM l ORDER BY v DESC LIMIT 3",
+    "best_pairs": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k ORDER BY v DESC, w LIMIT 2 OFFSET 1",
+    "best_each": "SELECT DISTINCT ON (k) k, v, s FROM l ORDER BY k, v DESC NULLS LAST, s",
+    "ranked": "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v, s) AS n FROM l",
+    "less": "SELECT k, v FROM l EXCEPT ALL SELECT k, w FROM r",
+    "less_once": "SELECT k, v FROM l EXCEPT SELECT k, w FROM r",
+    "shared": "SELECT k, v FROM l INTERSECT SELECT k, w FROM r",
+    "both": "SELECT k, v FROM l UNION ALL SELECT k, w FROM r",
+    "either": "SELECT k FROM l UNION SELECT w FROM r",
+    "series": "SELECT k, g FROM l, generate_series(1, v) AS g",
+    "constants": "SELECT l.k, x.n FROM l JOIN (VALUES (1, 'one'), (2, 'two')) x(i, n) ON l.k = x.i",
+    "cases": "SELECT CASE WHEN v = 0 THEN 0 ELSE 6 / v END AS safe, coalesce(s, 'none') AS s "
+    "FROM l",
+    "twice": "SELECT a.k, a.n, b.n AS m FROM (SELECT k, count(*) AS n FROM l GROUP BY k) a "
+    "JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) b ON a.k = b.k",
+}
