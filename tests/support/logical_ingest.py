@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from noonmark.clock import SYSTEM
@@ -10,21 +11,33 @@ from noonmark.ingest import Ingestion, InPlaceEngine
 from noonmark.ingest_feed import postgres
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client
+from noonmark.rows.arrow import from_table
 from noonmark.source.impl.postgres import Postgres
 
 
-def ingest(client: Client, source: Postgres, name: str = "pg") -> Ingestion:
+def ingest(
+    client: Client, source: Postgres, name: str = "pg", collections: Sequence[str] = ()
+) -> Ingestion:
     """The ingestion of a PostgreSQL source, without Spark."""
-    return Ingestion(
-        client, MemoryOracle(SYSTEM), source, name, InPlaceEngine(), feeds=postgres(source)
-    )
+    feeds = postgres(source, collections)
+    return Ingestion(client, MemoryOracle(SYSTEM), source, name, InPlaceEngine(), feeds=feeds)
 
 
 def contents(client: Client, name: str, as_of: int | None = None) -> Counter[Any]:
     """The rows of a collection, now or at a time."""
     _, read = client.create_or_load(name)
     now = (read.upper.only() or 1) - 1
-    return read.snapshot(now if as_of is None else as_of).result().counts()
+    table = read.snapshot(now if as_of is None else as_of).result().to_arrow()
+    schema, _ = client.schema_of(client.state.names[name])
+    found: Counter[Any] = Counter()
+    rows = from_table(table.drop_columns(["_diff"]), schema)
+    for row, diff in zip(rows, table.column("_diff").to_pylist(), strict=True):
+        found[tuple(map(_hashable, row))] += diff
+    return Counter({row: count for row, count in found.items() if count})
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def reasons(client: Client, name: str = "pg_errors") -> list[str]:

@@ -105,6 +105,14 @@ def _integer(texts: pa.Array, sql_type: t.SqlType) -> pa.Array | None:
     return _cast(texts, sql_type)
 
 
+def _decimal(texts: pa.Array, sql_type: t.Numeric) -> pa.Array | None:
+    # Arrow wraps around, without a word, where there are more digits than the type has room for.
+    room = sql_type.stored_precision - sql_type.stored_scale
+    if pc.any(pc.match_substring_regex(texts, rf"[eE]|^[^.]*\d{{{room + 1}}}")).as_py():
+        return None
+    return _cast(texts, sql_type)
+
+
 def _float(texts: pa.Array, sql_type: t.SqlType) -> pa.Array | None:
     numbers = _cast(texts, sql_type)
     if not pc.all(pc.is_finite(numbers)).as_py() and len(numbers) > numbers.null_count:
@@ -152,7 +160,7 @@ _QUICK: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array | None]] = {
     t.BigInt: _integer,
     t.Real: _float,
     t.Double: _float,
-    t.Numeric: _cast,
+    t.Numeric: _decimal,
     t.Text: _text,
     t.Varchar: _varchar,
     t.Date: _date,

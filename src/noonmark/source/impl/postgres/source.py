@@ -81,6 +81,9 @@ class Live:
             self.connection = connect(url)
         return self.connection
 
+    def __del__(self) -> None:
+        self.let_go()
+
     def let_go(self) -> None:
         """Close the session and the snapshot."""
         if self.connection is not None:

@@ -44,6 +44,8 @@ _KEEPALIVE = Struct("!qqB")
 _STATUS = Struct("!cqqqqB")
 #: How long to wait for a slot that somebody reads, and for a server that says nothing.
 _TAKEN_S, _SILENT_S = 10.0, 60.0
+#: How long leaving a stream may take, while the server is still sending.
+_LEAVE_S = 1.0
 #: After this long without a word a tiny transaction makes the server write its log out.
 _NUDGE_S = 1.0
 _POLL_S = 0.05
@@ -70,6 +72,7 @@ def _started(url: str, slot: str, publication: str, start: int, clock: Clock) ->
             result = connection.exec_(text.encode())
             if result.status == pq.ExecStatus.COPY_BOTH:
                 yield connection
+                _end(connection, clock)
                 return
             state = result.error_field(pq.DiagnosticField.SQLSTATE)
             if state != _IN_USE.encode() or clock.monotonic() > deadline:
@@ -77,6 +80,22 @@ def _started(url: str, slot: str, publication: str, start: int, clock: Clock) ->
         finally:
             connection.finish()
         threading.Event().wait(_POLL_S)
+
+
+def _end(connection: PGconn, clock: Clock) -> None:
+    """Leave the stream in order, so that the slot is free once the session is closed."""
+    deadline = clock.monotonic() + _LEAVE_S
+    try:
+        connection.put_copy_end()
+        connection.flush()
+        while clock.monotonic() < deadline:
+            count, _ = connection.get_copy_data(1)
+            if count < 0:
+                break
+            if count == 0 and select.select([connection.socket], [], [], _POLL_S)[0]:
+                connection.consume_input()
+    except psycopg.Error:
+        return  # it is over either way: what was read was read
 
 
 class _Reader:
