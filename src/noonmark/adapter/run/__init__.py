@@ -15,6 +15,7 @@ from noonmark.adapter.run import (
     ddl_connection,
     ddl_drop,
     ddl_role,
+    dml,
     explain,
     select,
     source,
@@ -40,6 +41,7 @@ _MODULES = (
     cursor,
     explain,
     subscribe,
+    dml,
 )
 
 HANDLERS: Handlers = {

@@ -192,7 +192,7 @@ def _items(tree: exp.Expr, row: Row) -> list[_Item]:
         ]
     if isinstance(tree, exp.Alias):
         return [_Item(name_of(tree.args["alias"]), tree.this)]
-    return [_Item(_shown_name(tree), tree)]
+    return [_Item(shown_name(tree), tree)]
 
 
 _NAMED_BY_KIND: dict[type[exp.Expr], str] = {
@@ -218,20 +218,20 @@ _NAMED_BY_KIND: dict[type[exp.Expr], str] = {
 }
 
 
-def _shown_name(tree: exp.Expr) -> str:
+def shown_name(tree: exp.Expr) -> str:
     """PostgreSQL's name of an output column without an alias."""
     if isinstance(tree, exp.Column | exp.Dot):
         return name_of(tree.this if isinstance(tree, exp.Column) else tree.expression)
     if isinstance(tree, exp.Anonymous):
         return name_of(tree.this) if name_of(tree.this).isidentifier() else "?column?"
     if isinstance(tree, exp.Paren | exp.Window | exp.Filter | exp.Bracket | exp.Collate):
-        return _shown_name(tree.this)
+        return shown_name(tree.this)
     if isinstance(tree, exp.Cast):
-        inner = _shown_name(tree.this)
+        inner = shown_name(tree.this)
         return _type_shown(tree.args["to"]) if inner == "?column?" else inner
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Select):
         first = tree.this.expressions[:1]
-        return _shown_name(first[0]) if first else "?column?"
+        return shown_name(first[0]) if first else "?column?"
     if isinstance(tree, exp.Alias):
         return name_of(tree.args["alias"])
     return _NAMED_BY_KIND.get(type(tree), "?column?")

@@ -1,0 +1,161 @@
+"""INSERT, UPDATE, DELETE and TRUNCATE: planned, computed, committed; acknowledged when durable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.contract import Done, Outcome, Rows
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.peek.rows import finisher
+from noonmark.adapter.run.dml_change import ChangePlan, changes, plan_delete, plan_update
+from noonmark.adapter.run.dml_insert import (
+    InsertPlan,
+    new_rows,
+    plan_insert,
+    read_rows,
+    settle_conflicts,
+)
+from noonmark.adapter.run.dml_plan import PLANS_MAX, Planning, Returning, bound_values
+from noonmark.adapter.run.dml_read import Reading, Writes, read_then_write, write
+from noonmark.adapter.run.dml_target import Row, target
+from noonmark.adapter.run.handler import Described, Describers, Handlers
+from noonmark.rows.types import SqlType
+from noonmark.sql.ir.relation import Scan
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+Plan = InsertPlan | ChangePlan
+Change = st.Insert | st.Update | st.Delete
+
+
+@dataclass(frozen=True)
+class Typed(st.Statement):
+    """A write that was prepared: the types of its parameters are known."""
+
+    statement: Change
+    types: tuple[SqlType, ...]
+
+
+def _plan(session: AdapterSession, statement: Change, types: Sequence[SqlType | None]) -> Plan:
+    """The plan of a statement: the one from before, while the catalog is the same."""
+    key = (statement.text, type(statement), tuple(types))
+    found: Plan | None = session.plans.get(key)
+    if found is None or found.catalog is not session.catalog:
+        found = _planned(session, statement, types)
+        if len(session.plans) >= PLANS_MAX:
+            session.plans.pop(next(iter(session.plans)))
+        session.plans[key] = found
+    return found
+
+
+def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType | None]) -> Plan:
+    planning = Planning(session, types)
+    verb = {st.Insert: "insert into", st.Update: "update", st.Delete: "delete from"}
+    item = target(session, planning.catalog, statement.table, verb[type(statement)])
+    match statement:
+        case st.Insert():
+            return plan_insert(planning, item, statement)
+        case st.Update():
+            return plan_update(planning, item, statement)
+    return plan_delete(planning, item, statement)
+
+
+def _check_rights(session: AdapterSession, statement: Change, plan: Plan) -> None:
+    session.require(type(statement).__name__.upper(), plan.item)
+    if isinstance(plan, InsertPlan) and plan.conflict is not None:
+        session.require("UPDATE", plan.item)
+
+
+async def describe(
+    session: AdapterSession, statement: Change | Typed, types: Sequence[SqlType | None]
+) -> Described:
+    """Plan it: its parameters, and the columns of RETURNING."""
+    inner = statement.statement if isinstance(statement, Typed) else statement
+    plan = _plan(session, inner, types)
+    _check_rights(session, inner, plan)
+    fields = None if plan.returning is None else plan.returning.fields
+    return Described(plan.parameters, fields, Typed(inner, plan.parameters))
+
+
+async def run(session: AdapterSession, statement: Change | Typed, values: Sequence[Any]) -> Outcome:
+    """Write; RETURNING gives the rows that were written."""
+    types = statement.types if isinstance(statement, Typed) else ()
+    statement = statement.statement if isinstance(statement, Typed) else statement
+    plan = _plan(session, statement, types)
+    _check_rights(session, statement, plan)
+    given = bound_values(values)
+    match plan:
+        case InsertPlan():
+            rows = await _insert(session, plan, given)
+            return _outcome("INSERT 0", plan.returning, rows, given)
+        case ChangePlan():
+            rows = await _change(session, plan, given)
+            return _outcome(type(statement).__name__.upper(), plan.returning, rows, given)
+
+
+def _outcome(
+    verb: str, returning: Returning | None, rows: Sequence[Row], values: Sequence[Any]
+) -> Outcome:
+    if returning is None:
+        return Done(f"{verb} {len(rows)}")
+    finish: Callable[[Any], list[Row]] = finisher([field.type for field in returning.fields])
+    return Rows(returning.fields, Listed(finish(returning.rows(rows, values))), verb)
+
+
+async def _insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any]) -> list[Row]:
+    name = plan.item.collection
+    if plan.source is None and plan.conflict is None:
+        rows = new_rows(plan, values)
+        await write(session, {name: [(row, 1) for row in rows]})
+        return rows
+
+    async def compute(reading: Reading) -> tuple[Writes, Any]:
+        found = await read_rows(plan, reading, values)
+        if plan.conflict is None:
+            return {name: [(row, 1) for row in found]}, found
+        writes, touched = await settle_conflicts(plan, reading, found, values)
+        return {name: writes}, touched
+
+    tables = {name} if plan.source is None else {name, *plan.source.tables}
+    result: list[Row] = await read_then_write(session, tables, compute)
+    return result
+
+
+async def _change(session: AdapterSession, plan: ChangePlan, values: Sequence[Any]) -> list[Row]:
+    name = plan.item.collection
+
+    async def compute(reading: Reading) -> tuple[Writes, Any]:
+        changed = await changes(plan, reading, values)
+        return {name: changed.writes}, changed.rows
+
+    result: list[Row] = await read_then_write(session, {name, *plan.source.tables}, compute)
+    return result
+
+
+async def run_truncate(
+    session: AdapterSession, statement: st.Truncate, _: Sequence[Any]
+) -> Outcome:
+    """Take all rows out of tables, at one time."""
+    catalog = session.catalog
+    items = [target(session, catalog, name, "truncate") for name in statement.tables]
+    session.require("DELETE", *items)
+
+    async def compute(reading: Reading) -> tuple[Writes, Any]:
+        writes = {}
+        for item in items:
+            found = await reading.multiset(Peek.of(Scan(item.collection, item.schema)))
+            writes[item.collection] = [(row, -count) for row, count in found.items()]
+        return writes, None
+
+    await read_then_write(session, {item.collection for item in items}, compute)
+    return Done("TRUNCATE TABLE")
+
+
+_CHANGES = (st.Insert, st.Update, st.Delete, Typed)
+HANDLERS: Handlers = {**dict.fromkeys(_CHANGES, run), st.Truncate: run_truncate}
+DESCRIBERS: Describers = dict.fromkeys(_CHANGES, describe)

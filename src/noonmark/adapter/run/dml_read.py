@@ -1,0 +1,147 @@
+"""What a statement that writes reads first, and how nothing is lost in between.
+
+A statement that computes what it writes from tables (UPDATE, DELETE, INSERT ... SELECT) reads at a
+time T and commits with ``read_at = T``. The commit is refused when one of the tables that were read
+was written after T; then the statement, if it is alone, is run again at a newer time. Statements of
+this kind on the same table wait for each other, so that they do not drive each other around.
+
+Law (no lost update): what is committed is computed from tables that are unchanged at the time of
+the commit.
+
+Only tables, and views over tables alone, may be read so: nobody can say that a source is unchanged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.peek.gather import Multiset, narrowed
+from noonmark.adapter.transaction import current
+from noonmark.compute.reference import evaluate
+from noonmark.errors import SerializationFailure, Unsupported
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.adapter.session import AdapterSession
+
+Row = tuple[Any, ...]
+Write = tuple[Row, int]
+Writes = Mapping[str, Sequence[Write]]
+
+#: How often a statement is run again when others wrote in between.
+TRIES_MAX = 100
+
+_LOCKS: WeakKeyDictionary[Database, dict[str, asyncio.Lock]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A read of one time, that sees what its transaction has written.
+
+    Attributes:
+        session: who reads.
+        time: when.
+        pending: the transaction's own writes, by collection.
+    """
+
+    session: AdapterSession
+    time: int
+    pending: Writes
+
+    async def multiset(self, peek: Peek) -> Multiset:
+        """The rows of a peek."""
+        reads, system = self.session.database.reads, self.session.system_rows
+        if not any(self.pending.get(name) for name in peek.collections):
+            return await reads.multiset(peek, self.time, system)
+        await reads.complete(peek.collections, self.time)
+        await reads.check_errors(peek.collections, self.time)
+        given: dict[str, Multiset] = {}
+        for leaf in peek.shape.leaves:
+            rows = dict(await reads.answers.leaf(leaf, peek, self.time, system))
+            own = self.pending.get(leaf.collection)
+            if own:
+                schema = reads.state.collection(leaf.collection).schema
+                for row, count in narrowed(leaf, schema, own).items():
+                    rows[row] = rows.get(row, 0) + count
+            given[leaf.name] = {row: count for row, count in rows.items() if count}
+        return await asyncio.to_thread(evaluate, peek.shape.rest, given)
+
+
+def tables_read(catalog: Catalog, leaves: Iterable[Item], position: int | None = None) -> set[str]:
+    """The collections of all tables below what is read.
+
+    Raises:
+        Unsupported: a source is among it.
+    """
+    numbers = [item.number for item in leaves if item.kind != "system"]
+    found: set[str] = set()
+    for item in catalog.needs(numbers):
+        if item.kind in ("source", "subsource", "progress", "errors"):
+            raise Unsupported(
+                f'a statement that writes cannot read {item.kind} "{item.name}"',
+                detail="It may have changed by the time of the write, and nobody would know.",
+                hint="Read tables, or views over tables alone.",
+                position=position,
+            )
+        if item.kind == "table":
+            found.add(item.collection)
+    return found
+
+
+#: Computes what is written, and what the statement gives, from one read.
+Compute = Callable[[Reading], Awaitable[tuple[Writes, Any]]]
+
+
+async def read_then_write(session: AdapterSession, reads: set[str], compute: Compute) -> Any:
+    """Compute and commit; in a transaction, compute and leave it to COMMIT."""
+    transaction = current(session)
+    if transaction is not None:
+        transaction.before_write()
+        time = transaction.read_at or await _time(session, reads)
+        writes, result = await compute(Reading(session, time, transaction.pending))
+        transaction.write(writes, time, reads)
+        return result
+    async with _turn(session.database, reads):
+        for attempt in range(TRIES_MAX):
+            time = await _time(session, reads)
+            writes, result = await compute(Reading(session, time, {}))
+            if not any(writes.values()):
+                return result
+            try:
+                await session.database.tables.commit(writes, read_at=time, reads=reads)
+            except SerializationFailure:
+                if attempt == TRIES_MAX - 1:
+                    raise
+            else:
+                return result
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _time(session: AdapterSession, reads: set[str]) -> int:
+    return (await session.database.reads.choose(sorted(reads))).time
+
+
+@asynccontextmanager
+async def _turn(database: Database, tables: set[str]) -> AsyncIterator[None]:
+    """Wait for other statements that read and write these tables."""
+    locks = _LOCKS.setdefault(database, {})
+    async with AsyncExitStack() as stack:
+        for name in sorted(tables):  # always in one order: nobody waits in a circle
+            await stack.enter_async_context(locks.setdefault(name, asyncio.Lock()))
+        yield
+
+
+async def write(session: AdapterSession, writes: Writes) -> None:
+    """Commit what was computed from nothing; in a transaction, leave it to COMMIT."""
+    transaction = current(session)
+    if transaction is not None:
+        transaction.write(writes)
+    elif any(writes.values()):
+        await session.database.tables.commit(writes)
