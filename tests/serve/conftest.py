@@ -1,4 +1,4 @@
-"""A server to connect to."""
+"""A server to connect to: one without a certificate, and one with."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.pgwire_host import Host
+from noonmark.serve.tls import Tls
+from support.pgwire_host import CERTIFICATE, Host
 
 
 @pytest.fixture
 def host() -> Iterator[Host]:
     served = Host()
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def tls_host() -> Iterator[Host]:
+    served = Host(tls=Tls(CERTIFICATE))
     yield served
     served.close()

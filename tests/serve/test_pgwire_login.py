@@ -75,14 +75,16 @@ def test_encryption_can_be_asked_of_everybody_else() -> None:
         log(wire.start(user="bob"), local=False, rules=Rules(b"x", encrypted_only=True))
 
 
-def test_the_line_can_be_encrypted(host: Host) -> None:
+def test_the_line_can_be_encrypted(tls_host: Host) -> None:
     secure = {"sslmode": "verify-full", "sslrootcert": str(CERTIFICATE)}
-    dsn = host.dsn("ada", password="s3cret", **secure).replace("host=127.0.0.1", "host=localhost")
+    dsn = tls_host.dsn("ada", password="s3cret", **secure).replace(
+        "host=127.0.0.1", "host=localhost"
+    )
     with psycopg.connect(dsn + " hostaddr=127.0.0.1", autocommit=True) as connection:
         assert connection.pgconn.ssl_in_use
         rows = connection.execute("rows 20000").fetchall()
         assert len(rows) == 20_000
-    with psycopg.connect(host.dsn(sslmode="disable")) as connection:
+    with psycopg.connect(tls_host.dsn(sslmode="disable")) as connection:
         assert not connection.pgconn.ssl_in_use
 
 

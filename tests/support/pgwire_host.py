@@ -1,42 +1,47 @@
-"""A server of the protocol in a thread of its own, for clients that block."""
+"""The front ends in a thread of their own, over scripted sessions, for clients that block."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.login import Rules
-from noonmark.serve.pgwire.server import Limits, PgServer
+from noonmark.serve.pgwire.server import Limits
+from noonmark.serve.start import Server, start
+from noonmark.serve.tls import Tls
 from support.pgwire_sessions import Scripted
 
 T = TypeVar("T")
 
 #: A key and its certificate for "localhost", made for the tests alone.
 CERTIFICATE = Path(__file__).with_name("pgwire_certificate.pem")
-
-
-def tls() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
-    return context
+ANYWHERE = ("127.0.0.1", 0)
 
 
 class Host:
     """The server, its scripted sessions and its event loop."""
 
-    def __init__(self, limits: Limits | None = None, rules: Rules | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        rules: Rules | None = None,
+        tls: Tls | None = None,
+    ) -> None:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, daemon=True)
         self._thread.start()
-        self.figures = Figures()
-        self.sessions = self.run(_scripted())
-        self.server = PgServer(self.sessions, self.figures, tls=tls(), limits=limits, rules=rules)
-        self.host, self.port = self.run(self.server.start("127.0.0.1", 0))
+        self.server = self.run(self._start(limits, rules, tls))
+        self.host, self.port = self.server.pg_address
+        self.http = "{}:{}".format(*self.server.http_address)
+
+    async def _start(self, limits: Limits | None, rules: Rules | None, tls: Tls | None) -> Server:
+        self.sessions = Scripted()
+        return await start(
+            self.sessions, pg=ANYWHERE, http=ANYWHERE, tls=tls, limits=limits, rules=rules
+        )
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
@@ -63,7 +68,3 @@ class Host:
     def _turn(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
-
-
-async def _scripted() -> Scripted:
-    return Scripted()

@@ -280,6 +280,7 @@ class Scripted:
         self.executed: list[str] = []
         self.streams: list[Chunked] = []
         self.failed_copies = 0
+        self.listeners = 0
         self._tick = asyncio.Condition()
         self._ada = str(make_verifier("s3cret", b"salt of 16 bytes"))
 
@@ -289,7 +290,11 @@ class Scripted:
 
     async def ticked(self) -> None:
         async with self._tick:
-            await self._tick.wait()
+            self.listeners += 1
+            try:
+                await self._tick.wait()
+            finally:
+                self.listeners -= 1
 
     async def tick(self) -> None:
         async with self._tick:

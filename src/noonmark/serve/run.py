@@ -17,12 +17,9 @@ from dataclasses import dataclass
 
 from noonmark.adapter.database import Database
 from noonmark.errors import ConfigError
-from noonmark.serve.metrics import Figures
-from noonmark.serve.pgwire.server import PgServer
+from noonmark.serve.start import Address, shown, start
 
 LOG = logging.getLogger("noonmark")
-
-Address = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -63,22 +60,9 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
             settings.data, settings.consensus, spark_master=settings.spark
         )
         stack.push_async_callback(database.close)
-        figures = Figures()
-        pg_server = PgServer(database, figures, clock=database.clock)
-        pg = await _start(pg_server, settings.pg, "pg")
-        stack.push_async_callback(pg_server.stop)
-        yield Running(database, pg, settings.http)
-
-
-async def _start(server: PgServer, wanted: Address, option: str) -> Address:
-    try:
-        return await server.start(*wanted)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot listen on {shown(wanted)}",
-            detail=error.strerror or str(error),
-            hint=f"Choose another --{option}; port 0 picks a free one.",
-        ) from error
+        server = await start(database, pg=settings.pg, http=settings.http, clock=database.clock)
+        stack.push_async_callback(server.stop)
+        yield Running(database, server.pg_address, server.http_address)
 
 
 def run(settings: Settings) -> None:
@@ -113,9 +97,3 @@ def address(text: str) -> Address:
     if not colon or not port.isdigit() or int(port) > 65_535 or not host:
         raise ConfigError(f'"{text}" is not HOST:PORT', hint="127.0.0.1:6875, say.")
     return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def shown(place: Address) -> str:
-    """An address as it is written."""
-    host, port = place
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -9,7 +9,6 @@ cancelled.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import ssl
 from dataclasses import dataclass
 
@@ -45,15 +44,15 @@ class PgServer:
         self,
         sessions: Sessions,
         figures: Figures,
+        rules: Rules,
         *,
         tls: ssl.SSLContext | None = None,
         limits: Limits | None = None,
-        rules: Rules | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         self._sessions, self._figures, self._tls = sessions, figures, tls
         self._limits, self._clock = limits or Limits(), clock
-        self._rules = rules or Rules(hashlib.sha256(clock.fresh_id().encode()).digest())
+        self._rules = rules
         self._buffer = memoryview(bytearray(RECEIVE_BYTES))
         self._tasks: dict[Wire, asyncio.Task[None]] = {}
         self._live: dict[Wire, Session] = {}

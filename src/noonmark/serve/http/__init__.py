@@ -1,0 +1,1 @@
+"""SQL over HTTP and WebSocket, health and figures."""

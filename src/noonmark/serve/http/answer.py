@@ -1,0 +1,99 @@
+"""Running a request's statements, told to a `Listener` as it happens.
+
+The first error ends the rest. Statements of one request are one transaction unless they say
+otherwise, as in one simple query of PostgreSQL's protocol. COPY has no place here and is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from noonmark.adapter.contract import CopyOut, Done, Field, Notice, Outcome, Row, Rows, Session
+from noonmark.errors import NoonmarkError, Unsupported
+from noonmark.serve.http.request import One, Request, parameters, statements
+from noonmark.serve.metrics import Figures
+from noonmark.serve.pgwire.link import Lost
+
+LOG = logging.getLogger("noonmark.serve.http")
+
+
+class Listener(Protocol):
+    """Who hears of results."""
+
+    async def begin(self, fields: tuple[Field, ...] | None, streaming: bool) -> None:
+        """A statement begins to answer; with rows if it has fields."""
+
+    async def rows(self, chunk: Sequence[Row]) -> None:
+        """Some rows."""
+
+    async def end(self, tag: str, notices: Sequence[Notice]) -> None:
+        """The statement ended well."""
+
+    async def fail(self, error: NoonmarkError) -> None:
+        """It did not; nothing more comes."""
+
+
+async def answer(session: Session, request: Request, listener: Listener, figures: Figures) -> None:
+    """Run a request; what happens, errors too, is told to the listener.
+
+    Raises:
+        Lost: the listener's client is gone.
+    """
+    try:
+        todo = statements(session, request)
+        if len(todo) > 1:
+            session.begin_implicit()
+        try:
+            for one in todo:
+                await _run(session, one, listener)
+        except BaseException:
+            await session.end_implicit(False)
+            raise
+        await session.end_implicit(True)
+    except Lost:
+        raise
+    except NoonmarkError as error:
+        await _fail(session, error, listener, figures)
+    except Exception as error:
+        LOG.exception("a statement failed in a way that nobody foresaw")
+        told = NoonmarkError(f"internal error: {type(error).__name__}: {error}")
+        await _fail(session, told, listener, figures)
+
+
+async def _fail(
+    session: Session, error: NoonmarkError, listener: Listener, figures: Figures
+) -> None:
+    session.fail()
+    figures.errors.labels("http", error.sqlstate).inc()
+    await listener.fail(error)
+
+
+async def _run(session: Session, one: One, listener: Listener) -> None:
+    prepared = await session.prepare(one.query)
+    values = parameters(prepared, one.params, session)
+    outcome = await session.execute(prepared, values)
+    if isinstance(outcome, Done):
+        await listener.begin(None, False)
+        return await listener.end(outcome.tag, outcome.notices)
+    if not isinstance(outcome, Rows):
+        await _refuse(outcome)
+        raise Unsupported("COPY is not supported over HTTP", hint="Use PostgreSQL's protocol.")
+    count = 0
+    try:
+        await listener.begin(outcome.fields, outcome.verb == "SUBSCRIBE")
+        async for chunk in outcome.chunks:
+            count += len(chunk)
+            await listener.rows(chunk)
+    finally:
+        await outcome.chunks.aclose()
+    tag = f"{outcome.verb} {count}" if outcome.counted else outcome.verb
+    return await listener.end(tag, outcome.notices)
+
+
+async def _refuse(outcome: Outcome) -> None:
+    if isinstance(outcome, CopyOut):
+        await outcome.chunks.aclose()
+    elif not isinstance(outcome, Done | Rows):
+        await outcome.fail()

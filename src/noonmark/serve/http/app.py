@@ -1,0 +1,147 @@
+"""The HTTP surface: what each path does.
+
+POST /api/sql      run SQL, answer with JSON       GET /healthz   the process lives
+WS   /api/sql      a session; streams SUBSCRIBE    GET /readyz    it takes statements
+GET  /metrics      figures, for Prometheus         GET /          what is here
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from noonmark.adapter.contract import Sessions
+from noonmark.errors import NoonmarkError, NotAuthorized, ProtocolViolation
+from noonmark.serve.http import shape
+from noonmark.serve.http.access import check, check_origin, credentials
+from noonmark.serve.http.request import BODY_BYTES_MAX, parse_request
+from noonmark.serve.http.socket import Conversation, parse_hello
+from noonmark.serve.http.stream import stream
+from noonmark.serve.metrics import Figures
+from noonmark.serve.pgwire.codec import time_zone
+from noonmark.serve.pgwire.login import Rules
+from noonmark.version import __version__
+
+_PAGE = f"""<!doctype html><html lang="en"><title>Noonmark</title>
+<style>body{{font:16px/1.5 sans-serif;max-width:40em;margin:4em auto}}</style>
+<h1>Noonmark {__version__}</h1>
+<p>SQL views over changing data, exact at every time.</p>
+<ul><li><code>POST /api/sql</code> with <code>{{"query": "select 1"}}</code>: run SQL</li>
+<li>WebSocket <code>/api/sql</code>: a session, with SUBSCRIBE</li>
+<li><a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>,
+<a href="/readyz">/readyz</a></li></ul></html>"""
+
+
+@dataclass
+class Http:
+    """The paths, over sessions."""
+
+    sessions: Sessions
+    figures: Figures
+    rules: Rules
+    stopping: bool = False
+
+    def app(self) -> Starlette:
+        """The application to serve."""
+        return Starlette(
+            routes=[
+                Route("/", self.home),
+                Route("/api/sql", self.sql, methods=["POST"]),
+                WebSocketRoute("/api/sql", self.socket),
+                Route("/metrics", self.metrics),
+                Route("/healthz", self.health),
+                Route("/readyz", self.ready),
+            ]
+        )
+
+    async def home(self, request: HttpRequest) -> Response:  # noqa: ARG002 - the same for all
+        """What is here."""
+        return HTMLResponse(_PAGE)
+
+    async def metrics(self, request: HttpRequest) -> Response:  # noqa: ARG002 - likewise
+        """Figures, for Prometheus."""
+        return Response(self.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def health(self, request: HttpRequest) -> Response:  # noqa: ARG002 - likewise
+        """The process lives."""
+        return PlainTextResponse("ok\n")
+
+    async def ready(self, request: HttpRequest) -> Response:  # noqa: ARG002 - likewise
+        """It takes statements, unless it stops."""
+        return PlainTextResponse("stopping\n", 503) if self.stopping else PlainTextResponse("ok\n")
+
+    async def sql(self, request: HttpRequest) -> Response:
+        """Run SQL; errors of statements are part of the answer, others have a status."""
+        try:
+            check_origin(request.headers)
+            if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+                raise ProtocolViolation("the request's Content-Type is not application/json")
+            asked = parse_request(await _body(request))
+            user, password = credentials(request.headers)
+            peer = request.client.host if request.client else ""
+            host = request.headers.get("host", "")
+            await check(self.sessions, self.rules, user, password, peer=peer, host=host)
+            settings = dict(request.query_params)
+            session = await self.sessions.connect(user, user, settings, peer)
+        except NoonmarkError as error:
+            return _refused(error)
+        zone = time_zone(session.settings.get("TimeZone"))
+        answer = stream(session, asked, zone, self.figures)
+        return StreamingResponse(self._timed(answer), media_type="application/json")
+
+    async def _timed(self, answer: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        with self.figures.statements.labels("http").time():
+            async for piece in answer:
+                yield piece
+
+    async def socket(self, socket: WebSocket) -> None:
+        """A session over a WebSocket."""
+        try:
+            check_origin(socket.headers)
+        except NotAuthorized:
+            return await socket.close()
+        await socket.accept()
+        open_now = self.figures.connections.labels("http")
+        open_now.inc()
+        try:
+            hello = parse_hello(await socket.receive_text())
+            peer = socket.client.host if socket.client else ""
+            host = socket.headers.get("host", "")
+            await check(self.sessions, self.rules, hello.user, hello.password, peer=peer, host=host)
+            database = hello.database or hello.user
+            session = await self.sessions.connect(hello.user, database, hello.options, peer)
+            await Conversation(socket, session, self.figures).run()
+        except NoonmarkError as error:
+            told = {"type": "Error", "payload": shape.error(error)}
+            await socket.send_text(json.dumps(told))
+            await socket.close()
+        except (WebSocketDisconnect, KeyError):
+            return None
+        finally:
+            open_now.dec()
+        return None
+
+
+async def _body(request: HttpRequest) -> bytes:
+    """The body, refused as soon as it is too long."""
+    pieces, total = [], 0
+    async for piece in request.stream():
+        total += len(piece)
+        if total > BODY_BYTES_MAX:
+            raise ProtocolViolation(f"the request is longer than {BODY_BYTES_MAX} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _refused(error: NoonmarkError) -> Response:
+    status = 401 if isinstance(error, NotAuthorized) else 400
+    headers = {"WWW-Authenticate": "Basic"} if status == 401 else {}
+    body = json.dumps({"error": shape.error(error)}, ensure_ascii=False)
+    return Response(body, status, headers, media_type="application/json")

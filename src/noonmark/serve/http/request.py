@@ -1,0 +1,96 @@
+"""What an HTTP client asks for, read strictly.
+
+    {"query": "select 1; select 2"}                                  a text of statements
+    {"queries": [{"query": "select $1", "params": ["1"]}, ...]}      one statement each, with values
+
+A parameter is PostgreSQL's text in a string, or null; numbers and booleans stand for their text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from noonmark.adapter.contract import Prepared, Session
+from noonmark.errors import InvalidSyntax, InvalidValue, ProtocolViolation
+from noonmark.rows.pgtext import parse_value
+from noonmark.serve.pgwire.codec import time_zone
+
+BODY_BYTES_MAX = 16 << 20
+
+Scalar = str | int | float | bool | None
+
+
+class One(msgspec.Struct, frozen=True):
+    """One statement and the values of its parameters."""
+
+    query: str
+    params: list[Scalar] = msgspec.field(default_factory=list)
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Either a text of statements, or statements one by one."""
+
+    query: str | None = None
+    queries: list[One] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.query is None) == (self.queries is None):
+            raise ValueError("give either query or queries")
+
+
+_DECODER = msgspec.json.Decoder(Request)
+
+
+def parse_request(body: bytes | str) -> Request:
+    """The request that a body spells.
+
+    Raises:
+        ProtocolViolation: it spells none.
+    """
+    try:
+        return _DECODER.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ProtocolViolation(
+            "the request is not understood",
+            detail=str(error),
+            hint='Send JSON such as {"query": "select 1"}.',
+        ) from None
+
+
+def statements(session: Session, request: Request) -> list[One]:
+    """The statements to run, one by one."""
+    if request.query is not None:
+        return [One(text) for text in session.split(request.query)]
+    found = []
+    for one in request.queries or ():
+        texts = session.split(one.query)
+        if len(texts) > 1:
+            raise InvalidSyntax("a query with parameters is one statement")
+        found += [One(text, one.params) for text in texts]
+    return found
+
+
+def parameters(prepared: Prepared, given: list[Scalar], session: Session) -> list[Any]:
+    """The values of a statement's parameters."""
+    if len(given) != len(prepared.parameters):
+        raise ProtocolViolation(
+            f"the statement takes {len(prepared.parameters)} parameters, {len(given)} were given"
+        )
+    zone = time_zone(session.settings.get("TimeZone"))
+    found: list[Any] = []
+    for number, (value, sql_type) in enumerate(zip(given, prepared.parameters, strict=True), 1):
+        try:
+            found.append(None if value is None else parse_value(_text(value), sql_type, zone))
+        except InvalidValue as error:
+            raise InvalidValue(
+                error.message, detail=f"Parameter ${number} is of type {sql_type}.", hint=error.hint
+            ) from None
+    return found
+
+
+def _text(value: str | int | float | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
