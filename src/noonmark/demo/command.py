@@ -13,7 +13,7 @@ def demo(
         str | None, typer.Option(metavar="URL", help="Where to store; a temporary folder if not.")
     ] = None,
 ) -> None:
-    """Ingest two live sources on one clock, maintain views over them, and audit it all."""
+    """Serve two live sources and views over them, show them, and audit it all."""
     from noonmark.demo.run import run
 
     run(seconds, data)

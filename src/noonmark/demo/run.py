@@ -1,9 +1,11 @@
-"""The demo: two generators on one clock, views over them on Spark, all verified at the end."""
+"""The demo: a server with live sources and views, shown live, all verified at the end."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import tempfile
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -11,8 +13,7 @@ from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from noonmark.clock import SYSTEM
-from noonmark.compute.session import for_ticks, spark_session, stop_session
-from noonmark.demo.scenario import Scenario
+from noonmark.demo.scenario import HOUSE, Scenario
 from noonmark.demo.show import (
     audits_table,
     frontiers_table,
@@ -20,39 +21,86 @@ from noonmark.demo.show import (
     sources_table,
     views_table,
 )
-from noonmark.demo.views import Views
-from noonmark.errors import IntegrityError
-from noonmark.ingest import SparkEngine
-from noonmark.persist.client import open_location
+from noonmark.errors import ConfigError, IntegrityError
+from noonmark.serve.run import Running, Settings, serving
 from noonmark.shard.verify import verify
 
 _REFRESH_S = 0.5
+_FREE_PORTS = (("127.0.0.1", 0), ("127.0.0.1", 0))
 
 
 def run(seconds: int, data: str | None) -> None:
     """Run for some seconds, in a temporary folder unless told otherwise; verify everything."""
-    console = Console()
-    with ExitStack() as stack:
+    logging.getLogger("noonmark").setLevel(logging.ERROR)
+    asyncio.run(_run(Console(), seconds, data))
+
+
+async def _run(console: Console, seconds: int, data: str | None) -> None:
+    async with AsyncExitStack() as stack:
         if data is None:
             data = stack.enter_context(tempfile.TemporaryDirectory(prefix="noonmark-demo-"))
-        client = stack.enter_context(open_location(data))
+        running = await _serve(stack, data)
+        host, port = running.pg
         console.print(f"storage location: {data}")
-        with console.status("starting Spark ..."):
-            spark = for_ticks(spark_session())
-            stack.callback(stop_session)
-        scenario = Scenario(client, SparkEngine(lambda: spark), Views(client, lambda: spark))
-        stack.callback(scenario.stop)
-        with console.status("first ticks ..."):
-            scenario.start()
-        _watch(console, scenario, seconds)
-        scenario.stop()
-        readings = scenario.read_twice()
-        console.print(readings_table(readings))
-        audits = scenario.views.audit()
-        console.print(audits_table(audits))
-        report = client.runtime.submit(verify(client, lambda _done, _total: None)).result()
-        changed = [reading for reading in readings if not reading.same]
-        wrong = [audit.name for audit in audits if audit.differences]
+        console.print("a server answers; ask it what you like, from another terminal:\n")
+        console.print(f"    psql -h {host} -p {port} -U noonmark -c 'SELECT * FROM house'\n")
+        scenario = await Scenario.begin(running.database)
+        with console.status("starting Spark, hydrating the views ..."):
+            await scenario.ask(HOUSE)
+        await _watch(console, scenario, seconds)
+        await _verify(console, scenario)
+
+
+async def _serve(stack: AsyncExitStack, data: str) -> Running:
+    """On the usual ports, or on free ones where something else has those."""
+    try:
+        return await stack.enter_async_context(serving(Settings(data)))
+    except ConfigError:
+        settings = Settings(data, pg=_FREE_PORTS[0], http=_FREE_PORTS[1])
+        return await stack.enter_async_context(serving(settings))
+
+
+async def _watch(console: Console, scenario: Scenario, seconds: int) -> None:
+    """Show what happens, live in a terminal, and once at the end anywhere else."""
+    progress = Progress(TextColumn("running"), BarColumn(), TimeRemainingColumn())
+    bar = progress.add_task("running", total=seconds)
+
+    async def picture() -> Group:
+        house = await scenario.ask(HOUSE)
+        tables = Group(
+            sources_table(await scenario.sources()),
+            frontiers_table(await scenario.frontiers()),
+            views_table(await scenario.ticks(), house[0] if house else None),
+        )
+        return Group(Panel(tables, title="every source on one clock", expand=False), progress)
+
+    end = SYSTEM.monotonic() + seconds
+    with Live(await picture(), console=console, refresh_per_second=4, transient=False) as live:
+        while (left := end - SYSTEM.monotonic()) > 0:
+            await SYSTEM.sleep(min(_REFRESH_S, left))
+            progress.update(bar, completed=seconds - max(0.0, left))
+            live.update(await picture())
+        progress.update(bar, completed=seconds)
+        live.update(await picture())
+    console.print()
+
+
+async def _verify(console: Console, scenario: Scenario) -> None:
+    """Everything again: answers, views, stored objects.
+
+    Raises:
+        IntegrityError: something is not what it was.
+    """
+    readings = await scenario.read_twice()
+    console.print(readings_table(readings))
+    audits = await scenario.audit()
+    console.print(audits_table(audits))
+    client = scenario.database.client
+    report = await asyncio.wrap_future(
+        client.runtime.submit(verify(client, lambda _done, _total: None))
+    )
+    changed = [reading for reading in readings if not reading.same]
+    wrong = [audit.name for audit in audits if audit.differences]
     if changed or wrong or report.findings:
         raise IntegrityError(
             "an answer changed, a view is not its definition, or a stored object is damaged",
@@ -63,23 +111,3 @@ def run(seconds: int, data: str | None) -> None:
         f"{report.updates:,} stored updates; every answer read again was the same, "
         f"every view ({len(audits)}) equal to its definition"
     )
-
-
-def _watch(console: Console, scenario: Scenario, seconds: int) -> None:
-    """Show what happens, live in a terminal, and once at the end anywhere else."""
-    progress = Progress(TextColumn("running"), BarColumn(), TimeRemainingColumn())
-    bar = progress.add_task("running", total=seconds)
-
-    def picture() -> Group:
-        tables = (sources_table(scenario), frontiers_table(scenario), views_table(scenario))
-        title = "every source on one clock"
-        return Group(Panel(Group(*tables), title=title, expand=False), progress)
-
-    end = SYSTEM.monotonic() + seconds
-    with Live(picture(), console=console, refresh_per_second=4, transient=False) as live:
-        while (left := end - SYSTEM.monotonic()) > 0:
-            scenario.wait(min(_REFRESH_S, left))
-            progress.update(bar, completed=seconds - max(0.0, left))
-            live.update(picture())
-        progress.update(bar, completed=seconds)
-        live.update(picture())

@@ -1,27 +1,48 @@
-"""What the demo runs: a counter and an auction house on one timeline, and views over them."""
+"""What the demo runs, all of it in SQL: a counter, an auction house, and views over them."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from noonmark.clock import SYSTEM
-from noonmark.demo.views import Views
-from noonmark.ingest import Engine, Ingestion
-from noonmark.ingest_loop import IngestLoop
-from noonmark.oracle import MemoryOracle
-from noonmark.persist.client import Client
-from noonmark.source.contract import Source
-from noonmark.source.impl.auction import Auction
-from noonmark.source.impl.counter import Counter
+from noonmark.adapter.contract import Rows
+from noonmark.adapter.database import Database
+from noonmark.adapter.session import AdapterSession
 
-_WARM_UP_S = 60.0
+Row = tuple[Any, ...]
+
+STATEMENTS = (
+    """CREATE SOURCE IF NOT EXISTS counter
+       FROM LOAD GENERATOR COUNTER (TICK INTERVAL '100ms', MAX CARDINALITY 1000)""",
+    """CREATE SOURCE IF NOT EXISTS auction
+       FROM LOAD GENERATOR AUCTION (TICK INTERVAL '200ms') FOR ALL TABLES""",
+    """CREATE MATERIALIZED VIEW IF NOT EXISTS sellers AS
+       SELECT a.seller, count(*) AS bids, sum(b.amount) AS total
+       FROM bids AS b JOIN auctions AS a ON a.id = b.auction_id
+       GROUP BY a.seller""",
+    """CREATE MATERIALIZED VIEW IF NOT EXISTS house AS
+       SELECT count(*) AS sellers, sum(bids) AS bids, sum(total) AS total FROM sellers""",
+)
+VIEWS = ("sellers", "house")
+HOUSE = "SELECT sellers, bids, total FROM house"
+
+_SOURCES = """
+    SELECT s.name, s.status, s.error, t.messages_received, t.updates_committed
+    FROM mz_internal.mz_source_statuses AS s
+    JOIN mz_internal.mz_source_statistics AS t ON t.id = s.id ORDER BY s.name"""
+_FRONTIERS = """
+    SELECT f.name, replace(f.kind, 'materialized-', ''), f.since, f.upper, s.rows, s.batches
+    FROM noonmark.frontiers AS f JOIN noonmark.shards AS s ON s.item_id = f.id
+    ORDER BY length(f.id), f.id"""
+_TICKS = """
+    SELECT view, count(*), sum(rows_in), sum(rows_out), sum(jobs), avg(ms)
+    FROM noonmark.ticks GROUP BY view ORDER BY view DESC"""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One collection read twice as of one time."""
+    """One relation read twice as of one time."""
 
     name: str
     as_of: int
@@ -29,80 +50,70 @@ class Reading:
     same: bool
 
 
+@dataclass(frozen=True)
+class Audited:
+    """A view against its definition at one time."""
+
+    name: str
+    rows: int
+    differences: int
+
+
 class Scenario:
-    """Two sources and the views over them, ticking side by side until stopped."""
+    """The demo's own session on the database that the demo serves."""
 
-    def __init__(self, client: Client, engine: Engine, views: Views) -> None:
-        self.client = client
-        self.views = views
-        now_ms = SYSTEM.now_ms()
-        oracle = MemoryOracle(SYSTEM, floor=_latest(client))
-        self.sources: dict[str, Source] = {
-            "counter": Counter(start_ms=now_ms, tick_ms=100, max_cardinality=1000),
-            "auction": Auction(start_ms=now_ms, tick_ms=200),
-        }
-        makers = {
-            name: _maker(Ingestion, client, oracle, source, name, engine)
-            for name, source in self.sources.items()
-        }
-        self.loop = IngestLoop(makers, interval_s=1.0)
-        self._stopped = threading.Event()
+    def __init__(self, database: Database, session: AdapterSession) -> None:
+        self.database = database
+        self._session = session
 
-    def start(self) -> None:
-        """Begin, and wait for the first tick of each source: Spark warms up meanwhile."""
-        self.loop.start()
-        self.views.start()
-        self._until(lambda: all(status.ticks for status in self.loop.status.values()))
-        self._until(lambda: self.views.house() is not None or self.views.error is not None)
+    @classmethod
+    async def begin(cls, database: Database) -> Scenario:
+        """Make the sources and the views, where they are not there yet."""
+        session = await database.connect("noonmark", "noonmark", {}, "demo")
+        scenario = cls(database, session)
+        for statement in STATEMENTS:
+            await scenario.ask(statement)
+        return scenario
 
-    def _until(self, ready: Callable[[], bool]) -> None:
-        """Wait until something is so; not if a source failed, nor for ever."""
-        deadline = SYSTEM.monotonic() + _WARM_UP_S
-        while not ready():
-            failed = any(s.state == "failed" for s in self.loop.status.values())
-            if failed or SYSTEM.monotonic() > deadline:
-                return
-            self.wait(0.1)
+    async def ask(self, text: str) -> list[Row]:
+        """The rows of a statement; none for one that gives none."""
+        session = self._session
+        outcome = await session.execute(await session.prepare(text))
+        if not isinstance(outcome, Rows):
+            return []
+        return [tuple(row) async for chunk in outcome.chunks for row in chunk]
 
-    def wait(self, seconds: float) -> None:
-        """Let time pass."""
-        self._stopped.wait(seconds)
+    async def sources(self) -> Sequence[Row]:
+        """Name, status, error, ticks and updates of each source."""
+        return await self.ask(_SOURCES)
 
-    def stop(self) -> None:
-        """Let the ticks under way finish."""
-        if not self._stopped.is_set():
-            self._stopped.set()
-            self.loop.stop()
-            self.views.stop()
+    async def frontiers(self) -> Sequence[Row]:
+        """Name, kind, since, upper, stored updates and batches of each relation."""
+        return await self.ask(_FRONTIERS)
 
-    def collections(self) -> list[str]:
-        """Everything that the sources feed, and the views."""
-        names = []
-        for name, source in self.sources.items():
-            names += [output.name for output in source.outputs]
-            names += [f"{name}_errors", f"{name}_remap"]
-        names += [name for name, view in self.views.flow.views.items() if view.is_hydrated]
-        return [name for name in names if name in self.client.state.names]
+    async def ticks(self) -> Sequence[Row]:
+        """View, ticks, rows in and out, Spark jobs and mean milliseconds."""
+        return await self.ask(_TICKS)
 
-    def read_twice(self) -> list[Reading]:
-        """Every collection as of three times, the same three for all, each read twice."""
+    async def read_twice(self) -> list[Reading]:
+        """Every relation as of three times, the same three for all, each read twice."""
+        found = await self.frontiers()
+        first = max(since for _, _, since, *_ in found)
+        last = min(upper for _, _, _, upper, *_ in found) - 1
         readings = []
-        reads = [(name, self.client.create_or_load(name)[1]) for name in self.collections()]
-        first = max(read.since.only() or 0 for _, read in reads)
-        last = min(read.upper.only() or 1 for _, read in reads) - 1
         for as_of in (first, (first + last) // 2, last):
-            for name, read in reads:
-                once = read.snapshot(as_of).result().counts()
-                again = read.snapshot(as_of).result().counts()
-                readings.append(Reading(name, as_of, sum(once.values()), once == again))
+            for name, *_ in found:
+                query = f'SELECT * FROM "{name}" AS OF {as_of}'
+                once, again = await self.ask(query), await self.ask(query)
+                same = sorted(map(repr, once)) == sorted(map(repr, again))
+                readings.append(Reading(name, as_of, len(once), same))
         return readings
 
-
-def _maker(kind: type[Ingestion], *args: object) -> Callable[[], Ingestion]:
-    return lambda: kind(*args)  # type: ignore[arg-type]
-
-
-def _latest(client: Client) -> int:
-    """Where the timeline of a location that was used before goes on."""
-    uppers = [each.upper.only() for each in client.state.collections.values()]
-    return max((upper for upper in uppers if upper is not None), default=0)
+    async def audit(self) -> list[Audited]:
+        """Every view recomputed from its inputs."""
+        made = []
+        for name in VIEWS:
+            differences = await self.ask(f"AUDIT MATERIALIZED VIEW {name}")
+            rows = await self.ask(f"SELECT * FROM {name}")
+            made.append(Audited(name, len(rows), len(differences)))
+        return made
