@@ -32,6 +32,7 @@ from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described, Quick
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
+from noonmark.adapter.system.settings import at_start
 from noonmark.errors import InFailedTransaction, NoonmarkError, QueryCanceled, Unsupported
 from noonmark.rows.types import SqlType
 from noonmark.sql.functions.function import Function, Table
@@ -94,7 +95,9 @@ class AdapterSession:
         self.user = user
         self.database_name = database_name
         self.peer = peer
-        self.variables: dict[str, str] = {**REPORTED, **settings}
+        #: What RESET goes back to.
+        self.started_with: dict[str, str] = {**REPORTED, **at_start(settings)}
+        self.variables: dict[str, str] = dict(self.started_with)
         self.transaction: Transaction | None = None
         #: Whether the statements that come now were sent as one.
         self.grouped = False

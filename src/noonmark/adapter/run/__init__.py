@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from noonmark.adapter.run import (
     audit,
+    copy,
     cursor,
     ddl,
     ddl_alter,
@@ -18,6 +19,8 @@ from noonmark.adapter.run import (
     dml,
     explain,
     select,
+    settings,
+    show,
     source,
     subscribe,
     transaction,
@@ -42,6 +45,9 @@ _MODULES = (
     explain,
     subscribe,
     dml,
+    copy,
+    settings,
+    show,
 )
 
 HANDLERS: Handlers = {

@@ -1,0 +1,131 @@
+"""COPY: rows of a client into a table, and rows of a table or a query to a client.
+
+COPY FROM is one commit: nothing of it is there before `finish` returned, and then all of it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
+from noonmark.adapter.peek.rows import hashable
+from noonmark.adapter.run.dml_read import write
+from noonmark.adapter.run.dml_target import columns_of, default_of, fitted, loose, target
+from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.transaction import current
+from noonmark.errors import InvalidSyntax
+from noonmark.rows.types import quote_name
+from noonmark.sql import dialect
+from noonmark.sql.coerce import coerce
+from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir.asked import bind
+from noonmark.sql.plan.frame import Frame
+from noonmark.sql.plan.row import Statement
+from noonmark.sql.plan.scalar import plan
+from noonmark.sql.scope import Scope
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+
+def format_of(options: st.Options) -> CopyFormat:
+    """How the rows are written.
+
+    Raises:
+        InvalidSyntax: options that do not go together.
+    """
+    kind = options.get("format", "text")
+    csv = kind == "csv"
+    quote = str(options.get("quote", '"'))
+    made = CopyFormat(
+        kind,
+        str(options.get("delimiter", "," if csv else "\t")),
+        str(options.get("null", "" if csv else "\\N")),
+        bool(options.get("header", False)),
+        quote,
+        str(options.get("escape", quote)),
+    )
+    for name in ("delimiter", "quote", "escape"):
+        text = getattr(made, name)
+        if len(text.encode()) != 1 or text in "\r\n":
+            raise InvalidSyntax(f"COPY {name} must be a single one-byte character")
+    if not csv and ({"quote", "escape"} & set(options)):
+        raise InvalidSyntax("COPY quote and escape are available only in CSV mode")
+    return made
+
+
+class CopyFrom:
+    """See the module; `contract.CopyIn`."""
+
+    def __init__(
+        self, session: AdapterSession, item: Item, places: tuple[int, ...], format: CopyFormat
+    ) -> None:
+        self._session = session
+        self._item = item
+        self._places = places
+        columns = [item.schema.columns[place] for place in places]
+        self.fields = tuple(Field(each.name, loose(each.type)) for each in columns)
+        self.format = format
+        self._rows: list[Row] = []
+
+    async def write(self, rows: Sequence[Row]) -> None:
+        """See `contract.CopyIn.write`."""
+        width, places = len(self._item.schema), self._places
+        whole = places == tuple(range(width))
+        rest = [] if whole else [at for at in range(width) if at not in places]
+        for row in rows:
+            values: list[Any] = [None] * width
+            for place, value in zip(places, row, strict=True):
+                values[place] = hashable(value) if isinstance(value, list) else value
+            for at in rest:
+                values[at] = self._default(at)
+            self._rows.append(fitted(self._item, values))
+
+    def _default(self, at: int) -> Any:
+        column = self._item.schema.columns[at]
+        statement = Statement({}, session=self._session.functions)
+        row = Frame(statement).row("DEFAULT", Scope())
+        scalar = coerce(plan(default_of(self._item, column), row), loose(column.type))
+        return evaluate(bind(scalar, ()))
+
+    async def finish(self) -> Done:
+        """See `contract.CopyIn.finish`."""
+        rows, self._rows = self._rows, []
+        await write(self._session, {self._item.collection: [(row, 1) for row in rows]})
+        return Done(f"COPY {len(rows)}")
+
+    async def fail(self) -> None:
+        """See `contract.CopyIn.fail`."""
+        self._rows = []
+
+
+async def run_copy(session: AdapterSession, statement: st.Copy, _: Sequence[Any]) -> Outcome:
+    """COPY FROM STDIN or TO STDOUT."""
+    made = format_of(statement.options)
+    if statement.direction == "from":
+        assert statement.table is not None, "the parser takes only a table FROM STDIN"
+        item = target(session, session.catalog, statement.table, "copy to")
+        session.require("INSERT", item)
+        transaction = current(session)
+        if transaction is not None:
+            transaction.before_write()
+        places = columns_of(item, statement.columns, statement.table.position)
+        return CopyFrom(session, item, places, made)
+    outcome = await session.run(statement.statement or _select(statement))
+    assert isinstance(outcome, Rows), "a query gives rows"
+    return CopyOut(outcome.fields, outcome.chunks, made)
+
+
+def _select(statement: st.Copy) -> st.Select:
+    """COPY table TO is COPY (SELECT columns FROM table) TO."""
+    table = statement.table
+    assert table is not None
+    columns = ", ".join(map(quote_name, statement.columns)) or "*"
+    text = f"SELECT {columns} FROM {'.'.join(map(quote_name, table.parts))}"
+    return st.Select(st.QueryText(text, table.position, dialect.parse(text)))
+
+
+HANDLERS: Handlers = {st.Copy: run_copy}
