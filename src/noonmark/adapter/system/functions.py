@@ -13,6 +13,7 @@ from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.privilege import has
 from noonmark.adapter.system.facts import DATABASE, Facts
+from noonmark.adapter.system.pg_catalog import KEY_OID_BASE
 from noonmark.adapter.system.settings import value_of
 from noonmark.adapter.system.types import TYPE_NAMES, format_type
 from noonmark.errors import InvalidValue, NoonmarkError, UndefinedTable
@@ -114,6 +115,12 @@ class _Numbered:
         return self._items
 
 
+_ALWAYS_VISIBLE = tuple(
+    f"pg_{what}_is_visible"
+    for what in ("type", "function", "opclass", "operator", "collation", "conversion", "ts_config")
+)
+
+
 def _about_objects(session: AdapterSession) -> list[Function]:
     def facts() -> Facts:
         return Facts.of(session)
@@ -146,8 +153,12 @@ def _about_objects(session: AdapterSession) -> list[Function]:
         return shown if in_path else f"{quote_name(item.schema_name)}.{shown}"
 
     def visible(number: int) -> bool:
-        item = found(number)
-        return item is not None and session.catalog.find((item.name,)) == item
+        item = found(number - KEY_OID_BASE if number > KEY_OID_BASE else number)
+        if item is None:
+            return False
+        # Noonmark's own schemas are in the path of names, and would be all that \d shows.
+        own = item.kind == "system" and item.schema_name != "pg_catalog"
+        return not own and session.catalog.find((item.name,)) == item
 
     def role_name(number: int) -> str:
         role = next((r for r in session.catalog.items("role") if r.oid == number), None)
@@ -206,7 +217,7 @@ def _about_objects(session: AdapterSession) -> list[Function]:
         _ask("pg_table_is_visible", (_INT,), t.Boolean(), visible),
         *(
             _ask(name, (_INT,), t.Boolean(), lambda _: True)
-            for name in ("pg_type_is_visible", "pg_function_is_visible", "pg_opclass_is_visible")
+            for name in _ALWAYS_VISIBLE
         ),
         _ask("pg_get_userbyid", (_INT,), text, role_name),
         *(_ask("pg_get_viewdef", (_INT, *more), text, viewdef) for more in ((), (_BOOL,), (_INT,))),

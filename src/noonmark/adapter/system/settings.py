@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from noonmark.adapter.catalog.catalog import SEARCH_PATH
 from noonmark.adapter.timestamp import ISOLATION, STRICT
-from noonmark.errors import InvalidValue, NoonmarkError, ReadOnly, UndefinedObject
+from noonmark.errors import NoonmarkError, ReadOnly, UndefinedObject, UsageError
 from noonmark.sql.statement.options import span_ms
 
 Check = Callable[[str], str]
@@ -179,7 +179,7 @@ def checked(name: str, value: str | Sequence[str]) -> tuple[str, str]:
     """The variable's own name, and the value as it is kept.
 
     Raises:
-        InvalidValue: the variable does not take it; the hint says what it takes.
+        UsageError: the variable does not take it; the hint says what it takes.
         ReadOnly: it cannot be set.
     """
     variable = known(name)
@@ -189,7 +189,7 @@ def checked(name: str, value: str | Sequence[str]) -> tuple[str, str]:
     try:
         return variable.name, variable.check(text)
     except _Refused as refused:
-        raise InvalidValue(
+        raise UsageError(
             f'invalid value for parameter "{variable.name}": "{text}"', hint=str(refused)
         ) from None
 

@@ -57,6 +57,10 @@ def _overlaps(types: Types, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return bool({key(x) for x in a if x is not None} & {key(x) for x in b if x is not None})
 
 
+def _lower(array: tuple[Any, ...], dimension: int) -> int | None:
+    return 1 if array and dimension == 1 else None
+
+
 def _to_string(types: Types, array: tuple[Any, ...], separator: str, null: Any = None) -> str:
     element = types[0].element if isinstance(types[0], t.Array) else types[0]
     texts = [null if x is None else format_value(x, element) for x in array]
@@ -140,6 +144,8 @@ TABLE = (
     Function("subscript", (_A, t.Integer), _element, _subscript, gives_null=True),
     Function("slice", (_A, t.Integer, t.Integer), _first, _slice),
     Function("array_length", (_A, t.Integer), _INT, _length, gives_null=True),
+    Function("array_upper", (_A, t.Integer), _INT, _length, gives_null=True),
+    Function("array_lower", (_A, t.Integer), _INT, _lower, gives_null=True),
     Function("cardinality", (_A,), _INT, len),
     Function("||", (_A, _A), _first, lambda a, b: (a or ()) + (b or ()), strict=False),
     Function("||", (_A, _E), _first, lambda a, x: (*(a or ()), x), strict=False),

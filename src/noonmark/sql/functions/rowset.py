@@ -70,6 +70,21 @@ def _members(document: str) -> dict[str, Any]:
     return data
 
 
+def _subscripts(
+    array: tuple[Any, ...], dimension: int, backwards: bool = False
+) -> Iterator[tuple[int]]:
+    found = range(1, len(array) + 1) if dimension == 1 else range(0)
+    return ((at,) for at in (reversed(found) if backwards else found))
+
+
+def _numbered(types: tuple[t.SqlType, ...]) -> t.SqlType:
+    return t.Record((t.Field("x", _element(types)), t.Field("n", t.Integer())))
+
+
+def _expanded(array: tuple[Any, ...]) -> Iterator[tuple[Any, int]]:
+    return ((x, at) for at, x in enumerate(array, 1))
+
+
 def _element(types: tuple[t.SqlType, ...]) -> t.SqlType:
     assert isinstance(types[0], t.Array)
     return types[0].element
@@ -106,6 +121,9 @@ def _series_rows() -> list[Function]:
 
 TABLE = (
     *_series_rows(),
+    Function("generate_subscripts", (Any_.ARRAY, t.Integer), t.Integer(), _subscripts),
+    Function("generate_subscripts", (Any_.ARRAY, t.Integer, t.Boolean), t.Integer(), _subscripts),
+    Function("_pg_expandarray", (Any_.ARRAY,), _numbered, _expanded),
     Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array)),
     Function("jsonb_array_elements", _J, t.Jsonb(), lambda d: ((jsonb_of(x),) for x in _items(d))),
     Function("jsonb_array_elements_text", _J, _TEXT, lambda d: ((as_text(x),) for x in _items(d))),
