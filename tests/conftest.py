@@ -6,4 +6,5 @@ pytest_plugins = [
     "support.servers",
     "support.spark",
     "support.logical",
+    "support.kafka",
 ]

@@ -291,7 +291,7 @@ def test_a_slot_is_dropped_with_its_source(running: Running) -> None:
     assert running.upstream.run(query) == [(0,)]
 
 
-def test_a_secret_is_in_no_message(upstream: Upstream) -> None:
+def test_a_secret_is_in_no_message() -> None:
     import asyncio
 
     from noonmark.source.impl.postgres import create

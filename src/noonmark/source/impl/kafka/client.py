@@ -1,0 +1,131 @@
+"""Clients of Kafka, and what their errors mean for a source.
+
+Law (errors): whatever brokers answer is `SourceStalled`: they may answer otherwise later. What is
+definite about a topic (another topic under its name, records that are gone) is seen by comparing,
+not from errors. No message has a secret in it.
+
+Options are librdkafka's own, so TLS and SASL are set as its documentation says.
+
+Where it runs: driver and executors; a client is opened where it is used, and closed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka import admin as kafka_admin
+
+from noonmark.errors import SourceStalled
+
+# The client has no types for it.
+OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]
+
+Options = tuple[tuple[str, str], ...]
+
+TIMEOUT_S = 15.0
+_QUIET = {"log_level": 0, "log.connection.close": False}
+_FORCED = {
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "error",
+    "allow.auto.create.topics": False,
+    "fetch.wait.max.ms": 20,
+    "check.crcs": True,
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a topic is now: its id, and its partitions."""
+
+    id: str
+    partitions: tuple[int, ...]
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Whatever the client raises is a stall."""
+    try:
+        yield
+    except KafkaException as error:
+        raise SourceStalled(f"Kafka does not answer as it should: {_text(error)}") from None
+
+
+def _text(error: KafkaException) -> str:
+    found = error.args[0] if error.args else error
+    return str(found.str()) if hasattr(found, "str") else str(found)
+
+
+def open_admin(options: Options) -> Any:
+    """A client for questions."""
+    with errors():
+        return kafka_admin.AdminClient({**_QUIET, **dict(options)})
+
+
+def open_consumer(options: Options, group: str) -> Any:
+    """A client for records and for the group's offsets; it never joins the group."""
+    with errors():
+        return Consumer({**_QUIET, **dict(options), **_FORCED, "group.id": group})
+
+
+def describe(admin: Any, name: str) -> Topic:
+    """The topic of that name.
+
+    Raises:
+        SourceStalled: it does not exist, or the brokers do not answer.
+    """
+    with errors():
+        asked = admin.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_S)
+        found = asked[name].result(TIMEOUT_S)
+    return Topic(str(found.topic_id), tuple(sorted(each.id for each in found.partitions)))
+
+
+def ends(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:
+    """Up to where each partition can be read by who reads only what is committed."""
+    return _offsets(admin, topic, dict.fromkeys(partitions, OffsetSpec.latest()))
+
+
+def beginnings(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:
+    """The first offset that each partition still has."""
+    return _offsets(admin, topic, dict.fromkeys(partitions, OffsetSpec.earliest()))
+
+
+def at_timestamp(
+    admin: Any, topic: str, partitions: tuple[int, ...], timestamp_ms: int
+) -> dict[int, int]:
+    """The first offset of each partition whose record is not older; -1 where all are."""
+    spec = OffsetSpec.for_timestamp(timestamp_ms)
+    return _offsets(admin, topic, dict.fromkeys(partitions, spec))
+
+
+def _offsets(admin: Any, topic: str, specs: Mapping[int, Any]) -> dict[int, int]:
+    wanted = {TopicPartition(topic, partition): spec for partition, spec in specs.items()}
+    if not wanted:
+        return {}
+    with errors():
+        asked = admin.list_offsets(
+            wanted,
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=TIMEOUT_S,
+        )
+        return {where.partition: got.result(TIMEOUT_S).offset for where, got in asked.items()}
+
+
+def commit(consumer: Any, topic: str, offsets: Mapping[int, int]) -> None:
+    """Write the group's offsets."""
+    with errors():
+        consumer.commit(
+            offsets=[TopicPartition(topic, p, offset) for p, offset in offsets.items()],
+            asynchronous=False,
+        )

@@ -1,0 +1,90 @@
+"""Making a Kafka source: which topic, and where in it reading starts.
+
+The start is fixed when the source is made: the first offsets that there are, those that were asked
+for, or those of a timestamp. What lies before is never read, and retention may take it.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka.admin import AdminClient
+
+from noonmark.errors import ConfigError, SourceStalled
+from noonmark.source.impl.kafka.client import (
+    TIMEOUT_S,
+    Options,
+    at_timestamp,
+    beginnings,
+    describe,
+    ends,
+    errors,
+    open_admin,
+)
+from noonmark.source.impl.kafka.source import Kafka
+
+
+@dataclass(frozen=True)
+class StartFrom:
+    """START OFFSET by partition (a list counts from partition 0), or START TIMESTAMP in ms.
+
+    A negative timestamp is relative to now.
+    """
+
+    offsets: Mapping[int, int] = field(default_factory=dict)
+    timestamp_ms: int | None = None
+
+
+async def create(options: Options, topic: str, group: str, start: StartFrom | None = None) -> Kafka:
+    """A source over a topic.
+
+    Raises:
+        ConfigError: the topic does not exist, or the start cannot be.
+        SourceStalled: the brokers do not answer.
+    """
+    return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
+
+
+def _create(options: Options, topic: str, group: str, start: StartFrom) -> Kafka:
+    admin = open_admin(options)
+    _require(admin, topic)
+    found = describe(admin, topic)
+    first = beginnings(admin, topic, found.partitions)
+    if start.timestamp_ms is not None:
+        end = ends(admin, topic, found.partitions)
+        at = at_timestamp(admin, topic, found.partitions, start.timestamp_ms)
+        first = {p: end[p] if offset < 0 else offset for p, offset in at.items()}
+    for partition, offset in start.offsets.items():
+        if partition not in first:
+            raise ConfigError(f'topic "{topic}" has no partition {partition}')
+        if offset < first[partition]:
+            raise ConfigError(
+                f"partition {partition} of topic {topic!r} begins at offset {first[partition]}",
+                detail=f"START OFFSET {offset} is gone.",
+            )
+        first[partition] = offset
+    return Kafka(options, topic, found.id, group, tuple(sorted(first.items())))
+
+
+def _require(admin: AdminClient, topic: str) -> None:
+    with errors():
+        there = admin.list_topics(timeout=TIMEOUT_S).topics
+    if topic not in there:
+        raise ConfigError(f'topic "{topic}" does not exist')
+
+
+async def validate(options: Options) -> None:
+    """VALIDATE CONNECTION: whether brokers answer."""
+
+    def ask() -> None:
+        with errors():
+            open_admin(options).list_topics(timeout=TIMEOUT_S)
+
+    try:
+        await asyncio.to_thread(ask)
+    except SourceStalled as error:
+        raise ConfigError(error.message) from error

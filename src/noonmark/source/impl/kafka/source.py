@@ -1,0 +1,313 @@
+"""FROM KAFKA as a source: see `noonmark.source.contract` for what each call promises.
+
+Partitions and offsets are Kafka's own. `latest` is the last stable offset of each partition, so a
+transaction is bound once it has ended; aborted records, control records and what compaction took
+are offsets without a record. Partitions that were added are bound when they are first seen, from
+their offset 0.
+
+What ends it is bound too, so that it has a time. Partition -1 stands for the source as a whole, and
+-2 - p for partition p:
+
+- another topic under the same name (`Doom.RECREATED`): the id of the topic is not the one that the
+  source was made on; nothing of it is read;
+- a partition that ends before what was bound (`Doom.WENT_BACK`): brokers lost acknowledged records.
+
+Records that retention removed before they were read are an error at the first offset that is lost;
+what is still there is read.
+
+Where it runs: as the contract says; calls that wait for brokers do so in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaError, TopicPartition
+
+from noonmark.clock import SYSTEM, Clock
+from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.source.contract import (
+    START,
+    Frontier,
+    Output,
+    PartitionKind,
+    Split,
+    error_batch,
+    points,
+    ranges,
+    record_schema,
+)
+from noonmark.source.impl.kafka.client import (
+    TIMEOUT_S,
+    Options,
+    commit,
+    describe,
+    ends,
+    errors,
+    open_admin,
+    open_consumer,
+)
+from noonmark.tvc import Partition, known_partitions, partition_frontier
+
+#: The partition that stands for the source as a whole.
+WHOLE = -1
+SPLIT_OFFSETS = 1 << 18
+_BATCH_RECORDS = 10_000
+_SILENT_S = 30.0
+_POLL_S = 0.1
+
+
+class Doom(IntEnum):
+    """What ends a source or a partition for good. The numbers are stored: they never change."""
+
+    RECREATED = 1
+    WENT_BACK = 2
+
+
+@dataclass
+class Live:
+    """The driver's clients: never pickled, never compared."""
+
+    admin: Any = None
+    consumer: Any = None
+    committed: dict[int, int] = field(default_factory=dict)
+    mutex: threading.Lock = field(default_factory=threading.Lock)
+
+    def __del__(self) -> None:
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close them."""
+        if self.consumer is not None:
+            self.consumer.close()
+        self.admin = self.consumer = None
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """See the module; made by `setup.create`.
+
+    Attributes:
+        options: librdkafka's, with secrets: never shown.
+        topic: its name.
+        topic_id: which topic of that name.
+        group: the consumer group that the resumption frontier is committed to.
+        start: the first offset to read of each partition that there was at the start.
+    """
+
+    options: Options = field(repr=False)
+    topic: str
+    topic_id: str
+    group: str
+    start: tuple[tuple[int, int], ...] = ()
+    _live: Live = field(default_factory=Live, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__ if name != "_live"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _live=Live())
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """See `Source.outputs`: one, raw."""
+        return (Output(self.topic, metadata=("timestamp", "headers")),)
+
+    @property
+    def partition_kind(self) -> PartitionKind:
+        """See `Source.partition_kind`."""
+        return "number"
+
+    @property
+    def offset_unit(self) -> int:
+        """See `Source.offset_unit`."""
+        return 1
+
+    @property
+    def latest_is_linearizable(self) -> bool:
+        """A partition's leader knows every record that it acknowledged with acks=all."""
+        return True
+
+    @property
+    def releases(self) -> str | None:
+        """See `Source.releases`."""
+        return "Kafka keeps records as its retention says; the group's offsets show how far we are."
+
+    # -- on the driver ----------------------------------------------------------------------
+
+    async def latest(self, clock: Clock, known: Frontier = START) -> Frontier:
+        """See `Source.latest`."""
+        del clock
+        offsets = known_partitions(known)
+        if known.is_empty() or WHOLE in offsets:
+            return known
+        return partition_frontier(await asyncio.to_thread(self._probe, offsets))
+
+    def _probe(self, known: dict[Partition, int]) -> dict[Partition, int]:
+        with self._live.mutex:
+            if self._live.admin is None:
+                self._live.admin = open_admin(self.options)
+            topic = describe(self._live.admin, self.topic)
+            if topic.id != self.topic_id:
+                return {**known, WHOLE: int(Doom.RECREATED)}
+            found: dict[Partition, int] = dict(known)
+            for partition, end in ends(self._live.admin, self.topic, topic.partitions).items():
+                if end < known.get(partition, 0):
+                    found[_fate(partition)] = int(Doom.WENT_BACK)
+                elif _fate(partition) not in known:
+                    found[partition] = end
+            return found
+
+    def plan(self, lower: Frontier, upper: Frontier) -> list[Split]:
+        """See `Source.plan`."""
+        splits = []
+        first = dict(self.start)
+        for partition, start, stop in ranges(lower, upper):
+            number = int(partition)
+            if number < 0:
+                splits += [Split(number, 0, stop)] if start == 0 else []
+                continue
+            for at in range(max(start, first.get(number, 0)), stop, SPLIT_OFFSETS):
+                end = min(at + SPLIT_OFFSETS, stop)
+                splits.append(Split(number, at, end, weight=end - at))
+        return splits
+
+    async def release(self, frontier: Frontier) -> None:
+        """See `Source.release`: the consumer group's offsets follow."""
+        offsets = {int(p): o for p, o in known_partitions(frontier).items() if int(p) >= 0}
+        await asyncio.to_thread(self._release, offsets)
+
+    def _release(self, offsets: dict[int, int]) -> None:
+        with self._live.mutex:
+            new = {p: o for p, o in offsets.items() if self._live.committed.get(p) != o}
+            if not new:
+                return
+            if self._live.consumer is None:
+                self._live.consumer = open_consumer(self.options, self.group)
+            commit(self._live.consumer, self.topic, new)
+            self._live.committed.update(new)
+
+    def close(self) -> None:
+        """Let go of what this process holds."""
+        with self._live.mutex:
+            self._live.let_go()
+
+    # -- on executors -----------------------------------------------------------------------
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """See `Source.read`."""
+        partition = int(split.partition)
+        if partition < 0:
+            raise SourceBroken(_explain(self.topic, partition, Doom(split.upper)))
+        admin = open_admin(self.options)
+        if describe(admin, self.topic).id != self.topic_id:
+            raise SourceBroken(_explain(self.topic, WHOLE, Doom.RECREATED), offset=split.lower)
+        del admin
+        consumer = open_consumer(self.options, self.group)
+        try:
+            yield from self._read(consumer, split)
+        finally:
+            consumer.close()
+
+    def _read(self, consumer: Any, split: Split) -> Iterator[pa.RecordBatch]:
+        where = TopicPartition(self.topic, int(split.partition), split.lower)
+        with errors():
+            low, _ = consumer.get_watermark_offsets(where, timeout=TIMEOUT_S)
+        if low > split.lower:
+            gone = min(low, split.upper)
+            reason = (
+                f"offsets {split.lower} to {gone - 1} of partition {split.partition} were removed"
+                " before they were read: retention overtook the source"
+            )
+            yield error_batch("number", split.partition, [(split.lower, None, None, reason)], 0)
+            where.offset = gone
+        if where.offset >= split.upper:
+            return
+        with errors():
+            consumer.assign([where])
+        for records in _records(consumer, split.upper):
+            yield self._batch(split, records)
+
+    def _batch(self, split: Split, records: list[Any]) -> pa.RecordBatch:
+        arrays = [
+            *points("number", split.partition, [each.offset() for each in records], 0),
+            pa.array([each.key() for each in records], pa.binary()),
+            pa.array([each.value() for each in records], pa.binary()),
+            pa.array([_micros(each) for each in records], pa.timestamp("us", "UTC")),
+            pa.array([_headers(each) for each in records], record_schema(self, 0).field(6).type),
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=record_schema(self, 0))
+
+    # -- as plain data ----------------------------------------------------------------------
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything but the options, for a catalog."""
+        return {
+            "topic": self.topic,
+            "topic_id": self.topic_id,
+            "group": self.group,
+            "start": [list(each) for each in self.start],
+        }
+
+    @classmethod
+    def from_plain(cls, options: Options, plain: dict[str, Any]) -> Kafka:
+        """The inverse of `to_plain`."""
+        start = tuple((int(partition), int(offset)) for partition, offset in plain["start"])
+        return cls(options, plain["topic"], plain["topic_id"], plain["group"], start)
+
+
+def _records(consumer: Any, stop: int, clock: Clock = SYSTEM) -> Iterator[list[Any]]:
+    """The records before an offset, in batches; ends at one beyond it, or at the partition's end.
+
+    A partition may end in offsets without a record: then only its end tells that all were read.
+    """
+    heard = clock.monotonic()
+    done = False
+    while not done:
+        with errors():
+            got = consumer.consume(_BATCH_RECORDS, _POLL_S)
+        records = []
+        for each in got:
+            error = each.error()
+            if error is None and each.offset() < stop:
+                records.append(each)
+                done = done or each.offset() == stop - 1
+            elif error is None:
+                done = True
+            elif error.code() == KafkaError._PARTITION_EOF:
+                done = done or each.offset() >= stop
+            else:
+                raise SourceStalled(f"Kafka does not give its records: {error.str()}")
+        if records:
+            yield records
+        if got:
+            heard = clock.monotonic()
+        elif clock.monotonic() - heard > _SILENT_S:
+            raise SourceStalled("Kafka sends nothing")
+
+
+def _micros(record: Any) -> int | None:
+    kind, timestamp_ms = record.timestamp()
+    return timestamp_ms * 1000 if kind else None
+
+
+def _headers(record: Any) -> list[dict[str, Any]] | None:
+    found = record.headers()
+    return None if found is None else [{"key": key, "value": value} for key, value in found]
+
+
+def _fate(partition: Partition) -> int:
+    return -2 - int(partition)
+
+
+def _explain(topic: str, partition: int, doom: Doom) -> str:
+    if doom == Doom.RECREATED:
+        return f'topic "{topic}" was deleted and made again: it is another topic'
+    number = -2 - partition
+    return f"partition {number} of topic {topic!r} lost records that it had: it ends before them"

@@ -1,0 +1,208 @@
+"""A real Apache Kafka for tests: one broker in KRaft mode, on loopback, for one test run.
+
+Its jars come from Maven, once for each user, into a folder of their cache. Where they cannot be
+had, tests that ask for `kafka_server` are skipped with one line; with NOONMARK_REQUIRE_KAFKA=1,
+as in CI, they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.servers import _folder, _running, free_ports
+
+VERSION = "4.1.0"
+_POM = f"""<project>
+<modelVersion>4.0.0</modelVersion>
+<groupId>noonmark</groupId><artifactId>kafka-for-tests</artifactId><version>1</version>
+<dependencies><dependency>
+<groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
+</dependency></dependencies></project>
+"""
+_MAVEN_SECONDS_MAX = 600
+_CLUSTER = "bm9vbm1hcmstdGVzdC1jbA"
+
+
+@dataclass(frozen=True)
+class KafkaServer:
+    """A running broker."""
+
+    bootstrap: str
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """What a source takes."""
+        return (("bootstrap.servers", self.bootstrap),)
+
+    def admin(self) -> Any:
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient({**dict(self.options), "log_level": 0})
+
+    def _wait(self, ask: Callable[[Any], Any]) -> None:
+        admin = self.admin()  # an answer comes only while the client lives
+        ask(admin).result(30)
+
+    def make_topic(self, name: str, partitions: int = 1, **config: str) -> None:
+        """A new topic; names of options have _ for dots."""
+        from confluent_kafka.admin import NewTopic
+
+        options = {key.replace("_", "."): value for key, value in config.items()}
+        topic = NewTopic(name, partitions, 1, config=options)
+        self._wait(lambda admin: admin.create_topics([topic])[name])
+
+    def drop_topic(self, name: str) -> None:
+        self._wait(lambda admin: admin.delete_topics([name])[name])
+
+    def add_partitions(self, name: str, total: int) -> None:
+        from confluent_kafka.admin import NewPartitions
+
+        wanted = [NewPartitions(name, total)]
+        self._wait(lambda admin: admin.create_partitions(wanted)[name])
+
+    def delete_records(self, name: str, partition: int, before: int) -> None:
+        """What retention does: the partition begins at `before` from now on."""
+        from confluent_kafka import TopicPartition
+
+        where = TopicPartition(name, partition, before)
+        self._wait(lambda admin: admin.delete_records([where])[where])
+
+    def producer(self, **options: Any) -> Any:
+        from confluent_kafka import Producer
+
+        given = {key.replace("_", "."): value for key, value in options.items()}
+        return Producer({**dict(self.options), "log_level": 0, "linger.ms": 0, **given})
+
+    def send(self, topic: str, records: Iterable[dict[str, Any]]) -> None:
+        """Produce and wait: keyword arguments of `Producer.produce`, one dict each."""
+        producer = self.producer()
+        for record in records:
+            producer.produce(topic, **record)
+            producer.poll(0)
+        assert producer.flush(30) == 0
+
+    def committed(self, group: str, topic: str, partition: int = 0) -> int:
+        from confluent_kafka import Consumer, TopicPartition
+
+        consumer = Consumer({**dict(self.options), "group.id": group, "log_level": 0})
+        try:
+            (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
+            return int(found.offset)
+        finally:
+            consumer.close()
+
+
+@pytest.fixture(scope="session")
+def kafka_server() -> Iterator[KafkaServer]:
+    """An Apache Kafka broker."""
+    jars = _jars()
+    with _folder("kafka") as folder, start_kafka(folder, jars) as server:
+        yield server
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything that asks for the broker carries the marker `server`."""
+    for item in items:
+        if "kafka_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.server)
+
+
+def _jars() -> Path:
+    """The folder with the broker's jars."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "noonmark-tests"
+    jars = cache / f"kafka-{VERSION}"
+    if not jars.exists():
+        problem = _fetch(jars)
+        if problem is not None:
+            message = f"no Apache Kafka: {problem}"
+            if os.environ.get("NOONMARK_REQUIRE_KAFKA") == "1":
+                pytest.fail(message, pytrace=False)
+            pytest.skip(message)
+    return jars
+
+
+def _fetch(jars: Path) -> str | None:
+    """Why Maven could not bring the jars; None when they are there."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        return "Maven (mvn) is not installed"
+    jars.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=jars.parent) as folder:
+        (Path(folder) / "pom.xml").write_text(_POM)
+        command = [maven, "-q", "-B", "-f", f"{folder}/pom.xml", "dependency:copy-dependencies"]
+        command += [f"-DoutputDirectory={folder}/jars", "-DincludeScope=runtime"]
+        try:
+            made = subprocess.run(
+                command, capture_output=True, text=True, timeout=_MAVEN_SECONDS_MAX, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return "Maven did not finish"
+        if made.returncode != 0:
+            return f"Maven could not bring it ({(made.stdout or made.stderr).strip()[:200]})"
+        if not jars.exists():
+            os.replace(f"{folder}/jars", jars)
+    return None
+
+
+@contextmanager
+def start_kafka(folder: Path, jars: Path) -> Iterator[KafkaServer]:
+    """Broker and controller in one JVM."""
+    from noonmark.java import find_runtime
+
+    client, controller = free_ports(2)
+    server = KafkaServer(f"127.0.0.1:{client}")
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client}",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": str(folder / "data"),
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "log.cleaner.backoff.ms": "200",
+        "log.retention.check.interval.ms": "500",
+        "log.segment.delete.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+    }
+    config = folder / "server.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    java = [
+        str(find_runtime().home / "bin" / "java"),
+        "-Xmx512m",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+    ]
+    java += ["-cp", f"{jars}/*"]
+    storage = [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(config)]
+    made = subprocess.run(storage, capture_output=True, text=True, check=False, cwd=folder)
+    if made.returncode != 0:
+        pytest.fail(f"Kafka's storage could not be made: {made.stdout}{made.stderr}", pytrace=False)
+    command = [*java, "kafka.Kafka", str(config)]
+    with _running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
+        yield server
+
+
+def _answers(server: KafkaServer) -> bool:
+    from confluent_kafka import KafkaException
+
+    try:
+        return bool(server.admin().list_topics(timeout=1).brokers)
+    except KafkaException:
+        return False
