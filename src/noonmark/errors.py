@@ -32,6 +32,7 @@
     │   ├── InsufficientPrivilege  a right that the role does not have
     │   ├── InFailedTransaction   a statement in a transaction that an error ended
     │   ├── NoActiveTransaction   a statement that only means something inside of a transaction
+    │   ├── UnknownSavepoint      no savepoint of that name in the transaction
     │   ├── NotNullViolation      NULL for a column that takes none
     │   ├── StringTooLong         text that is longer than its column takes
     │   ├── UniqueViolation       a second row for a key
@@ -251,6 +252,10 @@ class InFailedTransaction(UsageError, id="in_failed_transaction", sqlstate="25P0
 
 class NoActiveTransaction(UsageError, id="no_active_transaction", sqlstate="25P01"):
     """The statement only means something inside of a transaction."""
+
+
+class UnknownSavepoint(UsageError, id="unknown_savepoint", sqlstate="3B001"):
+    """No savepoint of that name in the transaction."""
 
 
 class NotNullViolation(UsageError, id="not_null_violation", sqlstate="23502"):

@@ -58,7 +58,7 @@ REPORTED = {
     "TimeZone": "UTC",
 }
 #: Statements that end a transaction: the only ones that a failed one takes.
-_ENDS = (st.Commit, st.Rollback)
+_ENDS = (st.Commit, st.Rollback, st.RollbackTo)
 
 
 class Transaction(Protocol):

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.holds import Held
-from noonmark.errors import ReadOnly, Unsupported
+from noonmark.errors import ReadOnly, UnknownSavepoint, Unsupported
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -48,6 +48,8 @@ class OpenTransaction:
         #: The time at which what it writes was computed, and the tables it was computed from.
         self.read_at: int | None = None
         self._reads: set[str] = set()
+        #: Savepoints: a name, and how many rows each table had waiting.
+        self._saved: list[tuple[str, dict[str, int]]] = []
 
     @property
     def time(self) -> int | None:
@@ -113,6 +115,29 @@ class OpenTransaction:
             self._reads.update(reads)
         for name, rows in writes.items():
             self._writes.setdefault(name, []).extend(rows)
+
+    def save(self, name: str) -> None:
+        """SAVEPOINT: what is written so far can be gone back to."""
+        writes = {each: len(rows) for each, rows in self._writes.items()}
+        self._saved.append((name, writes))
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint, and those after it; their writes stay."""
+        del self._saved[self._savepoint(name) :]
+
+    def back_to(self, name: str) -> None:
+        """Undo what was written after a savepoint, and the failure of the transaction."""
+        at = self._savepoint(name)
+        del self._saved[at + 1 :]
+        kept = self._saved[at][1]
+        self._writes = {each: self._writes[each][:count] for each, count in kept.items()}
+        self.failed = False
+
+    def _savepoint(self, name: str) -> int:
+        for at in range(len(self._saved) - 1, -1, -1):
+            if self._saved[at][0] == name:
+                return at
+        raise UnknownSavepoint(f'savepoint "{name}" does not exist')
 
     def reset(self) -> None:
         """Forget the writes so far, which are durable by now."""

@@ -9,7 +9,7 @@ from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.timestamp import ISOLATION
 from noonmark.adapter.transaction import OpenTransaction, current, isolation_of
-from noonmark.errors import InvalidValue
+from noonmark.errors import InvalidValue, NoActiveTransaction
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -101,7 +101,39 @@ async def _close_cursors(session: AdapterSession) -> None:
         await cursor.close()
 
 
+def _explicit(session: AdapterSession, what: str) -> OpenTransaction:
+    transaction = current(session)
+    if transaction is None:
+        raise NoActiveTransaction(f"{what} can only be used in transaction blocks")
+    return transaction
+
+
+async def run_savepoint(
+    session: AdapterSession, statement: st.Savepoint, _: Sequence[Any]
+) -> Outcome:
+    """SAVEPOINT name."""
+    _explicit(session, "SAVEPOINT").save(statement.name)
+    return Done("SAVEPOINT")
+
+
+async def run_release(session: AdapterSession, statement: st.Release, _: Sequence[Any]) -> Outcome:
+    """RELEASE name."""
+    _explicit(session, "RELEASE SAVEPOINT").release(statement.name)
+    return Done("RELEASE")
+
+
+async def run_rollback_to(
+    session: AdapterSession, statement: st.RollbackTo, _: Sequence[Any]
+) -> Outcome:
+    """ROLLBACK TO name: also the way out of a transaction that failed after it."""
+    _explicit(session, "ROLLBACK TO SAVEPOINT").back_to(statement.name)
+    return Done("ROLLBACK")
+
+
 HANDLERS: Handlers = {
+    st.Savepoint: run_savepoint,
+    st.Release: run_release,
+    st.RollbackTo: run_rollback_to,
     st.Begin: run_begin,
     st.Commit: run_commit,
     st.Rollback: run_rollback,

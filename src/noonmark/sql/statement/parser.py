@@ -41,6 +41,8 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "end": session.commit,
     "rollback": session.rollback,
     "abort": session.rollback,
+    "savepoint": session.savepoint,
+    "release": session.release,
     "declare": session.declare,
     "fetch": session.fetch,
     "close": session.close,
@@ -53,7 +55,7 @@ _QUERIES = ("select", "with", "values", "table", "(")
 _REFUSED = frozenset(
     (
         *("analyze", "call", "checkpoint", "cluster", "do", "import", "inspect", "listen", "lock"),
-        *("merge", "move", "notify", "reassign", "refresh", "reindex", "release", "savepoint"),
+        *("merge", "move", "notify", "reassign", "refresh", "reindex"),
         *("security", "tail", "unlisten", "use", "vacuum"),
     )
 )

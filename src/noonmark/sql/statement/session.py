@@ -104,11 +104,24 @@ def commit(reader: Reader) -> s.Statement:
 def rollback(reader: Reader) -> s.Statement:
     """What follows ROLLBACK or ABORT."""
     reader.accept_any("transaction", "work")
-    for refused in ("to", "prepared"):
-        if reader.is_next(refused):
-            raise reader.unsupported(f"ROLLBACK {refused.upper()}")
+    if reader.accept("to"):
+        reader.accept("savepoint")
+        return s.RollbackTo(reader.identifier())
+    if reader.is_next("prepared"):
+        raise reader.unsupported("ROLLBACK PREPARED")
     _no_chain(reader)
     return s.Rollback()
+
+
+def savepoint(reader: Reader) -> s.Statement:
+    """What follows SAVEPOINT."""
+    return s.Savepoint(reader.identifier())
+
+
+def release(reader: Reader) -> s.Statement:
+    """What follows RELEASE."""
+    reader.accept("savepoint")
+    return s.Release(reader.identifier())
 
 
 def _no_chain(reader: Reader) -> None:

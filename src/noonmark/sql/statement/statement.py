@@ -97,8 +97,11 @@ __all__ = [
     "QueryText",
     "Rename",
     "ResetVariable",
+    "Release",
     "Revoke",
     "Rollback",
+    "RollbackTo",
+    "Savepoint",
     "ScalarText",
     "SecretRef",
     "Select",
@@ -304,6 +307,27 @@ class Commit(Statement):
 @dataclass(frozen=True)
 class Rollback(Statement):
     """ROLLBACK or ABORT."""
+
+
+@dataclass(frozen=True)
+class Savepoint(Statement):
+    """SAVEPOINT name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Release(Statement):
+    """RELEASE [SAVEPOINT] name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class RollbackTo(Statement):
+    """ROLLBACK TO [SAVEPOINT] name."""
+
+    name: str
 
 
 @dataclass(frozen=True)
