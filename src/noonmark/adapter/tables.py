@@ -24,13 +24,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from noonmark.adapter.times import Times
-from noonmark.errors import NoonmarkError, SerializationFailure, UniqueViolation
+from noonmark.errors import (
+    NoonmarkError,
+    SerializationFailure,
+    Stopped,
+    UndefinedTable,
+    UniqueViolation,
+    UnknownCollection,
+)
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
+from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.state import Collection
 from noonmark.rows import pgtext
-from noonmark.tvc import Antichain, Update
+from noonmark.rows.arrow import to_table
+from noonmark.tvc import Antichain
 
 Row = tuple[Any, ...]
 Write = tuple[Row, int]
@@ -42,9 +53,19 @@ _SINCE_STEP_MS = 10_000
 _ROWS_SHOWN = 200
 
 
+@dataclass(frozen=True)
+class _Encoded:
+    """Rows of one table as they are stored, still without a time."""
+
+    collection: int
+    data: pa.Table
+    diffs: list[int]
+
+
 @dataclass(eq=False)
 class _Request:
     writes: Mapping[str, Sequence[Write]]
+    encoded: Mapping[str, _Encoded]
     read_at: int | None
     reads: frozenset[str]
     done: asyncio.Future[int] = field(default_factory=asyncio.Future)
@@ -88,6 +109,7 @@ class Tables:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._written: dict[str, int] = {}
+        self._stopping = False
         self.commits = 0
 
     def start(self) -> None:
@@ -95,14 +117,11 @@ class Tables:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """End; what waits is refused."""
+        """Commit what waits, refuse what comes after, and end."""
+        self._stopping = True
+        self._wake.set()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        for request in self._waiting:
-            request.done.cancel()
-        for advance in self._advances:
-            advance.done.cancel()
+            await self._task
 
     # -- what others ask -------------------------------------------------------------------------
 
@@ -125,7 +144,10 @@ class Tables:
             SerializationFailure: others wrote meanwhile; nothing happened; read again.
             UniqueViolation: a key would be there twice; nothing happened.
         """
-        request = _Request(writes, read_at, frozenset(reads))
+        # Before it is queued: rows that do not fit are refused alone.
+        encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
+        request = _Request(writes, encoded, read_at, frozenset(reads))
+        self._check_open()
         self._waiting.append(request)
         self._wake.set()
         # Once it is queued it happens: a cancelled caller only does not learn when.
@@ -137,9 +159,25 @@ class Tables:
         if self.complete_at(time, wanted):
             return
         advance = _Advance(time, wanted)
+        self._check_open()
         self._advances.append(advance)
         self._wake.set()
         await asyncio.shield(advance.done)
+
+    def _check_open(self) -> None:
+        if self._stopping:
+            raise Stopped("the database is closing", hint="Connect again later.")
+
+    def _encoded(self, name: str, writes: Sequence[Write]) -> _Encoded:
+        collection = self._table(name)
+        data = to_table([row for row, _ in writes], collection.schema)
+        return _Encoded(collection.id, data, [diff for _, diff in writes])
+
+    def _table(self, name: str) -> Collection:
+        state = self._client.state
+        if name not in state.names:
+            raise UndefinedTable(f'relation "{name}" does not exist')
+        return state.collection(name)
 
     def complete_at(self, time: int, names: Iterable[str]) -> bool:
         """Whether none of these tables can change at `time` any more."""
@@ -153,7 +191,7 @@ class Tables:
     # -- the committer ---------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        while True:
+        while not (self._stopping and not self._waiting):
             await self._wake.wait()
             self._wake.clear()
             group, self._waiting = self._waiting, []
@@ -162,11 +200,17 @@ class Tables:
                 continue
             try:
                 await self._commit(group, advances)
+            except UnknownCollection:
+                # One was dropped between looking and committing: nothing happened, look again.
+                self._waiting, self._advances = group + self._waiting, advances + self._advances
+                self._wake.set()
             except NoonmarkError as error:
                 for request in group:
                     _refuse(request.done, error)
                 for advance in advances:
                     _refuse(advance.done, error)
+        for advance in self._advances:
+            advance.done.cancel()
 
     async def _commit(self, group: list[_Request], advances: list[_Advance]) -> None:
         accepted, totals = await self._accept(group)
@@ -178,19 +222,18 @@ class Tables:
         transaction = self._client.atomic()
         state = self._client.state
         for name in sorted(sealed & state.names.keys()):
-            rows = totals.get(name)
             write, read = self._client.create_or_load(name)
-            if rows:
-                updates = [Update(row, time, diff) for row, diff in rows]
-                transaction.append(write, updates, read.upper, time + 1)
+            if name in totals:
+                transaction.append(write, _at(time, totals[name]), read.upper, time + 1)
             elif read.upper.less_equal(time):
                 transaction.append(write, None, read.upper, time + 1)
             self._allow(transaction.add, state.collection(name), time)
+        # Also if the answer is lost: then it may have happened.
+        self._written.update(dict.fromkeys(totals, time))
         await asyncio.wrap_future(transaction.commit())
         self.commits += 1
         if accepted:
             await self._times.apply_write(time)
-        self._written.update(dict.fromkeys(totals, time))
         for request in accepted:
             _resolve(request.done, time)
         for advance in advances:
@@ -216,10 +259,13 @@ class Tables:
 
     # -- what is refused -------------------------------------------------------------------------
 
-    async def _accept(self, group: list[_Request]) -> tuple[list[_Request], dict[str, list[Write]]]:
+    async def _accept(
+        self, group: list[_Request]
+    ) -> tuple[list[_Request], dict[str, list[_Encoded]]]:
         """The requests that may happen, in order, and what they add up to by table."""
+        group = [request for request in group if self._exists(request)]
         present = await self._present(group)
-        totals: dict[str, list[Write]] = {}
+        totals: dict[str, list[_Encoded]] = {}
         accepted: list[_Request] = []
         changed: set[str] = set()
         for request in group:
@@ -230,10 +276,17 @@ class Tables:
                 _refuse(request.done, error)
                 continue
             accepted.append(request)
-            for name, writes in request.writes.items():
+            for name, encoded in request.encoded.items():
                 changed.add(name)
-                totals.setdefault(name, []).extend(writes)
+                totals.setdefault(name, []).append(encoded)
         return accepted, totals
+
+    def _exists(self, request: _Request) -> bool:
+        """Whether all its tables are there; tells who asks where one is not, or who has gone."""
+        for name, encoded in request.encoded.items():
+            if self._client.state.names.get(name) != encoded.collection:
+                _refuse(request.done, UndefinedTable(f'relation "{name}" does not exist'))
+        return not request.done.done()
 
     def _check_read(self, request: _Request, changed: set[str]) -> None:
         if request.read_at is None:
@@ -313,6 +366,14 @@ class _Keys:
             detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
             table=name,
         )
+
+
+def _at(time: int, parts: list[_Encoded]) -> pa.Table:
+    """The rows as updates at one time."""
+    table = pa.concat_tables([part.data for part in parts])
+    diffs = pa.array([diff for part in parts for diff in part.diffs], pa.int64())
+    times = pa.repeat(pa.scalar(time, pa.int64()), len(diffs))
+    return table.append_column(TIME, times).append_column(DIFF, diffs)
 
 
 def _key(row: Row, places: tuple[int, ...]) -> Row:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ from noonmark.persist.state import State
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
 
+#: Views that tick at once: Spark plans in the driver, and more only wait for each other.
+TICKS_MAX = 8
+
 
 class Work:
     """See the module."""
@@ -39,6 +43,8 @@ class Work:
         #: By the number of the item.
         self.sources: dict[int, SourceWorker] = {}
         self.views: dict[int, ViewWorker] = {}
+        #: For ticks alone: nobody else waits behind them for a thread.
+        self.pool = ThreadPoolExecutor(TICKS_MAX, "noonmark-view")
 
     async def start(self) -> None:
         """Take up every source and every view of the catalog."""
@@ -49,6 +55,7 @@ class Work:
         views = (worker.stop() for worker in self.views.values())
         sources = (worker.stop() for worker in self.sources.values())
         await asyncio.gather(*views, *sources)
+        self.pool.shutdown(wait=False)
 
     async def add_source(self, item: Item) -> None:
         """Begin to ingest a source, unless it is inactive."""
@@ -123,9 +130,18 @@ class Work:
             await self._database.tables.advance(time, tables)
         for item in below:
             if item.number in self.sources:
-                self.sources[item.number].want(time)
+                self._want(self.sources[item.number], time)
         views = [self.views[item.number] for item in below if item.number in self.views]
         await self._wait(complete, views)
+
+    def _want(self, source: SourceWorker, time: int) -> None:
+        if source.status.state == "failed":
+            raise NotYetComplete(
+                f'source "{source.name}" has failed',
+                detail=source.status.error,
+                hint="Read at an earlier time with AS OF, or drop the source.",
+            )
+        source.want(time)
 
     async def _wait(self, complete: partial[bool], views: list[ViewWorker]) -> None:
         client = self._database.client

@@ -106,6 +106,9 @@ class SourceWorker:
                 pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
                 continue
             pause_s = _PAUSE_FIRST_S
+            if self.ingestion is not None and self.ingestion.is_finished:
+                self._note(state="finished")
+                return
             self._sleep(INTERVAL_S - (self._database.clock.monotonic() - began))
         self._note(state="stopped")
 

@@ -100,7 +100,8 @@ class ViewWorker:
         if not can_go_on(client.state):
             await asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(can_go_on)))
         await self._database.spark()
-        self._tick = asyncio.ensure_future(asyncio.to_thread(view.tick))
+        pool = self._database.work.pool
+        self._tick = asyncio.get_running_loop().run_in_executor(pool, view.tick)
         record = await asyncio.shield(self._tick)
         if record is not None:
             self.records.append(record)

@@ -6,8 +6,8 @@ name. So there is no moment, and no crash, between an object and its name.
 
 Numbers are never reused: the row of number 0 keeps the next one.
 
-A location that was made without a catalog has collections without items; they are taken in as
-tables that nobody writes, under their own names, when the catalog is made.
+A location that was made without a catalog keeps its collections, for persist and Spark to read;
+SQL does not know them, and does not take their names.
 """
 
 from __future__ import annotations
