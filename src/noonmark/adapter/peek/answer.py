@@ -27,6 +27,7 @@ from noonmark.compute.reference import evaluate, in_order
 from noonmark.persist.state import Collection, State
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import asked, bind
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import Scalar
@@ -202,8 +203,19 @@ def system_leaf(leaf: Leaf, rows: Sequence[Row]) -> Multiset:
         found[row] = found.get(row, 0) + 1
     if leaf.predicate is None:
         return found
-    filtered = r.Filter(r.Scan(leaf.name, leaf.scan.columns), leaf.predicate)
+    predicate = _by_keys(leaf) if leaf.decided else leaf.predicate
+    filtered = r.Filter(r.Scan(leaf.name, leaf.scan.columns), predicate)
     return evaluate(filtered, {leaf.name: found})
+
+
+def _by_keys(leaf: Leaf) -> s.Scalar:
+    """What the keys of a leaf say, as a predicate: only they were bound."""
+    columns = [s.column(at, leaf.scan.columns.columns[at]) for at in leaf.columns]
+    each = [
+        s.And(tuple(s.Compare("=", own, part) for own, part in zip(columns, key, strict=True)))
+        for key in leaf.keys
+    ]
+    return s.Or(tuple(each))
 
 
 def _evaluated(peek: Peek, given: Mapping[str, Multiset]) -> list[Row]:

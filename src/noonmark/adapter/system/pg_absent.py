@@ -106,7 +106,8 @@ RELATIONS = (
     ),
     relation(
         "pg_catalog.pg_operator", nothing, 2617,
-        oid=_INT, oprname=_TEXT, oprnamespace=_INT, oprkind=_TEXT, oprcode=_INT, oprleft=_INT, oprright=_INT, oprresult=_INT,
+        oid=_INT, oprname=_TEXT, oprnamespace=_INT, oprkind=_TEXT, oprcode=_INT, oprleft=_INT,
+        oprright=_INT, oprresult=_INT,
     ),
     relation(
         "pg_catalog.pg_cast", nothing, 2605,
