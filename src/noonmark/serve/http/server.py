@@ -49,6 +49,7 @@ class HttpServer:
         config = uvicorn.Config(
             self._http.app(),
             log_config=None,
+            log_level="warning",
             access_log=False,
             lifespan="off",
             ws="websockets-sansio",

@@ -52,13 +52,15 @@ def parameter_type(type_oid: int) -> t.SqlType | None:
 
 def spread(formats: Sequence[int], count: int) -> tuple[int, ...]:
     """One format per column: none given = text, one given = for all."""
+    if not formats:
+        return (TEXT,) * count
     if any(form not in (TEXT, BINARY) for form in formats):
         raise ProtocolViolation(f"unsupported format code among {list(formats)[:10]}")
     if len(formats) == count:
         return tuple(formats)
     if len(formats) > 1:
         raise ProtocolViolation(f"{len(formats)} formats were given for {count} columns")
-    return (formats[0] if formats else TEXT,) * count
+    return (formats[0],) * count
 
 
 def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:

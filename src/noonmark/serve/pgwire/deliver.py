@@ -29,7 +29,7 @@ class Stream:
 
     def __init__(self, outcome: Rows) -> None:
         self.outcome = outcome
-        self.ended = False
+        self.ended = False  # all was taken, and all was let go
         self._iterator: AsyncIterator[Sequence[Row]] = aiter(outcome.chunks)
         self._rows: Sequence[Row] = ()
         self._at = 0
@@ -37,33 +37,32 @@ class Stream:
     async def send(self, link: Link, encode: RowEncoder, rows_max: int) -> int:
         """Send rows, at most `rows_max` unless that is 0; how many there were."""
         sent = 0
-        while not rows_max or sent < rows_max:
-            if self._at >= len(self._rows) and not await self._next(link, sent):
-                break
-            upto = self._at + (min(SLICE_ROWS, rows_max - sent) if rows_max else SLICE_ROWS)
-            whole = not self._at and upto >= len(self._rows)
-            part = self._rows if whole else self._rows[self._at : upto]
-            self._at += len(part)
-            sent += len(part)
-            link.send(encode.encode(part))
-            if len(part) == SLICE_ROWS:
-                await link.drain()
-        return sent
-
-    async def _next(self, link: Link, sent: int) -> bool:
-        """Get the next chunk; what was sent may be seen while it is awaited."""
-        if sent:
-            link.flush_soon()
         try:
-            self._rows, self._at = await anext(self._iterator), 0
+            while not rows_max or sent < rows_max:
+                if self._at >= len(self._rows):
+                    self._rows, self._at = await anext(self._iterator), 0
+                count = min(SLICE_ROWS, rows_max - sent) if rows_max else SLICE_ROWS
+                whole = not self._at and count >= len(self._rows)
+                part = self._rows if whole else self._rows[self._at : self._at + count]
+                self._at += len(part)
+                sent += len(part)
+                link.send(encode.encode(part))
+                if len(part) == SLICE_ROWS:
+                    await link.drain()
+                else:
+                    link.flush_soon()  # while the next chunk is awaited
         except StopAsyncIteration:
-            self.ended = True
-            return False
-        return True
+            await self.close()
+        except BaseException:
+            await self.close()
+            raise
+        return sent
 
     async def close(self) -> None:
         """Let go of the rest."""
-        await self.outcome.chunks.aclose()
+        if not self.ended:
+            self.ended = True
+            await self.outcome.chunks.aclose()
 
     def tag(self, count: int) -> str:
         """What to say at the end."""

@@ -17,7 +17,7 @@ from noonmark.errors import ProtocolViolation
 PROTOCOL = 3 << 16
 CANCEL_REQUEST, SSL_REQUEST, GSSENC_REQUEST = 80877102, 80877103, 80877104
 
-_INT2, _INT4 = struct.Struct(">h"), struct.Struct(">i")
+_INT2, _UINT2, _INT4 = struct.Struct(">h"), struct.Struct(">H"), struct.Struct(">i")
 
 
 class Query(Struct, frozen=True):
@@ -134,7 +134,7 @@ class _Body:
 
     def int2(self) -> int:
         self._need(2)
-        (number,) = _INT2.unpack_from(self.raw, self.at)
+        (number,) = _UINT2.unpack_from(self.raw, self.at)
         self.at += 2
         return int(number)
 
@@ -146,27 +146,10 @@ class _Body:
 
     def numbers(self, size: int, code: str) -> tuple[int, ...]:
         """A count, then so many numbers."""
-        count = self.int2() & 0xFFFF
+        count = self.int2()
         self._need(count * size)
         found = struct.unpack_from(f">{count}{code}", self.raw, self.at)
         self.at += count * size
-        return found
-
-    def values(self) -> list[bytes | None]:
-        """A count, then so many values, each with its length; -1 = NULL."""
-        count = self.int2() & 0xFFFF
-        self._need(count * 4)
-        found: list[bytes | None] = []
-        for _ in range(count):
-            length = self.int4()
-            if length == -1:
-                found.append(None)
-                continue
-            if length < 0:
-                raise ProtocolViolation(f"invalid length {length} of a value in bind message")
-            self._need(length)
-            found.append(self.raw[self.at : self.at + length])
-            self.at += length
         return found
 
     def end(self) -> None:
@@ -183,64 +166,124 @@ def parse(kind: int, raw: bytes) -> Message:
     reader = _PARSERS.get(kind)
     if reader is None:
         raise ProtocolViolation(f"invalid frontend message type {kind}", kind=kind)
-    body = _Body(raw)
-    message = reader(body)
-    body.end()
-    return message
+    try:
+        return reader(raw)
+    except struct.error:
+        raise ProtocolViolation("insufficient data left in message") from None
+    except UnicodeDecodeError as error:
+        raise _not_utf8(error) from None
 
 
 def _utf8(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise ProtocolViolation(
-            "invalid byte sequence for encoding UTF8", detail=str(error)
-        ) from None
+        raise _not_utf8(error) from None
 
 
-def _parse_parse(body: _Body) -> Parse:
-    return Parse(body.text(), body.text(), body.numbers(4, "I"))
+def _not_utf8(error: UnicodeDecodeError) -> ProtocolViolation:
+    return ProtocolViolation("invalid byte sequence for encoding UTF8", detail=str(error))
 
 
-def _parse_bind(body: _Body) -> Bind:
-    portal, statement = body.text(), body.text()
-    formats = body.numbers(2, "h")
-    values = body.values()
-    return Bind(portal, statement, formats, values, body.numbers(2, "h"))
+def _too_long() -> ProtocolViolation:
+    return ProtocolViolation("invalid message format: there is more than the message has")
 
 
-def _what(body: _Body) -> str:
-    what = chr(body.raw[0]) if body.raw else ""
+def _parse_query(raw: bytes) -> Query:
+    return Query(_only_text(raw, 0))
+
+
+def _only_text(raw: bytes, begin: int) -> str:
+    """The text that is all of the message from `begin` on."""
+    end = raw.find(0, begin)
+    if end < 0:
+        raise ProtocolViolation("invalid string in message: it has no end")
+    if end + 1 != len(raw):
+        raise _too_long()
+    return raw[begin:end].decode()
+
+
+def _parse_parse(raw: bytes) -> Parse:
+    body = _Body(raw)
+    message = Parse(body.text(), body.text(), body.numbers(4, "I"))
+    body.end()
+    return message
+
+
+# These two come with every execution of a prepared statement: without a cursor, for speed.
+
+
+def _parse_bind(raw: bytes) -> Bind:
+    middle = raw.find(0)
+    at = raw.find(0, middle + 1) + 1
+    if middle < 0 or not at:
+        raise ProtocolViolation("invalid string in message: it has no end")
+    portal, statement = raw[:middle].decode(), raw[middle + 1 : at - 1].decode()
+    formats, at = _formats(raw, at)
+    (count,) = _UINT2.unpack_from(raw, at)
+    at += 2
+    values: list[bytes | None] = []
+    for _ in range(count):
+        (length,) = _INT4.unpack_from(raw, at)
+        at += 4
+        if length == -1:
+            values.append(None)
+            continue
+        if not 0 <= length <= len(raw) - at:
+            raise ProtocolViolation(f"invalid length {length} of a value in bind message")
+        values.append(raw[at : at + length])
+        at += length
+    results, at = _formats(raw, at)
+    if at != len(raw):
+        raise _too_long()
+    return Bind(portal, statement, formats, values, results)
+
+
+def _formats(raw: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    (count,) = _UINT2.unpack_from(raw, at)
+    if count == 0:
+        return (), at + 2
+    if count == 1:
+        return _INT2.unpack_from(raw, at + 2), at + 4
+    return struct.unpack_from(f">{count}h", raw, at + 2), at + 2 + 2 * count
+
+
+def _parse_execute(raw: bytes) -> Execute:
+    end = raw.find(0)
+    if end < 0 or end + 5 != len(raw):
+        raise ProtocolViolation("invalid message format: not a portal and a number of rows")
+    return Execute(raw[:end].decode(), _INT4.unpack_from(raw, end + 1)[0])
+
+
+def _what(raw: bytes) -> str:
+    what = chr(raw[0]) if raw else ""
     if what not in ("S", "P"):
         raise ProtocolViolation(f"invalid message subtype {what!r}: it is neither S nor P")
-    body.at = 1
     return what
 
 
-def _parse_copy_data(body: _Body) -> CopyData:
-    body.at = len(body.raw)
-    return CopyData(body.raw)
+def _empty(raw: bytes, message: Message) -> Message:
+    if raw:
+        raise _too_long()
+    return message
 
 
-def _parse_function_call(body: _Body) -> FunctionCall:
-    body.at = len(body.raw)
-    return FunctionCall()
+_FLUSH, _SYNC, _TERMINATE, _COPY_DONE = Flush(), Sync(), Terminate(), CopyDone()
 
-
-_PARSERS: dict[int, Callable[[_Body], Message]] = {
-    ord("Q"): lambda body: Query(body.text()),
+_PARSERS: dict[int, Callable[[bytes], Message]] = {
+    ord("Q"): _parse_query,
     ord("P"): _parse_parse,
     ord("B"): _parse_bind,
-    ord("D"): lambda body: Describe(_what(body), body.text()),
-    ord("E"): lambda body: Execute(body.text(), body.int4()),
-    ord("C"): lambda body: Close(_what(body), body.text()),
-    ord("H"): lambda _: Flush(),
-    ord("S"): lambda _: Sync(),
-    ord("X"): lambda _: Terminate(),
-    ord("F"): _parse_function_call,
-    ord("d"): _parse_copy_data,
-    ord("c"): lambda _: CopyDone(),
-    ord("f"): lambda body: CopyFail(body.text()),
+    ord("D"): lambda raw: Describe(_what(raw), _only_text(raw, 1)),
+    ord("E"): _parse_execute,
+    ord("C"): lambda raw: Close(_what(raw), _only_text(raw, 1)),
+    ord("H"): lambda raw: _empty(raw, _FLUSH),
+    ord("S"): lambda raw: _empty(raw, _SYNC),
+    ord("X"): lambda raw: _empty(raw, _TERMINATE),
+    ord("F"): lambda _: FunctionCall(),
+    ord("d"): CopyData,
+    ord("c"): lambda raw: _empty(raw, _COPY_DONE),
+    ord("f"): lambda raw: CopyFail(_only_text(raw, 0)),
 }
 
 

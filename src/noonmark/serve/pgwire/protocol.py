@@ -15,7 +15,6 @@ Laws, as in PostgreSQL:
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -55,22 +54,23 @@ class Conversation:
         self._skipping = False  # an error came: nothing is run until Sync
         self._implicit = False  # the session was told that several statements are one transaction
         self._began: float | None = None
-        self._handlers: dict[type[m.Message], Callable[[Any], Awaitable[None]]] = {
-            m.Parse: self._parse,
-            m.Bind: self._bind,
-            m.Describe: self._describe,
-            m.Execute: self._execute,
-            m.Close: self._close,
-            m.Flush: self._flush,
-            m.FunctionCall: self._function_call,
+        self._handlers: dict[int, Callable[[Any], Awaitable[None] | None]] = {
+            ord("P"): self._parse,
+            ord("B"): self._bind,
+            ord("D"): self._describe,
+            ord("E"): self._execute,
+            ord("C"): self._close,
+            ord("H"): self._flush,
+            ord("S"): self._sync,
+            ord("F"): self._function_call,
+            ord("Q"): self._query,
         }
 
     async def run(self) -> None:
         """Answer until the client goes; the session is closed in any case."""
         try:
             self._greet()
-            while await self._next():
-                pass
+            await self._listen()
         finally:
             await self._names.close_all()
             await self._session.close()
@@ -83,51 +83,35 @@ class Conversation:
         self._link.send(reply.ready_for_query(session.status))
         self._link.flush()
 
-    async def _next(self) -> bool:
-        """Answer one frame; False when the client says goodbye."""
-        frames = self._link.frames
-        while (frame := frames.next()) is None:
-            self._link.flush()
-            await self._link.more()
-        kind, body = frame
-        if kind == _TERMINATE:
-            return False
-        if self._skipping and kind != _SYNC:
-            return True
-        self._began = self._began or self._clock.monotonic()
-        try:
-            message = m.parse(kind, body)
-        except ProtocolViolation as error:
-            self._fail(error)
-            self._skipping = True
-            if kind == _QUERY:
-                await self._ready()
-            return True
-        handle = self._handlers.get(type(message))
-        if handle is not None:
-            await self._guard(handle(message))
-        elif isinstance(message, m.Query):
-            await self._query(message.text)
-        elif isinstance(message, m.Sync):
-            await self._ready()
-        # What is left is the rest of a COPY that has failed already: the client did not know.
-        return True
-
-    async def _guard(self, work: Awaitable[None], offset: int = 0) -> bool:
-        """Do it; an error is told, and in the extended protocol all is skipped until Sync."""
-        try:
-            await work
-        except (Lost, Stopped, asyncio.CancelledError):
-            raise
-        except NoonmarkError as error:
-            self._fail(error, offset)
-        except Exception as error:
-            LOG.exception("a statement failed in a way that nobody foresaw")
-            self._fail(NoonmarkError(f"internal error: {type(error).__name__}: {error}"))
-        else:
-            return True
-        self._skipping = True
-        return False
+    async def _listen(self) -> None:
+        """Answer frame by frame until the client says goodbye."""
+        link, frames, handlers = self._link, self._link.frames, self._handlers
+        while True:
+            frame = frames.next()
+            if frame is None:
+                link.flush()
+                await link.more()
+                continue
+            kind, body = frame
+            if kind == _TERMINATE:
+                return
+            if self._skipping and kind != _SYNC:
+                continue
+            if self._began is None:
+                self._began = self._clock.monotonic()
+            handle = handlers.get(kind)
+            if handle is None:
+                continue  # the rest of a COPY that has failed already: the client did not know
+            # A handler that need not wait is done when it returns: most messages cost no task.
+            try:
+                rest = handle(m.parse(kind, body))
+                if rest is not None:
+                    await rest
+            except Exception as error:
+                self._fail(_told(error))
+                self._skipping = True
+                if kind == _QUERY:
+                    await self._ready()
 
     def _fail(self, error: NoonmarkError, offset: int = 0) -> None:
         position = None if error.position is None else error.position + offset
@@ -137,11 +121,8 @@ class Conversation:
 
     # Simple queries.
 
-    async def _query(self, text: str) -> None:
-        await self._guard(self._run_all(text))
-        await self._ready()
-
-    async def _run_all(self, text: str) -> None:
+    async def _query(self, message: m.Query) -> None:
+        text = message.text
         statements = self._session.split(text)
         if not statements:
             self._link.send(reply.EMPTY_QUERY)
@@ -150,9 +131,14 @@ class Conversation:
         at = 0
         for statement in statements:
             at = max(text.find(statement, at), 0)
-            if not await self._guard(self._run(statement), offset=at):
-                return
+            try:
+                await self._run(statement)
+            except Exception as error:
+                self._fail(_told(error), offset=at)
+                self._skipping = True
+                break
             at += len(statement)
+        await self._ready()
 
     async def _run(self, text: str) -> None:
         prepared = await self._session.prepare(text)
@@ -197,15 +183,15 @@ class Conversation:
         self._names.add(message.name, prepared)
         self._link.send(reply.PARSE_COMPLETE)
 
-    async def _bind(self, message: m.Bind) -> None:
+    def _bind(self, message: m.Bind) -> None:
         statement = self._names.statement(message.statement)
         types = statement.prepared.parameters
         values = decode_parameters(message.values, types, message.formats, self._zone)
         formats = statement.formats(message.result_formats)
-        await self._names.open(message.portal, Portal(statement, values, formats))
+        self._names.open(message.portal, Portal(statement, values, formats))
         self._link.send(reply.BIND_COMPLETE)
 
-    async def _describe(self, message: m.Describe) -> None:
+    def _describe(self, message: m.Describe) -> None:
         if message.what == "P":
             portal = self._names.portal(message.name)
             self._link.send(portal.statement.description(portal.formats))
@@ -229,22 +215,14 @@ class Conversation:
             portal.stream = Stream(outcome)
             _check_same(portal.statement.prepared, outcome)
             self._notices(outcome.notices)
-        await self._send_rows(portal, portal.stream, max(message.rows_max, 0))
-
-    async def _send_rows(self, portal: Portal, stream: Stream, rows_max: int) -> None:
-        encode = portal.statement.encoder(portal.formats, self._zone)
-        count = 0
+        stream, count = portal.stream, 0
         if not stream.ended:
-            try:
-                count = await stream.send(self._link, encode, rows_max)
-            except BaseException:
-                await stream.close()
-                raise
-        if not stream.ended:
+            encode = portal.statement.encoder(portal.formats, self._zone)
+            count = await stream.send(self._link, encode, max(message.rows_max, 0))
+        if stream.ended:
+            self._link.send(reply.command_complete(stream.tag(count)))
+        else:
             self._link.send(reply.PORTAL_SUSPENDED)
-            return
-        await stream.close()
-        self._link.send(reply.command_complete(stream.tag(count)))
 
     async def _close(self, message: m.Close) -> None:
         if message.what == "P":
@@ -253,10 +231,10 @@ class Conversation:
             self._names.forget(message.name)
         self._link.send(reply.CLOSE_COMPLETE)
 
-    async def _flush(self, message: m.Flush) -> None:  # noqa: ARG002 - it says all by its kind
+    def _flush(self, message: m.Flush) -> None:  # noqa: ARG002 - it says all by its kind
         self._link.flush()
 
-    async def _function_call(self, message: m.FunctionCall) -> None:  # noqa: ARG002 - likewise
+    def _function_call(self, message: m.FunctionCall) -> None:  # noqa: ARG002 - likewise
         raise Unsupported("calling a function by its oid is not supported", hint="Use SELECT.")
 
     # The end of a Query and of a pipeline.
@@ -266,16 +244,31 @@ class Conversation:
             self._implicit = True
             self._session.begin_implicit()
 
+    def _sync(self, message: m.Sync) -> Awaitable[None] | None:  # noqa: ARG002 - likewise
+        if self._implicit or self._names.unfinished:
+            return self._ready()
+        self._say_ready()
+        return None
+
     async def _ready(self) -> None:
-        session = self._session
+        """The end of a Query or a pipeline: its transaction ends, unless the client opened it."""
         if self._implicit:
             self._implicit = False
-            await self._guard(session.end_implicit(not self._skipping))
-        self._skipping = False
-        if session.status != "open":
+            try:
+                await self._session.end_implicit(not self._skipping)
+            except Exception as error:
+                self._fail(_told(error))
+        if self._session.status != "open":
             await self._names.close_all()
+        self._say_ready()
+
+    def _say_ready(self) -> None:
+        status = self._session.status
+        self._skipping = False
+        if status != "open":
+            self._names.forget_portals()
         self._report()
-        self._link.send(reply.ready_for_query(session.status))
+        self._link.send(reply.ready_for_query(status))
         self._link.flush()
         if self._began is not None:
             self._seconds.observe(self._clock.monotonic() - self._began)
@@ -291,6 +284,16 @@ class Conversation:
                 self._link.send(reply.parameter_status(name, value))
         self._reported = dict(settings)
         self._zone = time_zone(self._reported.get("TimeZone"))
+
+
+def _told(error: Exception) -> NoonmarkError:
+    """What the client is told of an error; one that ends the conversation is raised again."""
+    if isinstance(error, Lost | Stopped):
+        raise error
+    if isinstance(error, NoonmarkError):
+        return error
+    LOG.error("a statement failed in a way that nobody foresaw", exc_info=error)
+    return NoonmarkError(f"internal error: {type(error).__name__}: {error}")
 
 
 def _check_same(prepared: Prepared, outcome: Rows) -> None:

@@ -72,6 +72,16 @@ class Portal:
         self.stream: Stream | None = None
         self.ran = False
 
+    @property
+    def finished(self) -> bool:
+        """Whether nothing of it is left to let go."""
+        return self.stream is None or self.stream.ended
+
+    async def close(self) -> None:
+        """Let go of the rows that are left."""
+        if self.stream is not None:
+            await self.stream.close()
+
 
 class Names:
     """The statements and portals of a connection by name; "" is the unnamed one."""
@@ -80,6 +90,7 @@ class Names:
         self._session = session
         self._statements: dict[str, Statement] = {}
         self._portals: dict[str, Portal] = {}
+        self._left: list[Portal] = []  # portals that were replaced
 
     def check_new(self, name: str) -> None:
         """A name may be given once; the unnamed statement may be replaced."""
@@ -113,13 +124,24 @@ class Names:
         if name:
             self._session.statements.pop(name, None)
 
-    async def open(self, name: str, portal: Portal) -> None:
-        """Keep a portal under a name."""
-        if name and name in self._portals:
-            raise PortalTaken(f'portal "{name}" already exists')
-        if name in self._portals:
-            await self.close(name)
+    def open(self, name: str, portal: Portal) -> None:
+        """Keep a portal under a name; the unnamed one may be replaced."""
+        old = self._portals.get(name)
+        if old is not None:
+            if name:
+                raise PortalTaken(f'portal "{name}" already exists')
+            if not old.finished:
+                self._left.append(old)
         self._portals[name] = portal
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether some portal, perhaps a replaced one, has rows that nobody took."""
+        return any(not portal.finished for portal in self._portals.values()) or bool(self._left)
+
+    def forget_portals(self) -> None:
+        """Forget every portal: all are finished."""
+        self._portals.clear()
 
     def portal(self, name: str) -> Portal:
         """The portal of a name."""
@@ -131,10 +153,12 @@ class Names:
     async def close(self, name: str) -> None:
         """Forget a portal, if there is one."""
         portal = self._portals.pop(name, None)
-        if portal is not None and portal.stream is not None:
-            await portal.stream.close()
+        if portal is not None:
+            await portal.close()
 
     async def close_all(self) -> None:
         """Forget every portal: they end with their transaction."""
         while self._portals:
             await self.close(next(iter(self._portals)))
+        while self._left:
+            await self._left.pop().close()

@@ -12,6 +12,7 @@ import asyncio
 import ipaddress
 import ssl
 from collections.abc import Callable
+from typing import cast
 
 from noonmark.errors import Stopped
 from noonmark.serve.pgwire.frames import FRAME_BYTES_MAX, Frames
@@ -54,9 +55,8 @@ class Wire(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The client is there."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=_WRITE_BYTES_HIGH)
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=_WRITE_BYTES_HIGH)
         address = transport.get_extra_info("peername")
         self.peer, self.local = _where(address)
         self._on_connected(self)
