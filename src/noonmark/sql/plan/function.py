@@ -53,6 +53,8 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         )
     if name in _FORMS:
         return _FORMS[name](tree, row)
+    if name.startswith("json_") and f"jsonb_{name[5:]}" in FUNCTIONS.by_name:
+        name = f"jsonb_{name[5:]}"  # there is one type of documents
     if name not in FUNCTIONS.by_name:
         return _type_call(name, tree, row)
     arguments = [plan(_plain(each), row) for each in tree.expressions]

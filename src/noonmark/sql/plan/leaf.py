@@ -33,8 +33,7 @@ PARAMETERS_MAX = 65_535
 
 
 def _column(tree: exp.Column, row: Row) -> Scalar:
-    if tree.args.get("db") is not None:
-        raise unsupported("a column name of three parts", tree)
+    # s.t.c: one FROM has one table under the name t, so its schema says nothing more.
     table = tree.args.get("table")
     return row.named(
         name_of(tree.this), None if table is None else name_of(table), position_of(tree)

@@ -1,7 +1,7 @@
 """Table functions in the select list: every row is repeated for each row that the function gives.
 
-A row for which the function gives nothing is gone, as in PostgreSQL. One call in a select list;
-what several in lockstep would mean is refused.
+A row for which the function gives nothing is gone, as in PostgreSQL. Several calls go in lockstep,
+the shorter ones filled up with NULL; that is built for arrays, by position, and refused for others.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from noonmark.rows import types as t
 from noonmark.sql.coerce import resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import TABLE_FUNCTIONS
 from noonmark.sql.ir.call import TableCall
 from noonmark.sql.ir.relation import FlatMap
+from noonmark.sql.ir.scalar import Case, Coalesce, Compare, Literal, Scalar, When
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import plan
+from noonmark.sql.plan.scalar import call, plan
 
 
 def _rowsets_in(tree: exp.Expr) -> Iterator[exp.Anonymous]:
@@ -35,14 +37,50 @@ def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
     if not found:
         return
     if len(found) > 1:
-        raise unsupported("more than one set-returning function in SELECT", found[1])
+        _in_lockstep(found, row)
+        return
     (tree,) = found
     arguments = [plan(each, row) for each in tree.expressions]
     name = name_of(tree.this)
     entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
-    call = TableCall(entry.id, coerced)
-    if len(call.types) != 1:
+    table = TableCall(entry.id, coerced)
+    if len(table.types) != 1:
         raise unsupported(f"{name} in SELECT", tree, hint="Call it in FROM.")
     assert row.relation is not None
-    row.relation = FlatMap(row.relation, call, (name,))
+    row.relation = FlatMap(row.relation, table, (name,))
     row.computed[tree] = row.column_at(len(row.relation.schema) - 1)
+
+
+def _in_lockstep(trees: Sequence[exp.Anonymous], row: Row) -> None:
+    """``unnest(a), unnest(b)``: the positions of the longest array, and what each has there."""
+    arrays: list[Scalar] = []
+    for tree in trees:
+        name = name_of(tree.this)
+        by_position = name == "unnest" or (name == "generate_subscripts" and _is_first(tree))
+        if not by_position:
+            raise unsupported(f"{name} beside another set-returning function in SELECT", tree)
+        arrays.append(plan(tree.expressions[0], row))
+    zero, one = Literal(t.Integer(), 0), Literal(t.Integer(), 1)
+    counts = [
+        Coalesce((call("cardinality", [array], tree, operator=False), zero))
+        for array, tree in zip(arrays, trees, strict=True)
+    ]
+    longest: Scalar = counts[0]
+    for count in counts[1:]:
+        longest = Case((When(Compare(">", count, longest), count),), longest)
+    entry, coerced = resolve(TABLE_FUNCTIONS, "generate_series", [one, longest])
+    assert row.relation is not None
+    row.relation = FlatMap(row.relation, TableCall(entry.id, coerced), ("position",))
+    at = row.column_at(len(row.relation.schema) - 1)
+    for tree, array, count in zip(trees, arrays, counts, strict=True):
+        if name_of(tree.this) == "unnest":
+            row.computed[tree] = call("subscript", [array, at], tree, operator=False)
+        else:
+            inside = When(Compare("<=", at, count), at)
+            row.computed[tree] = Case((inside,), Literal(t.Integer(), None))
+
+
+def _is_first(tree: exp.Anonymous) -> bool:
+    """Whether subscripts are those of the first dimension: there is no other."""
+    arguments = tree.expressions
+    return len(arguments) == 2 and isinstance(arguments[1], exp.Literal | exp.Parameter | exp.Cast)
