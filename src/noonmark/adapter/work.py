@@ -26,7 +26,8 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.work_sources import SourceWorker
 from noonmark.adapter.work_views import ViewWorker
 from noonmark.errors import NoonmarkError, NotYetComplete
-from noonmark.persist.state import State
+from noonmark.persist.state import Collection, State
+from noonmark.source.contract import Source
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -57,9 +58,9 @@ class Work:
         await asyncio.gather(*views, *sources)
         self.pool.shutdown(wait=False)
 
-    async def add_source(self, item: Item) -> None:
-        """Begin to ingest a source, unless it is inactive."""
-        worker = self.sources[item.number] = SourceWorker(self._database, item)
+    async def add_source(self, item: Item, source: Source | None = None) -> None:
+        """Begin to ingest a source, unless it is inactive; `source` is it, if it was just made."""
+        worker = self.sources[item.number] = SourceWorker(self._database, item, source)
         worker.start()
 
     async def add_view(self, item: Item) -> None:
@@ -112,6 +113,19 @@ class Work:
         return catalog.needs(item.number for item in items if item is not None)
 
     # -- for reads -------------------------------------------------------------------------------
+
+    async def begun(self, names: Iterable[str]) -> None:
+        """Return when every source below these collections has been read once.
+
+        A source's collections begin before its first tick, empty: nobody means that time.
+        """
+        state = self._database.client.state
+        new = [name for name in names if _is_new(state.collection(name))]
+        for item in self.below(new) if new else ():
+            worker = self.sources.get(item.number)
+            if worker is not None and not worker.begun.done():
+                worker.want(await self._database.oracle.read_ts())
+                await asyncio.shield(asyncio.wrap_future(worker.begun))
 
     async def bring(self, names: Iterable[str], time: int) -> None:
         """Return when all these collections are complete at `time`, which is made to be soon.
@@ -169,6 +183,10 @@ class Work:
         """The views that fail, and why."""
         workers = self.views.values()
         return {each.name: each.error for each in workers if each.error is not None}
+
+
+def _is_new(collection: Collection) -> bool:
+    return collection.since == collection.upper
 
 
 def _complete(names: tuple[str, ...], time: int, state: State) -> bool:

@@ -15,16 +15,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.definitions import feeds_of, source_of
+from noonmark.adapter.definitions import feeds_of
+from noonmark.adapter.upstream.prepare import open_source
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
 from noonmark.ingest import RETAIN_MS, Ingestion, InPlaceEngine, SparkEngine, Tick
 from noonmark.ingest_loop import Status
 from noonmark.ingest_task import IngestTask, Row
-from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source, Split
 
 if TYPE_CHECKING:
@@ -53,13 +54,16 @@ class SmallInPlace:
 class SourceWorker:
     """See the module."""
 
-    def __init__(self, database: Database, item: Item) -> None:
+    def __init__(self, database: Database, item: Item, source: Source | None = None) -> None:
         self._database = database
+        self._source = source
         self.item = item
         self.name = item.name
         self.status = Status()
         self.ingestion: Ingestion | None = None
         self.active = bool(item.definition.get("active", True))
+        #: Done when it has ticked, or never will.
+        self.begun: Future[None] = Future()
         self._wanted = 0
         self._stopping = False
         self._wake = threading.Event()
@@ -100,6 +104,7 @@ class SourceWorker:
             except Exception as error:
                 if isinstance(error, NoonmarkError) and not isinstance(error, _TRANSIENT):
                     self._note(state="failed", error=str(error))
+                    self._begin()
                     return
                 self._note(state="stalled", error=str(error))
                 self._sleep(pause_s)
@@ -131,12 +136,17 @@ class SourceWorker:
             self.ingestion = self._make()
         tick = self.ingestion.tick()
         self._count(tick)
+        self._begin()
+
+    def _begin(self) -> None:
+        if not self.begun.done():
+            self.begun.set_result(None)
 
     def _make(self) -> Ingestion:
         database, item = self._database, self.item
-        definition = item.definition
-        columns = Schema.from_wire(definition.get("columns", ()))
-        source = source_of(definition, columns)
+        if self._source is None:
+            self._source = open_source(database, item)
+        source = self._source
         parts = {each.kind: each for each in database.catalog.parts_of(item.number)}
         return Ingestion(
             database.client,

@@ -90,6 +90,9 @@ class Reads:
 
     async def choose(self, names: Iterable[str], wish: Wish = NO_WISH) -> Choice:
         """The time of a read, registered so that no later strict read is before it."""
+        names = tuple(names)
+        if wish.as_of is None:
+            await self._database.work.begun(names)
         question = await self.question(names, wish)
         choice = select_timestamp(question)
         if (
