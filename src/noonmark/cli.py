@@ -14,6 +14,7 @@ import typer
 from noonmark.demo.command import demo
 from noonmark.errors import NoonmarkError
 from noonmark.serve.command import serve
+from noonmark.serve.sql_command import sql
 from noonmark.shard.command import app as shard_app
 from noonmark.version import __version__
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command()(serve)
+app.command()(sql)
 app.add_typer(shard_app, name="shard")
 
 
