@@ -14,7 +14,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.names import view_relation
 from noonmark.compute.definition import Definition
 from noonmark.errors import ConfigError, Unsupported
-from noonmark.ingest_feed import Feed, raw, typed
+from noonmark.ingest_feed import Feed, postgres, raw, typed
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
 from noonmark.source.format.csv import Csv
@@ -26,6 +26,7 @@ from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.files import Files, of_lines
 from noonmark.source.impl.key_value import KeyValue
+from noonmark.source.impl.postgres import Postgres
 from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.rules import simplify
 
@@ -106,8 +107,13 @@ def source_of(definition: Mapping[str, Any], schema: Schema) -> Source:
 
 def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
     """What becomes of the outputs of a source's item."""
+    parts = [each for each in catalog.parts_of(item.number) if each.kind == "subsource"]
+    if isinstance(source, Postgres):
+        by_output = {each.definition["output"]: each.collection for each in parts}
+        return postgres(source, [by_output[at] for at in range(len(source.tables))])
+    if item.definition["upstream"] == "kafka":
+        return (topic_feed(source, item.collection, item.definition),)
     if item.definition["upstream"] == "generator":
-        parts = [each for each in catalog.parts_of(item.number) if each.kind == "subsource"]
         if not item.is_stored:
             return tuple(
                 typed(source, each.definition["output"], each.collection) for each in parts
@@ -131,6 +137,29 @@ def file_feed(source: Source, collection: str, definition: Mapping[str, Any]) ->
     )
 
 
+def topic_feed(source: Source, collection: str, definition: Mapping[str, Any]) -> Feed:
+    """The feed of a topic: formats of key and value, INCLUDE and envelope."""
+    key_columns = Schema.from_wire(definition["key_columns"])
+    key_format = definition["key_format"]
+    return raw(
+        source,
+        0,
+        collection,
+        format_of(definition["format"], Schema.from_wire(definition["columns"])),
+        key_format=None if key_format is None else _key_format(key_format, key_columns),
+        include=tuple(Include(what, name) for what, name in definition["include"]),
+        envelope=definition["envelope"],
+        key=tuple(definition["key"]),
+    )
+
+
+def _key_format(definition: Mapping[str, Any], columns: Schema) -> Format:
+    """The format of a key; one jsonb column is the whole document, whatever its name."""
+    if definition["kind"] == "json" and [str(c.type) for c in columns.columns] == ["jsonb"]:
+        return Json(columns, whole=True)
+    return format_of(definition, columns)
+
+
 def format_of(definition: Mapping[str, Any], columns: Schema) -> Format:
     """A format over the columns that were written; without columns it has its own."""
     kind = definition["kind"]
@@ -142,4 +171,4 @@ def format_of(definition: Mapping[str, Any], columns: Schema) -> Format:
         return Text(columns) if columns.columns else Text()
     if kind == "bytes":
         return Bytes(columns) if columns.columns else Bytes()
-    raise Unsupported(f"FORMAT {kind.upper()} of FILES is not supported")
+    raise Unsupported(f"FORMAT {kind.upper()} is not supported here")

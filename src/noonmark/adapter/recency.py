@@ -23,12 +23,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.definitions import source_of
 from noonmark.adapter.peek.planning import PlannedQuery
+from noonmark.adapter.upstream.prepare import open_source
 from noonmark.errors import QueryCanceled, Unsupported
 from noonmark.persist.state import State
 from noonmark.remap.rows import element_of
-from noonmark.rows.schema import Schema
 from noonmark.source.contract import START, Source
 from noonmark.tvc import Antichain, Partitioned
 
@@ -94,8 +93,7 @@ def _source(database: Database, item: Item) -> Source:
     worker = database.work.sources.get(item.number)
     if worker is not None and worker.ingestion is not None:
         return worker.ingestion.source
-    definition = item.definition
-    return source_of(definition, Schema.from_wire(definition.get("columns", ())))
+    return open_source(database, item)
 
 
 async def _time_of(database: Database, item: Item) -> int:

@@ -103,10 +103,10 @@ def time_of(session: AdapterSession, text: ScalarText, values: Sequence[Any] = (
     Raises:
         InvalidValue: it is neither.
     """
-    value = _value(session, text.tree, values)
+    value = value_of(session, text.tree, values)
     if isinstance(value, str) and not value.strip().isdigit():
         cast = exp.Cast(this=text.tree.copy(), to=exp.DataType.build("timestamptz"))
-        value = _value(session, cast, values)
+        value = value_of(session, cast, values)
     if isinstance(value, str):
         value = int(value)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
@@ -123,7 +123,8 @@ def time_of(session: AdapterSession, text: ScalarText, values: Sequence[Any] = (
     )
 
 
-def _value(session: AdapterSession, tree: exp.Expr, values: Sequence[Any]) -> Any:
+def value_of(session: AdapterSession, tree: exp.Expr, values: Sequence[Any] = ()) -> Any:
+    """The value of an expression that reads nothing."""
     select = exp.Select(expressions=[tree.copy()])
     planned = plan_query(session, select, values=values)
     relation = bind(planned.peek.relation, values, session.database.clock.now_ms())

@@ -1,19 +1,24 @@
 """CREATE CONNECTION, CREATE SECRET, CREATE SINK and VALIDATE CONNECTION.
 
-A connection is kept as it was written, its secrets by reference. A secret is refused: what is
-stored here could be read by whoever can read the location.
+A connection is kept as it was written, its secrets by reference; a secret is kept sealed
+(`upstream.secret`), and its statement is not kept at all.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.contract import Outcome
+from noonmark.adapter.contract import Done, Outcome
+from noonmark.adapter.peek.planning import value_of
 from noonmark.adapter.run.ddl_common import Created, create, place
 from noonmark.adapter.run.handler import Handlers
-from noonmark.errors import UndefinedObject, Unsupported
+from noonmark.adapter.upstream.connection import check_connection, kafka_options, postgres_url
+from noonmark.adapter.upstream.secret import seal
+from noonmark.errors import InvalidValue, UndefinedObject, Unsupported
+from noonmark.source.impl import kafka, postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -23,47 +28,67 @@ if TYPE_CHECKING:
 async def run_create_connection(
     session: AdapterSession, statement: st.CreateConnection, _: Sequence[Any]
 ) -> Outcome:
-    """CREATE CONNECTION: kept, and looked at when something uses it."""
+    """CREATE CONNECTION: kept, and looked at when something uses it or WITH (VALIDATE) asks."""
+    check_connection(statement.kind, statement.options)
 
     async def make(catalog: Catalog, number: int) -> Created:
-        schema_name, name = place(catalog, statement.name)
-        needs: list[int] = []
-        options: dict[str, Any] = {}
-        for key, value in statement.options.items():
-            if isinstance(value, st.SecretRef):
-                secret = catalog.find(value.name.parts)
-                if secret is None or secret.kind != "secret":
-                    raise UndefinedObject(
-                        f'secret "{value.name}" does not exist', position=value.name.position
-                    )
-                needs.append(secret.number)
-                options[key] = {"secret": secret.number}
-            else:
-                options[key] = str(value) if isinstance(value, st.Name) else value
-        definition = {"kind": statement.kind, "options": options, "text": session.text}
-        item = Item(
-            number, "connection", schema_name, name, definition=definition, needs=tuple(needs),
-            owner=session.user,
-        )  # fmt: skip
+        item = _connection(session, catalog, number, statement)
+        if statement.validate:
+            await _validate(catalog, item)
         return Created((item,), lambda _: ())
 
-    if statement.validate:
-        raise _unsupported_validation(statement.kind)
     done, _created = await create(
         session, "CREATE CONNECTION", statement.name, statement.if_not_exists, make
     )
     return done
 
 
+def _connection(
+    session: AdapterSession, catalog: Catalog, number: int, statement: st.CreateConnection
+) -> Item:
+    schema_name, name = place(catalog, statement.name)
+    needs: list[int] = []
+    options: dict[str, Any] = {}
+    for key, value in statement.options.items():
+        if isinstance(value, st.SecretRef):
+            secret = catalog.find(value.name.parts)
+            if secret is None or secret.kind != "secret":
+                raise UndefinedObject(
+                    f'secret "{value.name}" does not exist', position=value.name.position
+                )
+            needs.append(secret.number)
+            options[key] = {"secret": secret.number}
+        else:
+            options[key] = str(value) if isinstance(value, st.Name) else value
+    definition = {"kind": statement.kind, "options": options, "text": session.text}
+    return Item(
+        number, "connection", schema_name, name, definition=definition, needs=tuple(needs),
+        owner=session.user,
+    )  # fmt: skip
+
+
 async def run_create_secret(
-    _: AdapterSession, statement: st.CreateSecret, __: Sequence[Any]
+    session: AdapterSession, statement: st.CreateSecret, values: Sequence[Any]
 ) -> Outcome:
-    """CREATE SECRET is refused: see the module."""
-    raise Unsupported(
-        "CREATE SECRET is not supported",
-        detail="Secrets would be readable to whoever can read the storage location.",
-        position=statement.name.position,
+    """CREATE SECRET."""
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        schema_name, name = place(catalog, statement.name)
+        value = value_of(session, statement.value.tree, values)
+        if isinstance(value, bytes):
+            value = value.decode()
+        if not isinstance(value, str):
+            raise InvalidValue("a secret is a text", position=statement.value.position)
+        sealed = await asyncio.to_thread(seal, value)
+        item = Item(
+            number, "secret", schema_name, name, definition={"sealed": sealed}, owner=session.user
+        )
+        return Created((item,), lambda _: ())
+
+    done, _created = await create(
+        session, "CREATE SECRET", statement.name, statement.if_not_exists, make
     )
+    return done
 
 
 async def run_validate_connection(
@@ -75,11 +100,18 @@ async def run_validate_connection(
         raise UndefinedObject(
             f'connection "{statement.name}" does not exist', position=statement.name.position
         )
-    raise _unsupported_validation(item.definition["kind"])
+    await _validate(session.catalog, item)
+    return Done("VALIDATE CONNECTION")
 
 
-def _unsupported_validation(kind: str) -> Unsupported:
-    return Unsupported(f"VALIDATE CONNECTION to {kind.upper()} is not supported")
+async def _validate(catalog: Catalog, item: Item) -> None:
+    kind = item.definition["kind"]
+    if kind == "postgres":
+        await postgres.validate(postgres_url(catalog, item))
+    elif kind == "kafka":
+        await kafka.validate(kafka_options(catalog, item))
+    else:
+        raise Unsupported(f"VALIDATE CONNECTION to {kind.upper()} is not supported")
 
 
 async def run_create_sink(

@@ -15,6 +15,7 @@ from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.ddl_common import notices
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.upstream.prepare import leftovers
 from noonmark.errors import (
     DependentObjects,
     NoonmarkError,
@@ -52,7 +53,11 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
         if len(doomed) > len(targets):
             told += _cascaded(targets, doomed)
         if doomed:
+            behind = leftovers(catalog, doomed)
             await remove(session, doomed)
+            told += [
+                Notice(why, severity="WARNING") for each in behind if (why := await each.remove())
+            ]
     return Done(tag, (*told, *notices(session, tag)))
 
 

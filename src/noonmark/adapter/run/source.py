@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Outcome
-from noonmark.adapter.definitions import file_feed, generator, source_of
+from noonmark.adapter.definitions import file_feed, generator, source_of, topic_feed
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.run.ddl_common import (
     Created,
@@ -26,6 +26,8 @@ from noonmark.adapter.run.ddl_common import (
     retain_ms,
 )
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.upstream.prepare import Prepared, prepare
+from noonmark.adapter.upstream.topic import topic_definition
 from noonmark.errors import (
     InvalidValue,
     NameTaken,
@@ -37,6 +39,7 @@ from noonmark.persist import command as c
 from noonmark.remap.rows import REMAP_SCHEMA
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import ERRORS_SCHEMA, Output, Source
+from noonmark.source.impl.postgres import Postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -51,52 +54,74 @@ async def run_create_source(
     """CREATE SOURCE."""
     refuse_options("a source", statement.options, _OPTIONS)
     _refuse_upstream(statement.upstream)
+    prepared = await _prepared(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
-        items = _items(session, catalog, number, statement)
+        items = _items(session, catalog, number, statement, prepared)
 
         def beside(time: int) -> Iterable[c.AnyCommand]:
             return [creation(item, time) for item in items if item.is_stored]
 
         return Created(items, beside)
 
-    done, created = await create(
-        session, "CREATE SOURCE", statement.name, statement.if_not_exists, make
-    )
+    created = None
+    try:
+        done, created = await create(
+            session, "CREATE SOURCE", statement.name, statement.if_not_exists, make
+        )
+    finally:
+        if created is None and prepared is not None:
+            await prepared.abandon()
     if created is not None:
-        await session.database.work.add_source(created.items[0])
+        source = None if prepared is None else prepared.source
+        await session.database.work.add_source(created.items[0], source)
     return done
 
 
+async def _prepared(session: AdapterSession, statement: st.CreateSource) -> Prepared | None:
+    """What upstream is asked for, unless the name is taken anyway."""
+    taken = session.catalog.find(statement.name.parts)
+    return None if taken is not None else await prepare(session, statement)
+
+
 def _refuse_upstream(upstream: st.Upstream) -> None:
-    if not isinstance(upstream, st.Generator | st.Files):
+    if isinstance(upstream, st.Webhook):
         raise Unsupported(
-            f"CREATE SOURCE FROM {type(upstream).__name__.upper()} is not supported",
-            hint="LOAD GENERATOR and FILES are.",
+            "CREATE SOURCE FROM WEBHOOK is not supported",
+            hint="LOAD GENERATOR, FILES, KAFKA and POSTGRES are.",
         )
 
 
 def _items(
-    session: AdapterSession, catalog: Catalog, number: int, statement: st.CreateSource
+    session: AdapterSession,
+    catalog: Catalog,
+    number: int,
+    statement: st.CreateSource,
+    prepared: Prepared | None,
 ) -> tuple[Item, ...]:
     """The source and everything that belongs to it."""
     schema_name, name = place(catalog, statement.name)
     active = statement.options.get("active", True)
     if not isinstance(active, bool):
         raise InvalidValue("ACTIVE takes true or false")
-    definition = {"text": session.text, "active": active, **_definition(session, statement)}
-    source = _source(definition)
+    known = _definition(session, statement, prepared)
+    definition = {"text": session.text, "active": active, **known}
+    source = _source(definition) if prepared is None else prepared.source
     item = Item(
         number,
         "source",
         schema_name,
         name,
         definition=definition,
+        needs=() if prepared is None else (prepared.connection,),
         owner=session.user,
         retain_ms=retain_ms(statement.options),
     )
     item = replace(item, **_own_rows(source, item, statement))
-    parts = _subsources(catalog, source, item, statement)
+    if isinstance(source, Postgres) and prepared is not None:
+        parts = _tables(catalog, source, item, prepared.tables)
+    else:
+        parts = _subsources(catalog, source, item, statement)
     progress = statement.progress or st.Name((schema_name, f"{name}_remap"))
     in_progress = place(catalog, progress)
     first = number + 1 + len(parts)
@@ -110,9 +135,31 @@ def _part(source: Item, item: Item) -> Item:
     return replace(item, part_of=source.number, owner=source.owner, retain_ms=source.retain_ms)
 
 
-def _definition(session: AdapterSession, statement: st.CreateSource) -> dict[str, Any]:
+def _tables(
+    catalog: Catalog, source: Postgres, item: Item, names: Iterable[tuple[int, st.Name]]
+) -> tuple[Item, ...]:
+    """The subsources of a publication."""
+    made = []
+    for output, name in names:
+        table = source.tables[output]
+        where = place(catalog, name)
+        number = item.number + 1 + output
+        part = Item(
+            number, "subsource", *where, table.schema, table.key, definition={"output": output}
+        )
+        made.append(_part(item, part))
+    return tuple(made)
+
+
+def _definition(
+    session: AdapterSession, statement: st.CreateSource, prepared: Prepared | None
+) -> dict[str, Any]:
     """What the source remembers of its upstream, as plain data."""
     upstream = statement.upstream
+    if prepared is not None and isinstance(upstream, st.Kafka):
+        return {**prepared.definition, **topic_definition(statement)}
+    if prepared is not None:
+        return dict(prepared.definition)
     if isinstance(upstream, st.Generator):
         _refuse_format(statement)
         now_ms = session.database.clock.now_ms()
@@ -156,6 +203,11 @@ def _source(definition: dict[str, Any]) -> Source:
 
 def _own_rows(source: Source, item: Item, statement: st.CreateSource) -> dict[str, Any]:
     """Columns and key of the source's own collection; nothing where subsources have the rows."""
+    if item.definition["upstream"] == "postgres":
+        return {}
+    if item.definition["upstream"] == "kafka":
+        feed = topic_feed(source, item.name, item.definition)
+        return {"schema": feed.schema, "key": feed.key}
     if item.definition["upstream"] == "files":
         if statement.tables is not None:
             raise Unsupported("FILES are one table: FOR TABLES is not supported")

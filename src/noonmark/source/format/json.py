@@ -6,7 +6,7 @@ its column's type as PostgreSQL's ``json_populate_record`` does: the text of a s
 boolean is read by the type (so "5" and 5 are both integers, and 1.0 is not); a list fits an array,
 an object a record by field name; either fits jsonb, and nothing else.
 
-Without columns: any document, as one column ``data jsonb``.
+Without columns, or `whole`: any document, as one column, ``data jsonb``.
 
 Law (exact): `Json.parse` agrees with `exact` on every record; the quick way, Arrow's reader over a
 whole block, is taken only where the two agree, and is the reason why it is fast.
@@ -70,6 +70,7 @@ class Json:
 
     schema: Schema = WHOLE
     header: bool = False
+    whole: bool = False
 
     def parse(self, values: pa.Array) -> Parsed:
         """The columns of the records; `values` has no NULL."""
@@ -78,7 +79,7 @@ class Json:
     def exact(self, values: pa.Array) -> Parsed:
         """Record by record: the definition."""
         texts, reasons = decode_each(values)
-        if self.schema == WHOLE:
+        if self.whole or self.schema == WHOLE:
             return _whole(texts, reasons)
         documents = [_document(text, at, reasons) for at, text in enumerate(texts)]
         columns = []

@@ -1,0 +1,1 @@
+"""Connections, secrets, and the sources that are made on them."""

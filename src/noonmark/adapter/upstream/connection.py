@@ -1,0 +1,112 @@
+"""Connections as the clients below take them: options of SQL to a URL or to librdkafka's options.
+
+A connection is stored as it was written, its secrets by reference. Options that are secret by
+nature must be references: so no text, error or listing has a secret in it.
+
+    POSTGRES                    HOST, PORT, USER, PASSWORD, DATABASE, SSL MODE, SSL ...
+    KAFKA                       BROKER or BROKERS, SECURITY PROTOCOL, SASL ..., SSL ...
+    CONFLUENT SCHEMA REGISTRY   URL, USERNAME, PASSWORD
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg.conninfo import make_conninfo
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.upstream.secret import unseal
+from noonmark.errors import ConfigError, UndefinedObject, WrongObjectType
+from noonmark.source.impl.kafka.client import Options as KafkaOptions
+from noonmark.sql.statement import statement as st
+
+#: What SQL calls an option, and what libpq does.
+_POSTGRES = {
+    "host": "host",
+    "port": "port",
+    "user": "user",
+    "password": "password",
+    "database": "dbname",
+    "ssl_mode": "sslmode",
+    "ssl_certificate_authority": "sslrootcert",
+    "ssl_certificate": "sslcert",
+    "ssl_key": "sslkey",
+}
+_KAFKA = {
+    "broker": "bootstrap.servers",
+    "brokers": "bootstrap.servers",
+    "security_protocol": "security.protocol",
+    "sasl_mechanisms": "sasl.mechanism",
+    "sasl_mechanism": "sasl.mechanism",
+    "sasl_username": "sasl.username",
+    "sasl_password": "sasl.password",
+    "ssl_certificate_authority": "ssl.ca.pem",
+    "ssl_certificate": "ssl.certificate.pem",
+    "ssl_key": "ssl.key.pem",
+}
+_REGISTRY = {"url": "url", "username": "username", "user": "username", "password": "password"}
+_KINDS = {"postgres": _POSTGRES, "kafka": _KAFKA, "confluent schema registry": _REGISTRY}
+_REQUIRED = {"postgres": ("host",), "confluent schema registry": ("url",)}
+_SECRET = frozenset(("password", "sasl_password", "ssl_key"))
+
+
+def check_connection(kind: str, options: Mapping[str, Any]) -> None:
+    """Refuse a connection that cannot be."""
+    known = _KINDS.get(kind)
+    if known is None:
+        raise ConfigError(
+            f"CREATE CONNECTION TO {kind.upper()} is not supported",
+            hint="KAFKA, POSTGRES and CONFLUENT SCHEMA REGISTRY are.",
+        )
+    for name, value in options.items():
+        shown = name.replace("_", " ").upper()
+        if name not in known:
+            raise ConfigError(f"a connection to {kind.upper()} has no option {shown}")
+        if name in _SECRET and not isinstance(value, st.SecretRef):
+            raise ConfigError(
+                f"{shown} takes a secret",
+                hint=f"CREATE SECRET s AS '...'; then say {shown} SECRET s.",
+            )
+    missing = [name for name in _REQUIRED.get(kind, ()) if name not in options]
+    if kind == "kafka" and not {"broker", "brokers"} & set(options):
+        missing = ["broker"]
+    if missing:
+        raise ConfigError(f"a connection to {kind.upper()} needs {missing[0].upper()}")
+
+
+def connection_of(catalog: Catalog, name: st.Name, kind: str) -> Item:
+    """The connection of that name and kind."""
+    item = catalog.find(name.parts)
+    if item is None:
+        raise UndefinedObject(f'connection "{name}" does not exist', position=name.position)
+    if item.kind != "connection" or item.definition["kind"] != kind:
+        raise WrongObjectType(
+            f'"{name}" is not a connection to {kind.upper()}', position=name.position
+        )
+    return item
+
+
+def options_of(catalog: Catalog, connection: Item) -> dict[str, str]:
+    """The options of a connection under the names of its client, secrets opened."""
+    names = _KINDS[connection.definition["kind"]]
+    found: dict[str, str] = {}
+    for name, value in connection.definition["options"].items():
+        if isinstance(value, Mapping):
+            secret = catalog.by_number[value["secret"]]
+            found[names[name]] = unseal(secret.definition["sealed"], secret.name)
+        elif isinstance(value, list | tuple):
+            found[names[name]] = ",".join(map(str, value))
+        else:
+            found[names[name]] = str(value)
+    return found
+
+
+def postgres_url(catalog: Catalog, connection: Item) -> str:
+    """Libpq's connection string."""
+    return make_conninfo("", **options_of(catalog, connection))
+
+
+def kafka_options(catalog: Catalog, connection: Item) -> KafkaOptions:
+    """Librdkafka's options."""
+    return tuple(sorted(options_of(catalog, connection).items()))
