@@ -114,7 +114,6 @@ async def test_a_source_is_one_thing_with_its_parts(opened: Database) -> None:
         ("create source s from load generator counter (tick interval '0s')", "F0000", "at least 1"),
         ("create source s from load generator counter with (speed = 4)", "22P02", "no option"),
         ("create source s (a int) from files '/x/*'", "22P02", "needs a FORMAT"),
-        ("create secret s as 'x'", "0A000", "CREATE SECRET is not supported"),
         ("create database d", "0A000", "CREATE DATABASE is not supported"),
         ("create index on missing (a)", "42P01", "does not exist"),
         ("create view v as select 1 as a, 2 as a", "42P07", "specified more than once"),
