@@ -23,7 +23,7 @@ _DATE = r"(?P<year>\d{4,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
 _ZONE = r"(?P<zone>[zZ]|[+-]\d{1,2}(?::?\d{2}(?::\d{2})?)?)"
 _ERA = r"(?:\s*(?P<era>[bB][cC]|[aA][dD]))?"
-_DATE_ONLY = re.compile(rf"{_DATE}{_ERA}", re.ASCII)
+_DATE_ONLY = re.compile(rf"{_DATE}(?:\s+{_ZONE})?{_ERA}", re.ASCII)
 _TIME_ONLY = re.compile(_TIME, re.ASCII)
 _TIMESTAMP = re.compile(rf"{_DATE}(?:(?:\s*[tT]|\s+){_TIME}(?:\s*{_ZONE})?)?{_ERA}", re.ASCII)
 

@@ -18,6 +18,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, Planned, over_collections
 from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.system.settings import search_path
 from noonmark.compute.reference import evaluate
 from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
@@ -70,7 +71,7 @@ def plan_query(
         values: those of the parameters, where the plan depends on them.
     """
     catalog = session.catalog
-    names = Names(catalog)
+    names = Names(catalog, search_path(session.variables))
     stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
     statement = Statement(names, parameters=stated, values=values, session=session.functions)
     planned = over_collections(catalog, parse.plan_query(tree, statement), names)

@@ -208,17 +208,15 @@ def _about_objects(session: AdapterSession) -> list[Function]:
         _ask("regtype", (_INT,), text, lambda number: format_type(number, None)),
         _ask("to_regtype", (_TEXT,), t.Integer(), _to_type_oid),
         _ask("regproc", (_INT,), text, lambda number: "-" if number == 0 else str(number)),
-        _ask("regproc", (_TEXT,), t.Integer(), lambda _: 0),
+        # Functions have no oid here: pg_type names them, and a name stands for itself.
+        _ask("regproc", (_TEXT,), text, lambda name: _parts(name)[-1]),
         _ask("regprocedure", (_INT,), text, lambda number: "-" if number == 0 else str(number)),
         _ask("regnamespace", (_TEXT,), t.Integer(), namespace),
         _ask("regnamespace", (_INT,), text, namespace_name),
         _ask("regrole", (_INT,), text, role_name),
         _ask("regrole", (_TEXT,), t.Integer(), lambda name: facts().role_oid(name)),
         _ask("pg_table_is_visible", (_INT,), t.Boolean(), visible),
-        *(
-            _ask(name, (_INT,), t.Boolean(), lambda _: True)
-            for name in _ALWAYS_VISIBLE
-        ),
+        *(_ask(name, (_INT,), t.Boolean(), lambda _: True) for name in _ALWAYS_VISIBLE),
         _ask("pg_get_userbyid", (_INT,), text, role_name),
         *(_ask("pg_get_viewdef", (_INT, *more), text, viewdef) for more in ((), (_BOOL,), (_INT,))),
         _ask("pg_get_viewdef", (_TEXT,), text, lambda name: viewdef(regclass(name)), fallible=True),

@@ -91,10 +91,12 @@ def _is_text(number: int) -> bool:
 
 def _pg_type(_: Facts) -> Iterable[Row]:
     for row in TYPES:
+        is_array = row.category == "A"
         yield (
             row.oid, row.name, SCHEMA_OIDS["pg_catalog"], SUPERUSER_OID, row.size,
             0 < row.size <= 8, row.kind, row.category, False, True, ",", 0, 0, row.element,
-            row.array, f"{row.name}in", f"{row.name}out", f"{row.name}recv", f"{row.name}send",
+            row.array, "array_in" if is_array else f"{row.name}in",
+            "array_out" if is_array else f"{row.name}out", f"{row.name}recv", f"{row.name}send",
             0, 0, "-", "i", "p", False, 0, -1, 0, 100 if row.category == "S" else 0, None, None,
             None,
         )  # fmt: skip

@@ -129,6 +129,7 @@ def _made() -> dict[str, Variable]:
         Variable("is_superuser", "on", None),
         Variable("lock_timeout", "0", _span),
         Variable("max_identifier_length", "255", None),
+        Variable("max_index_keys", "32", None),
         Variable("real_time_recency", "off", _boolean, "Reads see all that upstream had."),
         Variable("real_time_recency_timeout", "10000", _span),
         Variable("search_path", "public", _encoded_path),

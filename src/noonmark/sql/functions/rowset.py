@@ -77,6 +77,24 @@ def _subscripts(
     return ((at,) for at in (reversed(found) if backwards else found))
 
 
+#: Words that a client must quote to use them as names.
+_RESERVED = (
+    *("all", "and", "any", "array", "as", "asc", "case", "cast", "check", "collate", "column"),
+    *("create", "current_date", "current_timestamp", "current_user", "default", "desc", "distinct"),
+    *("do", "else", "end", "except", "false", "fetch", "for", "foreign", "from", "grant", "group"),
+    *("having", "in", "initially", "intersect", "into", "lateral", "leading", "limit", "not"),
+    *("null", "offset", "on", "only", "or", "order", "placing", "primary", "references"),
+    *("returning", "select", "session_user", "some", "symmetric", "table", "then", "to"),
+    *("trailing", "true", "union", "unique", "user", "using", "values", "when", "where", "window"),
+    "with",
+)
+_KEYWORD = t.Record(tuple(t.Field(name, t.Text()) for name in ("word", "catcode", "catdesc")))
+
+
+def _keywords() -> Rows:
+    return ((word, "R", "reserved") for word in _RESERVED)
+
+
 def _numbered(types: tuple[t.SqlType, ...]) -> t.SqlType:
     return t.Record((t.Field("x", _element(types)), t.Field("n", t.Integer())))
 
@@ -123,6 +141,7 @@ TABLE = (
     *_series_rows(),
     Function("generate_subscripts", (Any_.ARRAY, t.Integer), t.Integer(), _subscripts),
     Function("generate_subscripts", (Any_.ARRAY, t.Integer, t.Boolean), t.Integer(), _subscripts),
+    Function("pg_get_keywords", (), _KEYWORD, _keywords),
     Function("_pg_expandarray", (Any_.ARRAY,), _numbered, _expanded),
     Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array)),
     Function("jsonb_array_elements", _J, t.Jsonb(), lambda d: ((jsonb_of(x),) for x in _items(d))),

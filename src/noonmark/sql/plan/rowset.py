@@ -16,7 +16,7 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import TABLE_FUNCTIONS
 from noonmark.sql.ir.call import TableCall
 from noonmark.sql.ir.relation import FlatMap
-from noonmark.sql.ir.scalar import Case, Coalesce, Compare, Literal, Scalar, When
+from noonmark.sql.ir.scalar import Case, Coalesce, Compare, Literal, MakeRecord, Scalar, When
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, plan
 
@@ -44,11 +44,13 @@ def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
     name = name_of(tree.this)
     entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
     table = TableCall(entry.id, coerced)
-    if len(table.types) != 1:
-        raise unsupported(f"{name} in SELECT", tree, hint="Call it in FROM.")
     assert row.relation is not None
-    row.relation = FlatMap(row.relation, table, (name,))
-    row.computed[tree] = row.column_at(len(row.relation.schema) - 1)
+    width = len(row.relation.schema)
+    result = entry.result_type(tuple(each.type for each in coerced))
+    names = [f.name for f in result.fields] if isinstance(result, t.Record) else [name]
+    row.relation = FlatMap(row.relation, table, tuple(names))
+    columns = tuple(row.column_at(width + at) for at in range(len(names)))
+    row.computed[tree] = MakeRecord(result, columns) if len(columns) > 1 else columns[0]
 
 
 def _in_lockstep(trees: Sequence[exp.Anonymous], row: Row) -> None:
