@@ -1,0 +1,131 @@
+"""Views in SQL, on Spark: created, read, renamed, replaced, restarted, audited, dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from noonmark.adapter.database import Database
+from noonmark.errors import DependentObjects
+from support.reading import Conversation, connect, database
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TOTALS = """
+    create materialized view totals as
+    select l.k, count(*) as n, sum(r.w) as total from big as l join r on l.k = r.k group by l.k
+"""
+
+
+async def world(opened: Database) -> Conversation:
+    client = await connect(opened)
+    for statement in (
+        "create table l (k int, v int)",
+        "create table r (k int, w int)",
+        "create view big as select * from l where v > 10",
+        TOTALS,
+        "create materialized view top as select max(total) as most from totals",
+        "create index by_total on totals (total)",
+        "insert into l values (1, 11), (1, 12), (2, 13), (3, 1)",
+        "insert into r values (1, 100), (2, 200), (3, 300)",
+    ):
+        await client.ask(statement)
+    return client
+
+
+async def answers(client: Conversation) -> list[Any]:
+    return [
+        await client.ask("select * from totals order by k"),
+        await client.ask("select * from top"),
+        await client.ask("select k from totals where total = 200"),
+    ]
+
+
+def holds(opened: Database) -> set[str]:
+    return {each for each in opened.client.state.holds if each.startswith("view/")}
+
+
+def test_the_life_of_views(tmp_path: Path, spark: SparkSession) -> None:
+    async def first() -> None:
+        async with asyncio.timeout(120), database(str(tmp_path), spark) as opened:
+            client = await world(opened)
+            assert await answers(client) == [[(1, 2, 200), (2, 1, 200)], [(200,)], [(1,), (2,)]]
+            # A strict read sees every acknowledged write, through all views between.
+            await client.ask("insert into l values (1, 14)")
+            assert await client.ask("select * from top") == [(300,)]
+            assert await client.ask("audit materialized view totals") == []
+            await _rename(client, opened)
+
+    async def second() -> None:
+        async with asyncio.timeout(120), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            assert await client.ask("select * from totals2 order by k") == [
+                (1, 3, 300), (2, 1, 200),
+            ]  # fmt: skip
+            await client.ask("insert into right_side values (2, 5)")
+            assert await client.ask("select * from totals2 where k = 2") == [(2, 2, 205)]
+            assert await client.ask("audit materialized view totals2") == []
+            await _replace(client, opened)
+
+    asyncio.run(first())
+    asyncio.run(second())
+
+
+async def _rename(client: Conversation, opened: Database) -> None:
+    """Renaming a table, a view and a materialized view under the views that read them."""
+    before = await client.ask("select * from totals order by k")
+    for statement in (
+        "alter table r rename to right_side",
+        "alter view big rename to large",
+        "alter materialized view totals rename to totals2",
+    ):
+        await client.ask(statement)
+        assert opened.work.failures() == {}
+    assert await client.ask("select * from totals2 order by k") == before
+    names = opened.client.state.names
+    assert "totals2" in names
+    assert "totals2_errors" in names
+    assert not [name for name in names if name.startswith("totals") and "2" not in name]
+    assert "view/totals2/right_side" in holds(opened)
+
+
+async def _replace(client: Conversation, opened: Database) -> None:
+    """OR REPLACE and DROP, with what depends on a view."""
+    with pytest.raises(DependentObjects) as refused:
+        await client.ask("create or replace materialized view totals2 as select k from l")
+    assert 'materialized view "top" depends on materialized view "totals2"' in str(refused.value)
+    await client.ask(
+        "create or replace materialized view top as select min(total) as a from totals2"
+    )
+    assert await client.ask("select * from top") == [(205,)]
+    with pytest.raises(DependentObjects):
+        await client.ask("drop table l")
+    await client.ask("drop table l cascade")
+    kinds = {item.kind for item in opened.catalog.items() if item.kind != "system"}
+    assert kinds == {"table"}
+    assert holds(opened) == set()
+    assert set(opened.client.state.names) == {"noonmark_catalog", "right_side"}
+    assert opened.work.views == {}
+
+
+def test_a_view_that_fails_holds_back_no_other(tmp_path: Path, spark: SparkSession) -> None:
+    async def go() -> None:
+        async with asyncio.timeout(120), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            await client.ask("create table t (a int)")
+            await client.ask("create materialized view bad as select 1 / a as x from t")
+            await client.ask("create materialized view good as select a + 1 as x from t")
+            await client.ask("insert into t values (0)")
+            assert await client.ask("select * from good") == [(1,)]
+            with pytest.raises(Exception, match="division by zero"):
+                await client.ask("select * from bad")
+            await client.ask("delete from t")
+            assert await client.ask("select * from bad") == []
+
+    asyncio.run(go())
