@@ -179,6 +179,21 @@ class Tables:
             raise UndefinedTable(f'relation "{name}" does not exist')
         return state.collection(name)
 
+    def settled_at(self, names: Iterable[str]) -> int | None:
+        """A time at which these tables already are as they are now; None where there is none.
+
+        For who computes a write from them: the commit's check of `read_at` says whether they still
+        are, so there is no need to make them complete at a newer time first.
+        """
+        state = self._client.state
+        found = [state.collections[state.names[name]] for name in names if name in state.names]
+        uppers = [upper for each in found if (upper := each.upper.only()) is not None]
+        if not found or len(uppers) != len(found):
+            return None
+        time = min(uppers) - 1
+        known = all(each.since.less_equal(time) for each in found)
+        return time if known and all(self._written.get(n, 0) <= time for n in names) else None
+
     def complete_at(self, time: int, names: Iterable[str]) -> bool:
         """Whether none of these tables can change at `time` any more."""
         state = self._client.state

@@ -19,7 +19,7 @@ from noonmark.adapter.run.dml_insert import (
     settle_conflicts,
 )
 from noonmark.adapter.run.dml_plan import PLANS_MAX, Planning, Returning, bound_values
-from noonmark.adapter.run.dml_read import Reading, Writes, read_then_write, write
+from noonmark.adapter.run.dml_read import Needs, Reading, Writes, read_then_write, write
 from noonmark.adapter.run.dml_target import Row, target
 from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.rows.types import SqlType
@@ -121,8 +121,8 @@ async def _insert(session: AdapterSession, plan: InsertPlan, values: Sequence[An
         writes, touched = await settle_conflicts(plan, reading, found, values)
         return {name: writes}, touched
 
-    tables = {name} if plan.source is None else {name, *plan.source.tables}
-    result: list[Row] = await read_then_write(session, tables, compute)
+    needs = Needs(frozenset({name})) if plan.source is None else plan.source.writing(name)
+    result: list[Row] = await read_then_write(session, needs, compute)
     return result
 
 
@@ -133,7 +133,7 @@ async def _change(session: AdapterSession, plan: ChangePlan, values: Sequence[An
         changed = await changes(plan, reading, values)
         return {name: changed.writes}, changed.rows
 
-    result: list[Row] = await read_then_write(session, {name, *plan.source.tables}, compute)
+    result: list[Row] = await read_then_write(session, plan.source.writing(name), compute)
     return result
 
 
@@ -152,7 +152,7 @@ async def run_truncate(
             writes[item.collection] = [(row, -count) for row, count in found.items()]
         return writes, None
 
-    await read_then_write(session, {item.collection for item in items}, compute)
+    await read_then_write(session, Needs(frozenset(i.collection for i in items)), compute)
     return Done("TRUNCATE TABLE")
 
 

@@ -163,7 +163,7 @@ class Changed:
 async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> Changed:
     """The changes of one read."""
     item, width = plan.item, len(plan.item.schema)
-    found = await reading.multiset(plan.source.peek.bound(values, reading.time))
+    found = await reading.multiset(plan.source.peek.bound(values, reading.now))
     if plan.joined:
         found = await _once(plan, reading, found)
     writes: list[Write] = []

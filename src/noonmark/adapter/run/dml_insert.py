@@ -212,7 +212,7 @@ async def read_rows(plan: InsertPlan, reading: Reading, values: Sequence[Any]) -
     """The rows to be inserted, read if they must be."""
     if plan.source is None:
         return new_rows(plan, values)
-    found = await reading.multiset(plan.source.peek.bound(values, reading.time))
+    found = await reading.multiset(plan.source.peek.bound(values, reading.now))
     return [fitted(plan.item, row) for row, count in found.items() for _ in range(count)]
 
 

@@ -16,7 +16,7 @@ from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.rows import hashable
-from noonmark.adapter.run.dml_read import tables_read
+from noonmark.adapter.run.dml_read import Needs, tables_read
 from noonmark.adapter.run.dml_target import Row
 from noonmark.adapter.system.settings import search_path
 from noonmark.errors import InvalidSyntax, Unsupported
@@ -68,7 +68,9 @@ class Planning:
         self.session.require("SELECT", *planned.items)
         system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
         peek = Peek.of(simplify(planned.query.relation), (), None, system)
-        return Source(peek, frozenset(tables_read(self.catalog, planned.leaves, position)))
+        tables = frozenset(tables_read(self.catalog, planned.leaves, position))
+        only = all(item.kind in ("table", "system") for item in planned.leaves)
+        return Source(peek, Needs(tables, only))
 
     def returning(self, item: Item, alias: str | None, trees: Sequence[exp.Expr]) -> Returning:
         """RETURNING, over the rows of the table."""
@@ -96,7 +98,11 @@ class Source:
     """What a statement reads: a peek, and the tables below it."""
 
     peek: Peek
-    tables: frozenset[str]
+    needs: Needs
+
+    def writing(self, table: str) -> Needs:
+        """What a statement needs that reads this and writes a table."""
+        return Needs(self.needs.tables | {table}, self.needs.only_tables)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,11 @@ class Reading:
     time: int
     pending: Writes
 
+    @property
+    def now(self) -> int:
+        """What mz_now() is: what is read is true until the commit."""
+        return max(self.time, self.session.database.clock.now_ms())
+
     async def multiset(self, peek: Peek) -> Multiset:
         """The rows of a peek."""
         reads, system = self.session.database.reads, self.session.system_rows
@@ -72,6 +77,14 @@ class Reading:
                     rows[row] = rows.get(row, 0) + count
             given[leaf.name] = {row: count for row, count in rows.items() if count}
         return await asyncio.to_thread(evaluate, peek.shape.rest, given)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The tables that a statement reads, and whether it reads nothing else (no views of them)."""
+
+    tables: frozenset[str]
+    only_tables: bool = True
 
 
 def tables_read(catalog: Catalog, leaves: Iterable[Item], position: int | None = None) -> set[str]:
@@ -99,18 +112,21 @@ def tables_read(catalog: Catalog, leaves: Iterable[Item], position: int | None =
 Compute = Callable[[Reading], Awaitable[tuple[Writes, Any]]]
 
 
-async def read_then_write(session: AdapterSession, reads: set[str], compute: Compute) -> Any:
+async def read_then_write(session: AdapterSession, needs: Needs, compute: Compute) -> Any:
     """Compute and commit; in a transaction, compute and leave it to COMMIT."""
-    transaction = current(session)
+    transaction, reads = current(session), needs.tables
     if transaction is not None:
         transaction.before_write()
-        time = transaction.read_at or await _time(session, reads)
+        time = transaction.read_at
+        if time is None:
+            # Later statements of the transaction read there too, and other tables.
+            time = (await session.database.reads.choose(sorted(reads))).time
         writes, result = await compute(Reading(session, time, transaction.pending))
         transaction.write(writes, time, reads)
         return result
     async with _turn(session.database, reads):
         for attempt in range(TRIES_MAX):
-            time = await _time(session, reads)
+            time = await _time(session, needs)
             writes, result = await compute(Reading(session, time, {}))
             if not any(writes.values()):
                 return result
@@ -124,12 +140,17 @@ async def read_then_write(session: AdapterSession, reads: set[str], compute: Com
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _time(session: AdapterSession, reads: set[str]) -> int:
-    return (await session.database.reads.choose(sorted(reads))).time
+async def _time(session: AdapterSession, needs: Needs) -> int:
+    """When to read: now where tables need not be made complete for it, else as a SELECT would."""
+    if needs.only_tables:
+        time = session.database.tables.settled_at(needs.tables)
+        if time is not None:
+            return time
+    return (await session.database.reads.choose(sorted(needs.tables))).time
 
 
 @asynccontextmanager
-async def _turn(database: Database, tables: set[str]) -> AsyncIterator[None]:
+async def _turn(database: Database, tables: Iterable[str]) -> AsyncIterator[None]:
     """Wait for other statements that read and write these tables."""
     locks = _LOCKS.setdefault(database, {})
     async with AsyncExitStack() as stack:

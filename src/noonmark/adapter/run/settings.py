@@ -48,6 +48,8 @@ async def run_set(session: AdapterSession, statement: st.SetVariable, _: Sequenc
         else:
             name, value = checked(statement.name, statement.value)
             session.variables[name] = value
+            if name == "search_path":
+                session.plans.clear()  # names mean something else now
             if name == "transaction_isolation" and isinstance(session.transaction, OpenTransaction):
                 session.transaction.isolation = ISOLATION[value]
     except NoonmarkError as error:
