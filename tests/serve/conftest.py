@@ -1,4 +1,4 @@
-"""A server to connect to: one without a certificate, and one with."""
+"""A server to connect to: scripted, without a certificate and with one; and a real database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from noonmark.serve.tls import Tls
-from support.pgwire_host import CERTIFICATE, Host
+from support.pgwire_host import CERTIFICATE, DatabaseHost, Host
 
 
 @pytest.fixture
@@ -20,5 +20,12 @@ def host() -> Iterator[Host]:
 @pytest.fixture
 def tls_host() -> Iterator[Host]:
     served = Host(tls=Tls(CERTIFICATE))
+    yield served
+    served.close()
+
+
+@pytest.fixture(scope="module")
+def database_host() -> Iterator[DatabaseHost]:
+    served = DatabaseHost()
     yield served
     served.close()

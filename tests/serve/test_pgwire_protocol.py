@@ -110,6 +110,7 @@ def test_statements_are_described() -> None:
     first = b"c1\0" + struct.pack(">IhIhih", 0, 0, 23, 4, -1, 0)
     assert found["T"].startswith(struct.pack(">H", 2) + first)
     assert kinds(parse("notice x", "a"), describe("S", "a"), SYNC) == "1tnZ"
+    assert kinds(describe("P", "declared"), SYNC) == "TZ"  # a cursor of DECLARE
 
 
 def test_a_portal_that_did_something_does_not_do_it_twice() -> None:

@@ -1,4 +1,4 @@
-"""The front ends in a thread of their own, over scripted sessions, for clients that block."""
+"""The front ends in a thread of their own, for clients that block."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from noonmark.adapter.database import Database
+from noonmark.clock import SYSTEM
+from noonmark.persist.client import Options
 from noonmark.serve.pgwire.login import Rules
 from noonmark.serve.pgwire.server import Limits
 from noonmark.serve.start import Server, start
 from noonmark.serve.tls import Tls
 from support.pgwire_sessions import Scripted
+from support.reading import NoSpark
 
 T = TypeVar("T")
 
@@ -21,30 +25,21 @@ CERTIFICATE = Path(__file__).with_name("pgwire_certificate.pem")
 ANYWHERE = ("127.0.0.1", 0)
 
 
-class Host:
-    """The server, its scripted sessions and its event loop."""
+class Front:
+    """Front ends and their event loop; a subclass says what they serve."""
 
-    def __init__(
-        self,
-        limits: Limits | None = None,
-        rules: Rules | None = None,
-        tls: Tls | None = None,
-    ) -> None:
+    server: Server
+
+    def __init__(self, work: Coroutine[Any, Any, Server]) -> None:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, daemon=True)
         self._thread.start()
-        self.server = self.run(self._start(limits, rules, tls))
+        self.server = self.run(work)
         self.host, self.port = self.server.pg_address
         self.http = "{}:{}".format(*self.server.http_address)
 
-    async def _start(self, limits: Limits | None, rules: Rules | None, tls: Tls | None) -> Server:
-        self.sessions = Scripted()
-        return await start(
-            self.sessions, pg=ANYWHERE, http=ANYWHERE, tls=tls, limits=limits, rules=rules
-        )
-
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     def dsn(self, user: str = "bob", **more: str) -> str:
         words = {"host": self.host, "port": self.port, "user": user, "dbname": "d", **more}
@@ -60,11 +55,54 @@ class Host:
         raise AssertionError("it never happened")
 
     def close(self) -> None:
-        self.run(self.server.stop())
+        self.run(self._stop())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(10)
         self.loop.close()
 
+    async def _stop(self) -> None:
+        await self.server.stop()
+
     def _turn(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
+
+
+class Host(Front):
+    """Front ends over scripted sessions."""
+
+    sessions: Scripted
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        rules: Rules | None = None,
+        tls: Tls | None = None,
+    ) -> None:
+        super().__init__(self._start(limits, rules, tls))
+
+    async def _start(self, limits: Limits | None, rules: Rules | None, tls: Tls | None) -> Server:
+        self.sessions = Scripted()
+        return await start(
+            self.sessions, pg=ANYWHERE, http=ANYWHERE, tls=tls, limits=limits, rules=rules
+        )
+
+
+class DatabaseHost(Front):
+    """Front ends over a real database in memory, without Spark."""
+
+    database: Database
+
+    def __init__(self) -> None:
+        super().__init__(self._start())
+
+    async def _start(self) -> Server:
+        place = f"memory:{SYSTEM.fresh_id()}"
+        self.database = await Database.open(
+            place, session=NoSpark(), options=Options(notify_host=None)
+        )
+        return await start(self.database, pg=ANYWHERE, http=ANYWHERE)
+
+    async def _stop(self) -> None:
+        await super()._stop()
+        await self.database.close()

@@ -250,6 +250,9 @@ class ScriptedSession:
         self._pending.clear()
         self._status = "idle"
 
+    def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
+        return ROW_FIELDS if name == "declared" else None
+
     def begin_implicit(self) -> None:
         self._implicit = True
 

@@ -159,6 +159,9 @@ class Session(Protocol):
     async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
         """Run it with values for its parameters, each of the parameter's type."""
 
+    def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
+        """The columns of a cursor of DECLARE, which clients describe as a portal; None: no such."""
+
     def begin_implicit(self) -> None:
         """Several statements were sent as one (a text with more than one, a pipeline).
 

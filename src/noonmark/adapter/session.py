@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -22,6 +23,7 @@ from noonmark.adapter.contract import (
     Chunks,
     CopyOut,
     Done,
+    Field,
     Outcome,
     Prepared,
     Row,
@@ -59,6 +61,11 @@ REPORTED = {
 }
 #: Statements that end a transaction: the only ones that a failed one takes.
 _ENDS = (st.Commit, st.Rollback, st.RollbackTo)
+
+
+#: Texts up to this length are parsed once, whoever sends them: a statement is a value.
+_TEXT_KEPT_MAX = 4_096
+_parsed = lru_cache(maxsize=1_024)(parse_statements)
 
 
 class Transaction(Protocol):
@@ -143,7 +150,7 @@ class AdapterSession:
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """See `contract.Session.prepare`."""
-        parsed = parse_statements(text)
+        parsed = _parsed(text) if len(text) <= _TEXT_KEPT_MAX else parse_statements(text)
         if not parsed:
             return Prepared("", (), None, st.Empty())
         if len(parsed) > 1:
@@ -202,6 +209,11 @@ class AdapterSession:
         if handler is None:
             raise Unsupported(f"{type(statement).__name__} is not supported")
         return await handler(self, statement, values)
+
+    def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
+        """See `contract.Session.cursor_fields`."""
+        cursor = self.cursors.get(name)
+        return None if cursor is None else cursor.fields
 
     def begin_implicit(self) -> None:
         """See `contract.Session.begin_implicit`."""

@@ -193,6 +193,10 @@ class Conversation:
 
     def _describe(self, message: m.Describe) -> None:
         if message.what == "P":
+            fields = self._session.cursor_fields(message.name)
+            if fields is not None:
+                self._link.send(row_description(fields, (TEXT,) * len(fields)))
+                return
             portal = self._names.portal(message.name)
             self._link.send(portal.statement.description(portal.formats))
             return
