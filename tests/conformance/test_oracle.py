@@ -336,6 +336,21 @@ def test_an_answer_that_never_came_does_not_fence_its_own_owner(durable: World) 
     witness.look(oracle)
 
 
+def test_a_range_whose_answer_was_lost_is_not_taken_for_a_new_one(durable: World) -> None:
+    old, witness = durable.open(), Witness()
+    witness.write(old)
+    log = durable.logs[-1]
+    log.dies_at, log.has_effect = log.calls + 1, True
+    durable.clock.running_s += LIFE_S  # and the wall clock stands still
+    with pytest.raises(StorageError):
+        old.write_ts()
+    log.dies_at = None
+    new = durable.open(alone=False)
+    witness.write(new)
+    with pytest.raises(Fenced):
+        old.write_ts()
+
+
 def test_two_processes_alternate_and_take_over(tmp_path: Path) -> None:
     """If one call ended before another began, in whatever process, it gave less."""
     command = [sys.executable, oracle_process.__file__, str(tmp_path)]

@@ -15,7 +15,7 @@ doubt (its answer was lost, or its process died). Laws, for the whole run:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -105,13 +105,14 @@ class HeldFrontier:
 class Model:
     """See the module."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, clocks: Callable[[], Iterable[int]] = tuple) -> None:
         self.ledger = ledger
+        self._clocks = clocks
         self.operations: list[Operation] = []
         self.by_collection: dict[str, list[Operation]] = {}
         self.answers: dict[tuple[str, int], Counter[Row]] = {}
         self.holds: dict[str, HeldFrontier] = {}
-        self.latest_ms = 0
+        self._latest_ms = 0
         self.reads = 0
         self.steps_heard = 0
         self._states: dict[int, Any] = {}
@@ -172,6 +173,12 @@ class Model:
             and (other.number < operation.number or other.process != operation.process)
             for other in self.by_collection.get(name, ())
         )
+
+    @property
+    def latest_ms(self) -> int:
+        """The latest time that any process has seen: leases until then may have ended."""
+        self._latest_ms = max([self._latest_ms, *self._clocks()])
+        return self._latest_ms
 
     def since_may_exceed(self, name: str, time: int) -> bool:
         """Whether since can be beyond `time`, given what was allowed and what is held."""
@@ -272,7 +279,7 @@ class Model:
         if before is state:
             return
         self._observed[process] = state
-        self.latest_ms = max(self.latest_ms, state.now_ms)
+        self._latest_ms = max(self.latest_ms, state.now_ms)
         summary = {
             c.name: (time_of(c.since), time_of(c.upper), len(c.batches), len(c.schemas))
             for c in state.collections.values()

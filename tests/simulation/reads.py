@@ -88,7 +88,6 @@ async def check_read(
             raise Violation(f"{process.name} lost a collection: {error}") from error
         return
     except CapabilityInvalid as error:
-        world.update_latest()
         if any(model.is_held(hold) for hold in held):
             raise Violation(f"{process.name} was overtaken where it holds: {error}") from error
         trace.note("overtaken", process.name, name, time)

@@ -149,10 +149,13 @@ def _check_given(world: World, call: Call, *given: Capability) -> None:
 
 
 def _check_acquired(world: World, call: Call, read: Capability, write: Capability) -> None:
-    """Where the frontiers were, at that instant; a close in the same entry moves upper at once."""
+    """Where the frontiers were, at that instant; a close in the same entry ends both at once."""
     page = world.ledger.pages[world.ledger.past[read.token][0].seqno]
     since, upper = page.frontiers[call.id]
-    if since != time_of(read.frontier) or upper not in (time_of(write.frontier), NEVER):
+    if since not in (time_of(read.frontier), NEVER) or upper not in (
+        time_of(write.frontier),
+        NEVER,
+    ):
         raise Violation(f"{call} gave {read} and {write} at {page.frontiers[call.id]}")
 
 
@@ -165,7 +168,6 @@ def _check_moved(world: World, call: Call, given: Capability) -> None:
 
 
 def _check_dropped(world: World, call: Call) -> None:
-    world.update_latest()
     for capability in call.capabilities:
         right = world.ledger.rights.get(capability.token)
         if right is not None and right.expires_ms > world.model.latest_ms:
@@ -207,7 +209,6 @@ def _is_ending(world: World, id: str) -> bool:
 
 def _was_void(world: World, call: Call, capability: Capability) -> bool:
     """Whether there was an instant of the call at which it was not valid as stated."""
-    world.update_latest()
     past = world.ledger.during(capability.token, call.began)
     at = time_of(capability.frontier)
     return not past or any(

@@ -121,7 +121,9 @@ class World:
         self.ledger = Ledger()
         self.blob = WitnessedBlob("simulation", self.ledger)
         self.oracle_blob = MemoryBlob("simulated oracle")
-        self.model = Model(self.ledger)
+        self.model = Model(
+            self.ledger, lambda: [p.clock.seen_ms for p in self.processes if p.keeps_leases]
+        )
         self.timeline = Timeline()
         self.config = make_config(self.random)
         self.lease_ms = self.random.choice((1500, 5000, 20_000))
@@ -309,16 +311,9 @@ class World:
     def observe(self) -> None:
         """Look at the state of every living process."""
         model = self.model
-        self.update_latest()
         for process in self.processes:
             if process.client is not None and not process.gate.dead:
                 model.observe(process.name, process.client.state)
-
-    def update_latest(self) -> None:
-        """Note the latest time that any process has seen: leases until then may have ended."""
-        model = self.model
-        seen = (p.clock.seen_ms for p in self.processes if p.keeps_leases)
-        model.latest_ms = max([model.latest_ms, *seen])
 
     def read_somewhere(self) -> asyncio.Task[Any] | None:
         """Begin a read through some process."""

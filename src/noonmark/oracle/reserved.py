@@ -45,10 +45,15 @@ _TRUNCATE_EVERY = 256
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """One entry of the oracle's log."""
+    """One entry of the oracle's log.
+
+    `token` is unique to one attempt: an earlier one of the same owner, whose answer never came, may
+    say just the same where the clock stands still, and yet it began earlier, so it dies earlier.
+    """
 
     owner: str
     high: int
+    token: str
     released: bool = False
 
 
@@ -115,7 +120,8 @@ class AsyncReservedOracle:
             if self._closed:
                 return
             self._closed = True
-            await self._append(Reservation(self._owner, max(self._read, self._write), True))
+            last = max(self._read, self._write)
+            await self._append(Reservation(self._owner, last, self._clock.fresh_id(), True))
 
     def give_write(self) -> int | None:
         """A time for a write."""
@@ -173,7 +179,7 @@ class AsyncReservedOracle:
         """Make a range durable that reaches beyond `at_least`; False when somebody else did."""
         began = self._clock.monotonic()
         high = max(at_least, self._clock.now_ms()) + RANGE_MS
-        if not await self._append(Reservation(self._owner, high)):
+        if not await self._append(Reservation(self._owner, high, self._clock.fresh_id())):
             return False
         self._high, self._dies_at = high, began + LIFE_S
         return True
