@@ -1,0 +1,5 @@
+"""``python -m noonmark``: the command line."""
+
+from noonmark.cli import main
+
+main()
