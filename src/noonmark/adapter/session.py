@@ -13,8 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, MutableMapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noonmark.adapter.catalog import Catalog, Item

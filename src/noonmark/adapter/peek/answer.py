@@ -19,7 +19,7 @@ from typing import Any
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
-from noonmark.adapter.peek.gather import Gatherer, Multiset, touched
+from noonmark.adapter.peek.gather import AT_ONCE_ROWS_MAX, Gatherer, Multiset, touched
 from noonmark.adapter.peek.rows import finisher
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.adapter.system.relations import relations
@@ -167,6 +167,8 @@ class Answers:
             return Streamed(self._stream(peek, time))
         given = {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in
                  peek.shape.leaves}  # fmt: skip
+        if sum(map(len, given.values())) <= AT_ONCE_ROWS_MAX:
+            return Listed(_evaluated(peek, given))  # a thread would cost more
         return Listed(await asyncio.to_thread(_evaluated, peek, given))
 
     async def multiset(
