@@ -117,7 +117,16 @@ class _Numbered:
 
 _ALWAYS_VISIBLE = tuple(
     f"pg_{what}_is_visible"
-    for what in ("type", "function", "opclass", "operator", "collation", "conversion", "ts_config")
+    for what in (
+        "type",
+        "function",
+        "opclass",
+        "operator",
+        "collation",
+        "conversion",
+        "ts_config",
+        "statistics_obj",
+    )
 )
 
 
@@ -316,6 +325,7 @@ def _about_rights(session: AdapterSession) -> list[Function]:
 def _constants() -> list[Function]:
     text, zero = t.Text(), lambda *_: 0
     return [
+        _ask("getdatabaseencoding", (), text, lambda: "UTF8"),
         _ask("pg_encoding_to_char", (_INT,), text, lambda _: "UTF8"),
         _ask("pg_char_to_encoding", (_TEXT,), t.Integer(), lambda _: 6),
         _ask("pg_get_function_result", (_INT,), text, lambda _: None),

@@ -141,6 +141,18 @@ RELATIONS = (
         objoid=_INT, classoid=_INT, objsubid=_INT, provider=_TEXT, label=_TEXT,
     ),
     relation(
+        "pg_catalog.pg_default_acl", nothing, 826,
+        oid=_INT, defaclrole=_INT, defaclnamespace=_INT, defaclobjtype=_TEXT, defaclacl="text[]",
+    ),
+    relation(
+        "pg_catalog.pg_ts_config", nothing, 3602,
+        oid=_INT, cfgname=_TEXT, cfgnamespace=_INT, cfgowner=_INT, cfgparser=_INT,
+    ),
+    relation(
+        "pg_catalog.pg_largeobject_metadata", nothing, 2995,
+        oid=_INT, lomowner=_INT, lomacl="text[]",
+    ),
+    relation(
         "pg_catalog.pg_locks", nothing, 12_009,
         locktype=_TEXT, database=_INT, relation=_INT, pid=_INT, mode=_TEXT, granted=_BOOL,
     ),

@@ -89,6 +89,9 @@ _RESERVED = (
     "with",
 )
 _KEYWORD = t.Record(tuple(t.Field(name, t.Text()) for name in ("word", "catcode", "catdesc")))
+_EXTENSION = t.Record(
+    tuple(t.Field(name, t.Text()) for name in ("name", "default_version", "comment"))
+)
 
 
 def _keywords() -> Rows:
@@ -142,6 +145,8 @@ TABLE = (
     Function("generate_subscripts", (Any_.ARRAY, t.Integer), t.Integer(), _subscripts),
     Function("generate_subscripts", (Any_.ARRAY, t.Integer, t.Boolean), t.Integer(), _subscripts),
     Function("pg_get_keywords", (), _KEYWORD, _keywords),
+    Function("pg_available_extensions", (), _EXTENSION, lambda: iter(())),
+    Function("pg_partition_ancestors", (t.Integer,), t.Integer(), lambda _: iter(())),
     Function("_pg_expandarray", (Any_.ARRAY,), _numbered, _expanded),
     Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array)),
     Function("jsonb_array_elements", _J, t.Jsonb(), lambda d: ((jsonb_of(x),) for x in _items(d))),
