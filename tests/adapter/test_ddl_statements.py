@@ -258,3 +258,21 @@ def test_files_become_a_source(tmp_path: Path) -> None:
         assert "three" in reason
 
     go()
+
+
+@with_database
+async def test_a_change_of_the_catalog_is_not_left_halfway(opened: Database) -> None:
+    client = await connect(opened)
+    for at in range(20):
+        prepared = await client.session.prepare(f"create table t{at} (a int)")
+        running = asyncio.ensure_future(client.session.execute(prepared))
+        for _ in range(at):
+            await asyncio.sleep(0)
+        client.session.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        # What is stored is what sessions see: the object is there in both, or in neither.
+        assert (f"t{at}" in opened.client.state.names) == (
+            opened.catalog.find((f"t{at}",)) is not None
+        )
+    tables = {item.name for item in opened.catalog.items("table")}
+    assert tables == {name for name in opened.client.state.names if name != "noonmark_catalog"}

@@ -50,6 +50,7 @@ class ViewWorker:
         self._task: asyncio.Task[None] | None = None
         self._tick: asyncio.Future[TickRecord | None] | None = None
         self._failed: asyncio.Future[Failure] | None = None
+        self._retry = asyncio.Event()
 
     def start(self) -> None:
         """Begin."""
@@ -64,9 +65,8 @@ class ViewWorker:
             await asyncio.gather(self._tick, return_exceptions=True)
 
     async def next_failure(self) -> Failure:
-        """The next tick that fails, or the last one while nothing has mended it."""
-        if self.error is not None:
-            return Failure(self.name, self.error)
+        """The next tick that fails; one that has failed is tried again at once."""
+        self._retry.set()
         if self._failed is None:
             self._failed = asyncio.get_running_loop().create_future()
         return await asyncio.shield(self._failed)
@@ -81,11 +81,22 @@ class ViewWorker:
             except Exception as error:
                 # Also what Spark itself raises: nothing is lost by trying again.
                 self._note(error)
-                await self._database.clock.sleep(pause_s)
+                await self._pause(pause_s)
                 pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
             else:
                 self.error = None
                 pause_s = _PAUSE_FIRST_S
+
+    async def _pause(self, seconds: float) -> None:
+        """Until the next try; not as long when somebody waits for the view."""
+        self._retry.clear()
+        sleep = asyncio.ensure_future(self._database.clock.sleep(seconds))
+        asked = asyncio.ensure_future(self._retry.wait())
+        try:
+            await asyncio.wait({sleep, asked}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleep.cancel()
+            asked.cancel()
 
     async def _step(self) -> None:
         """Wait until the view can go on, and let it."""
@@ -134,6 +145,7 @@ class ViewWorker:
     def _note(self, error: Exception) -> None:
         wrapped = error if isinstance(error, NoonmarkError) else SourceStalled(str(error))
         self.error = wrapped
+        self.view = None  # taken up again, as it is stored
         failed, self._failed = self._failed, None
         if failed is not None and not failed.done():
             failed.set_result(Failure(self.name, wrapped))

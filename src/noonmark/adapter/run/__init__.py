@@ -27,9 +27,10 @@ from noonmark.adapter.run import (
     view,
     view_index,
 )
-from noonmark.adapter.run.handler import Describers, Handlers, Quicks
+from noonmark.adapter.run.handler import Describers, Handlers, Quicks, to_the_end
 
-_MODULES = (
+#: Statements that change the catalog: once begun they go to their end.
+_OF_THE_CATALOG = (
     ddl,
     ddl_alter,
     ddl_connection,
@@ -38,6 +39,9 @@ _MODULES = (
     source,
     view,
     view_index,
+)
+_MODULES = (
+    *_OF_THE_CATALOG,
     select,
     transaction,
     audit,
@@ -51,7 +55,9 @@ _MODULES = (
 )
 
 HANDLERS: Handlers = {
-    kind: handler for module in _MODULES for kind, handler in module.HANDLERS.items()
+    kind: to_the_end(handler) if module in _OF_THE_CATALOG else handler
+    for module in _MODULES
+    for kind, handler in module.HANDLERS.items()
 }
 DESCRIBERS: Describers = {
     kind: describer

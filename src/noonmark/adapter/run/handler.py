@@ -12,7 +12,9 @@ client stated, None where it stated none. A kind without a describer takes and g
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -44,3 +46,20 @@ Describers: TypeAlias = dict[type[Any], Describer]
 #: Runs a statement where that needs no waiting; None where it does.
 Quick: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Outcome | None]"
 Quicks: TypeAlias = dict[type[Any], Quick]
+
+
+def to_the_end(handler: Handler) -> Handler:
+    """The handler of a statement that is not taken back: a cancel comes too late for it.
+
+    What it does is several steps, one of them durable: ended between two of them, the catalog in
+    memory would not be the one that is stored.
+    """
+
+    async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
+        task = asyncio.ensure_future(handler(session, statement, values))
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(task)
+        return task.result()
+
+    return run
