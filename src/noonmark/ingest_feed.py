@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +28,9 @@ from noonmark.source.contract import REASON, Source
 from noonmark.source.envelope import Envelope, Kind, debezium_schema
 from noonmark.source.format.decode import KEYED, TOMBSTONE, Decoding, Format, Include
 from noonmark.source.format.json import Json
-from noonmark.source.impl.postgres import Postgres
+
+if TYPE_CHECKING:
+    from noonmark.source.impl.postgres import Postgres
 
 _NO_KEY = "neither key nor value"
 

@@ -26,7 +26,6 @@ from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.files import Files, of_lines
 from noonmark.source.impl.key_value import KeyValue
-from noonmark.source.impl.postgres import Postgres
 from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.rules import simplify
 
@@ -108,7 +107,10 @@ def source_of(definition: Mapping[str, Any], schema: Schema) -> Source:
 def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
     """What becomes of the outputs of a source's item."""
     parts = [each for each in catalog.parts_of(item.number) if each.kind == "subsource"]
-    if isinstance(source, Postgres):
+    if item.definition["upstream"] == "postgres":
+        from noonmark.source.impl.postgres import Postgres
+
+        assert isinstance(source, Postgres)
         by_output = {each.definition["output"]: each.collection for each in parts}
         return postgres(source, [by_output[at] for at in range(len(source.tables))])
     if item.definition["upstream"] == "kafka":

@@ -11,15 +11,15 @@ nature must be references: so no text, error or listing has a secret in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from psycopg.conninfo import make_conninfo
+from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.upstream.secret import unseal
 from noonmark.errors import ConfigError, UndefinedObject, WrongObjectType
-from noonmark.source.impl.kafka.client import Options as KafkaOptions
 from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.source.impl.kafka.client import Options as KafkaOptions
 
 #: What SQL calls an option, and what libpq does.
 _POSTGRES = {
@@ -104,6 +104,8 @@ def options_of(catalog: Catalog, connection: Item) -> dict[str, str]:
 
 def postgres_url(catalog: Catalog, connection: Item) -> str:
     """Libpq's connection string."""
+    from psycopg.conninfo import make_conninfo  # when one is used: servers start without
+
     return make_conninfo("", **options_of(catalog, connection))
 
 

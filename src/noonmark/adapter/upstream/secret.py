@@ -15,8 +15,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from cryptography.fernet import Fernet, InvalidToken
-
 from noonmark.errors import ConfigError
 
 VARIABLE = "NOONMARK_SECRET_KEY"
@@ -24,6 +22,8 @@ VARIABLE = "NOONMARK_SECRET_KEY"
 
 def seal(secret: str, environ: Mapping[str, str] = os.environ) -> str:
     """The secret as it may be stored."""
+    from cryptography.fernet import Fernet  # when one is used: servers start without
+
     return Fernet(_key(environ, make=True)).encrypt(secret.encode()).decode()
 
 
@@ -33,6 +33,8 @@ def unseal(sealed: str, name: str, environ: Mapping[str, str] = os.environ) -> s
     Raises:
         ConfigError: this process does not have the key; `name` is the secret's, for the message.
     """
+    from cryptography.fernet import Fernet, InvalidToken
+
     try:
         return Fernet(_key(environ, make=False)).decrypt(sealed.encode()).decode()
     except InvalidToken:
@@ -59,6 +61,8 @@ def _key(environ: Mapping[str, str], *, make: bool) -> bytes:
 
 def _make(file: Path) -> None:
     """A new key, whole or not at all, and the first one if two are made at once."""
+    from cryptography.fernet import Fernet
+
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
