@@ -1,7 +1,7 @@
 """Views maintained by walks alone, in this process: what a task does, without Spark.
 
-A `Walker` has a location with collections and views over them. The views begin at time -1, when
-everything is empty; every tick performs the work that a task would, and commits what it made.
+A `Walker` has a location with collections and views over them. To create a view hydrates it; that
+and every tick performs the work that a task would, and commits what it made.
 """
 
 from __future__ import annotations
@@ -14,17 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark import persist
-from noonmark.compute import aggregates
 from noonmark.compute.definition import ERRORS_SCHEMA, Definition, errors_name
-from noonmark.compute.reference import outcome
-from noonmark.compute.tick import Inputs, output_of, work_of
+from noonmark.compute.tick import Inputs, contents_of, output_of, work_of
 from noonmark.compute.walk.job import Program, perform
 from noonmark.compute.walk.state import Shelf
-from noonmark.errors import EvaluationError
 from noonmark.persist.client import Client, Options
-from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import Staged
-from noonmark.rows.arrow import to_table
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
 
@@ -47,34 +42,24 @@ class Walker:
             handle.compare_and_append([], 0, 1).result()
 
     def create(self, definition: Definition) -> None:
-        """Begin a view, when all inputs are empty."""
-        empty = {name: {} for name in definition.inputs}
-        first = outcome(definition.plan, empty)
-        rows = {} if isinstance(first, EvaluationError) else first
-        failed = [first] if isinstance(first, EvaluationError) else []
-        texts = {(error.sqlstate, error.message): 1 for error in failed}
-        self._begin(definition.name, definition.plan.schema, (), rows)
-        self._begin(errors_name(definition.name), ERRORS_SCHEMA, (), texts)
-        for keeper in definition.keepers(self.keys).values():
-            relation = keeper.need.relation
-            kept = outcome(relation, empty)
-            contents = {} if isinstance(kept, EvaluationError) else dict(kept)
-            if keeper.need.sums:
-                schema = aggregates.accumulator_schema(relation)  # type: ignore[arg-type]
-                zeros = tuple(0 for _ in schema)
-                contents = {} if relation.keys else {zeros: 1}  # type: ignore[attr-defined]
-            self._begin(keeper.name, keeper.schema, keeper.key, contents)
-        self.views[definition.name] = definition
+        """Begin a view at the latest time that is known of its inputs."""
+        name, client = definition.name, self.client
+        as_of = min(client.state.collection(n).upper.only() or 0 for n in definition.inputs) - 1
+        keepers = definition.keepers(self.keys).values()
+        created = {name: (definition.plan.schema, ()), errors_name(name): (ERRORS_SCHEMA, ())}
+        created |= {keeper.name: (keeper.schema, keeper.key) for keeper in keepers}
+        for each, (schema, key) in created.items():
+            client.create_or_load(each, schema, key=key)[0].compare_and_append(
+                [], 0, as_of
+            ).result()
+        self.views[name] = definition
+        tables = contents_of(client, self._read(definition), as_of)
+        self._perform(definition, tables, (as_of, as_of + 1), hydrates=True)
 
-    def _begin(self, name: str, schema: Schema, key: tuple[str, ...], rows: dict[Row, int]) -> None:
-        free = Schema(tuple(schema))
-        handle = self.client.create_or_load(name, free, key=key)[0]
-        table = to_table(list(rows), free)
-        counts = pa.array(list(rows.values()), pa.int64())
-        table = table.append_column(TIME, pa.array([0] * len(rows), pa.int64()))
-        table = table.append_column(DIFF, counts)
-        txn = self.client.atomic().append(handle, table if rows else None, 0, 1)
-        txn.commit().result()
+    def _read(self, definition: Definition) -> tuple[str, ...]:
+        """The inputs of a view, and the errors of those that are views."""
+        both = [n for x in definition.inputs for n in (x, errors_name(x))]
+        return tuple(name for name in both if name in self.client.state.names)
 
     def write(self, updates: Mapping[str, list[Update[Row, int]]], upper: int) -> None:
         """The updates of the collections below `upper`, where each of them is not yet."""
@@ -88,27 +73,37 @@ class Walker:
     def tick(self, name: str) -> None:
         """Bring a view up to its inputs."""
         definition, client = self.views[name], self.client
-        keepers = tuple(definition.keepers(self.keys).values())
         lower = client.state.collection(name).upper.only()
         assert lower is not None
-        names = [
-            n for x in definition.inputs for n in (x, errors_name(x)) if n in client.state.names
-        ]
+        names = self._read(definition)
         upper = min(client.state.collection(n).upper.only() or 0 for n in names)
-        if upper <= lower:
-            return
-        tables = Inputs.of(client, tuple(names), lower, upper).read(client)
+        if upper > lower:
+            tables = Inputs.of(client, names, lower, upper).read(client)
+            self._perform(definition, tables, (lower, upper))
+
+    def _perform(
+        self,
+        definition: Definition,
+        tables: Mapping[str, pa.Table],
+        times: tuple[int, int],
+        *,
+        hydrates: bool = False,
+    ) -> None:
+        client, name = self.client, definition.name
+        keepers = tuple(definition.keepers(self.keys).values())
         own = [name, errors_name(name), *(keeper.name for keeper in keepers)]
         program = Program(definition.plan, keepers, self.keys).packed
-        work = work_of(client, program, tables, (*definition.inputs, *own), lower)
+        as_of = times[0] if hydrates else times[0] - 1
+        names = (*self._read(definition), *own)
+        work = work_of(client, program, tables, names, as_of, hydrates=hydrates)
         stored = output_of(perform(self.shelf, name, work)).of(name)
         txn = client.atomic()
         for each in own:
             handle, what = client.create_or_load(each)[0], stored.get(each)
             if isinstance(what, Staged):
-                what.append_to(txn, handle, lower, upper)
+                what.append_to(txn, handle, *times)
             else:
-                txn.append(handle, what, lower, upper)
+                txn.append(handle, what, *times)
         txn.commit().result()
 
     def at(self, name: str, time: int) -> Any:

@@ -4,10 +4,14 @@ Law (order): within one round a view ticks after every view that it reads, so th
 before the round has reached every view after it. Equal times are exact everywhere: a view never
 reads one input further than another.
 
+Views of one level whose changes are small are one Spark job together, a task each: the jobs of a
+round are as many as there are levels, not views. Their commits are made side by side, so that they
+become one entry of the log; views whose inputs did not change are in it too, and in no job.
+
 A view that fails does not hold back those that do not read it: its error is kept, its collections
 stay where they are, and the next round tries again.
 
-Where it runs: driver; one thread per view of a level.
+Where it runs: driver; hydrations and large changes in a thread per view of a level.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from noonmark.compute.view import TickRecord, View
+from noonmark.compute.view import Begun, TickRecord, View
+from noonmark.compute.walk.job import Made, Work, run
 from noonmark.errors import NameTaken, NoonmarkError, UsageError
 
 #: Spark plans in the driver: more threads than this only wait for each other.
@@ -72,18 +77,45 @@ class Dataflow:
         return done
 
     def _tick_level(self, level: list[View]) -> list[TickRecord]:
-        if len(level) == 1:
-            made = [self._tick_one(level[0])]
-        else:
-            with ThreadPoolExecutor(min(len(level), THREADS_MAX), "noonmark-view") as pool:
-                made = list(pool.map(self._tick_one, level))
-        return [record for record in made if record is not None]
+        begun = [(view, tick) for view in level if (tick := self._begin(view)) is not None]
+        walks = [(view, tick.work) for view, tick in begun if tick.work is not None]
+        made = dict(zip([view.name for view, _ in walks], walk_together(walks), strict=True))
+        jobs = 1 if made else 0
 
-    def _tick_one(self, view: View) -> TickRecord | None:
+        def finish(each: tuple[View, Begun]) -> TickRecord | None:
+            view, tick = each
+            own = made.get(view.name)
+            return self._finish(view, tick, own, jobs if own is not None else 0)
+
+        if len(begun) == 1:
+            return [record for record in map(finish, begun) if record is not None]
+        with ThreadPoolExecutor(THREADS_MAX, "noonmark-view") as pool:
+            return [record for record in pool.map(finish, begun) if record is not None]
+
+    def _begin(self, view: View) -> Begun | None:
         try:
-            record = view.tick()
+            return view.begin()
+        except NoonmarkError as error:
+            self.failures[view.name] = error
+            return None
+
+    def _finish(
+        self, view: View, tick: Begun, made: Made | NoonmarkError | None, jobs: int
+    ) -> TickRecord | None:
+        try:
+            record = view.finish(tick, made, jobs)
         except NoonmarkError as error:
             self.failures[view.name] = error
             return None
         self.failures.pop(view.name, None)
         return record
+
+
+def walk_together(walks: list[tuple[View, Work]]) -> list[Made | NoonmarkError]:
+    """The small changes of several views, as one Spark job."""
+    if not walks:
+        return []
+    spark = walks[0][0].spark
+    names = ", ".join(view.name for view, _ in walks)
+    spark.sparkContext.setJobGroup("noonmark-walk", f"delta {names}"[:200])
+    return run(spark, [(view.name, work) for view, work in walks])

@@ -52,11 +52,13 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> Da
         _equal(f.col(f"lk{at}"), f.col(f"rk{at}"), key.null_equal)
         for at, key in enumerate(node.keys)
     ]
-    both = (
-        a.join(b, functools.reduce(operator.and_, conditions), "inner")
-        if conditions
-        else a.crossJoin(b)
-    )
+    if conditions:
+        both = a.join(b, functools.reduce(operator.and_, conditions), "inner")
+    elif is_one_row(node.left):
+        both = f.broadcast(a).crossJoin(b)
+    else:
+        # Without the hint Spark takes the product of partitions, which fails over Python workers.
+        both = a.crossJoin(f.broadcast(b))
     values = [f.col(f"l{i}") for i in range(widths[0])] + [f.col(f"r{i}") for i in range(widths[1])]
     times = [f.greatest("ltime", "rtime").alias(TIME)] if timed else []
     made = both.select(
@@ -66,6 +68,16 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> Da
         (f.col("ldiff") * f.col("rdiff")).alias(DIFF),
     )
     return made if node.on == TRUE else kept(made, sum(widths), node.on)
+
+
+def is_one_row(node: r.Relation) -> bool:
+    """Whether there is exactly one row: an aggregate of everything."""
+    match node:
+        case r.Project():
+            return is_one_row(node.input)
+        case r.Aggregate():
+            return not node.keys
+    return False
 
 
 def _equal(a: Column, b: Column, null_equal: bool) -> Column:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as f
 
@@ -29,7 +30,7 @@ from noonmark.compute.walk.job import Made, Work
 from noonmark.compute.walk.rows import Error
 from noonmark.persist import task
 from noonmark.persist.client import Client
-from noonmark.persist.plan import Plan
+from noonmark.persist.plan import Plan, Query
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import Staged, stage_frame
 from noonmark.persist.spark_read import changes_query, plan_at
@@ -92,14 +93,29 @@ NO_OUTPUT = Output()
 # -- small changes ------------------------------------------------------------------------------
 
 
+def contents_of(client: Client, names: tuple[str, ...], as_of: int) -> dict[str, pa.Table]:
+    """Small inputs at a time, as changes from nothing."""
+    made = {}
+    for name in names:
+        plan = plan_at(client, name, Query(as_of))
+        tables = list(client.iterate(client.reader.contents(plan)))
+        if tables:
+            table = pa.concat_tables(tables)
+            times = pa.array(np.full(table.num_rows, as_of, np.int64))
+            made[name] = table.append_column(TIME, times)
+    return made
+
+
 def work_of(
     client: Client,
     program: bytes,
     tables: Mapping[str, pa.Table],
     names: tuple[str, ...],
-    lower: int,
+    as_of: int,
+    *,
+    hydrates: bool = False,
 ) -> Work:
-    """A tick over small changes, for a task; `names` are the collections that it may look into."""
+    """What a task is to do; `names` are the collections that it may look into."""
     views = {name for name in names if is_view(client, name)}
     errors = {
         name: errors_in(tables[errors_name(name)]) for name in views if errors_name(name) in tables
@@ -112,7 +128,8 @@ def work_of(
         errors,
         {name: state.collection(name) for name in names if name not in beside},
         task.Place(client.blob.url, client.config, client.parts.epoch),
-        lower - 1,
+        as_of,
+        hydrates,
     )
 
 

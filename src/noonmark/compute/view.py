@@ -38,12 +38,12 @@ from noonmark.compute.definition import (
 )
 from noonmark.compute.frame import WALK_BYTES_MAX, rows_of
 from noonmark.compute.reading import frame_at, inputs_with_errors
-from noonmark.compute.staging import stage_all
 from noonmark.compute.tick import (
     NO_OUTPUT,
     Inputs,
     Output,
     Stored,
+    contents_of,
     errors_frame,
     named,
     on_spark,
@@ -55,7 +55,7 @@ from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.run import TIME
-from noonmark.persist.spark import Staged
+from noonmark.persist.spark import Staged, stage_frame
 from noonmark.persist.state import Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
 from noonmark.storage import NO_LEASE_MS
@@ -257,7 +257,7 @@ class View:
         group, now = f"view-{self.name}-{clock.fresh_id()}", clock.monotonic()
         if not self.is_hydrated:
             waits = upper is not None and upper <= self.hydrated_at
-            return None if waits else Begun(self.hydrated_at, upper, "hydrate", group, now)
+            return None if waits else self._begin_hydration(group, now)
         if lower is None or (upper is not None and upper <= lower):
             return None
         last = self._end() if upper is None else upper
@@ -268,22 +268,31 @@ class View:
         if not tables:
             return Begun(lower, upper, "idle", group, now)
         names = (*self.inputs, *self._own_names())
-        work = work_of(self.client, self._program, tables, names, lower)
+        work = work_of(self.client, self._program, tables, names, lower - 1)
         rows = sum(table.num_rows for table in tables.values())
         return Begun(lower, upper, "delta", group, now, rows, work)
+
+    def _begin_hydration(self, group: str, now: float) -> Begun:
+        """Small inputs are changes from nothing, for a task; large ones are left to Spark."""
+        as_of = self.hydrated_at
+        work = None
+        if self._input_bytes() <= self.walk_bytes_max // 2:
+            tables = contents_of(self.client, self.inputs, as_of)
+            names = (*self.inputs, *self._own_names())
+            work = work_of(self.client, self._program, tables, names, as_of, hydrates=True)
+        return Begun(as_of, as_of + 1, "hydrate", group, now, work=work)
 
     def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
         """Commit what a tick made, or make it: all of it in one commit."""
         if isinstance(made, NoonmarkError):
             raise made
-        if begun.strategy == "hydrate":
-            output = self._hydrate(begun)
-            upper: Frontier = Antichain.of(begun.lower + 1)
+        if made is not None:
+            output = output_of(made)
+        elif begun.strategy == "idle":
+            output = NO_OUTPUT
         else:
-            output = NO_OUTPUT if made is None else output_of(made)
-            if begun.strategy == "spark":
-                output = self._large(begun)
-            upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
+            output = self._hydrate(begun) if begun.strategy == "hydrate" else self._large(begun)
+        upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
         txn = self.client.atomic()
         stored = output.of(self.name)
         for name in self._own_names():
@@ -294,7 +303,7 @@ class View:
         return self._record(begun, output, jobs)
 
     def _record(self, begun: Begun, output: Output, jobs: int) -> TickRecord:
-        if begun.strategy in ("hydrate", "spark"):
+        if begun.work is None and begun.strategy != "idle":
             tracker = self._spark().sparkContext.statusTracker()
             jobs = len(tracker.getJobIdsForGroup(begun.group))
         ms = (self.client.clock.monotonic() - begun.at) * 1000
@@ -322,8 +331,7 @@ class View:
     def _hydrate(self, begun: Begun) -> Output:
         """One Spark batch at one time."""
         spark = self._session(f"hydrate {self.name}", begun.group)
-        small = self._input_bytes() <= WALK_BYTES_MAX
-        derived = session.for_ticks(spark) if small else session.for_batches(spark)
+        derived = session.for_batches(spark)
         batch = Batch(
             derived, partial(frame_at, derived, self.client, begun.lower),
             inputs_fail=self.inputs_fail,
@@ -337,7 +345,10 @@ class View:
         for keeper in self.arrangements():
             frame = keeper.contents(batch).withColumn(TIME, at)
             frames[keeper.name] = named(frame, keeper.schema.names)
-        staged = stage_all(self.client, frames, small=small)
+        staged = {
+            name: stage_frame(frame, self.client, self._write_handle(name))
+            for name, frame in frames.items()
+        }
         kept = {keeper.name: staged[keeper.name] for keeper in self.arrangements()}
         return Output(staged[self.name], staged.get(errors_name(self.name)), kept)
 

@@ -25,7 +25,8 @@ import pyarrow as pa
 
 from noonmark.compute.arrangement import Keeper
 from noonmark.compute.walk.ask import Old
-from noonmark.compute.walk.rows import Changes, Error, Rows, empty_rows, from_table
+from noonmark.compute.walk.beginning import kept_of_nothing, of_nothing
+from noonmark.compute.walk.rows import Changes, Error, Rows, concat, empty_rows, from_table
 from noonmark.compute.walk.rules import Walk
 from noonmark.compute.walk.state import Place, Shelf
 from noonmark.errors import NoonmarkError
@@ -70,7 +71,8 @@ class Work:
         errors: the updates of the errors of inputs that are views.
         collections: the inputs and arrangements as they are known now.
         place: where parts are, and under which epoch they are written.
-        as_of: the time before the tick.
+        as_of: the time before the tick; or the time at which the view is hydrated.
+        hydrates: whether there is nothing before: the changes are the contents of the inputs.
     """
 
     program: bytes
@@ -79,6 +81,7 @@ class Work:
     collections: Mapping[str, Collection]
     place: task.Place
     as_of: int
+    hydrates: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,22 +124,40 @@ def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
 def perform(shelf: Shelf, name: str, work: Work) -> Made:
     """Runs on executors: one tick of one view."""
     program = _unpacked(work.program)
-    places = {n: Place(work.place, c, work.as_of) for n, c in work.collections.items()}
-    sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
-    wholes = {k.need.relation: places[k.name] for k in program.keepers if not k.need.sums}
-    old = Old(shelf, places, sums, wholes, program.keys)
-    walk = Walk(_inputs(program, work), old)
-    top = walk.delta(program.plan)
+    first: dict[str, Rows] = {}
+    if work.hydrates:
+        first = {k.name: kept_of_nothing(k, work.as_of) for k in program.keepers}
+    walk = Walk(_inputs(program, work), _old(shelf, program, work, first))
     arrangements: dict[str, pa.Table | task.Written] = {}
     for keeper in program.keepers:
-        rows = _of_keeper(walk, keeper)
+        begun = [first[keeper.name]] if work.hydrates else []
+        rows = concat([*begun, _of_keeper(walk, keeper)], keeper.schema).consolidated()
         if len(rows):
             table = rows.table(keeper.schema.names)
             arrangements[keeper.name] = _stored(work, keeper.name, table)
-    shown = top.rows.consolidated()
-    table = shown.table(program.plan.schema.names)
-    made = _stored(work, name, table) if len(shown) else None
-    return Made(made, _summed(top.errors), arrangements)
+    shown = _shown(walk, program.plan, work)
+    table = shown.rows.table(program.plan.schema.names)
+    made = _stored(work, name, table) if len(shown.rows) else None
+    return Made(made, _summed(shown.errors), arrangements)
+
+
+def _shown(walk: Walk, plan: r.Relation, work: Work) -> Changes:
+    """The changes of the view itself, consolidated."""
+    top = walk.delta(plan)
+    begun = of_nothing(plan, work.as_of) if work.hydrates else Changes(empty_rows(plan.schema))
+    rows = concat([begun.rows, top.rows], plan.schema).consolidated()
+    return Changes(rows, begun.errors + top.errors)
+
+
+def _old(shelf: Shelf, program: Program, work: Work, first: Mapping[str, Rows]) -> Old:
+    """What was there: for a view that is hydrated, what is there when the inputs are empty."""
+    places = {}
+    for name, known in work.collections.items():
+        collection = bare_collection(known) if work.hydrates else known
+        places[name] = Place(work.place, collection, work.as_of, first.get(name))
+    sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
+    wholes = {k.need.relation: places[k.name] for k in program.keepers if not k.need.sums}
+    return Old(shelf, places, sums, wholes, program.keys)
 
 
 def _unpacked(packed: bytes) -> Program:

@@ -36,11 +36,19 @@ _MEMORY_MAX = 4096
 
 @dataclass(frozen=True)
 class Place:
-    """A collection at a time, for a task; `place` is where its parts are."""
+    """A collection at a time, for a task.
+
+    Attributes:
+        place: where its parts are.
+        collection: with its batches.
+        as_of: the time.
+        first: rows that are there too, when it is read as a whole.
+    """
 
     place: task.Place
     collection: Collection
     as_of: int
+    first: Rows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +110,7 @@ class Shelf:
 
     def everything(self, place: Place, columns: set[int]) -> Rows:
         """All updates up to the time."""
-        found = []
+        found = [] if place.first is None else [_before(place.first)]
         for segment in self._segments(place, columns):
             known = segment.rows.time <= place.as_of
             rows = segment.rows if known.all() else segment.rows.take(np.flatnonzero(known))

@@ -1,0 +1,45 @@
+"""What is there when nothing is: the answers over empty inputs.
+
+A small view is hydrated by the same walk that brings it forward: the contents of its inputs are
+changes of nothing. Law: R(t) = R of nothing + the changes from nothing to what is there at t.
+
+Where it runs: executors; pure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noonmark.compute import aggregates
+from noonmark.compute.arrangement import Keeper
+from noonmark.compute.reference import evaluate
+from noonmark.compute.row_by_row import error_text
+from noonmark.compute.walk.rows import Changes, Rows, empty_rows
+from noonmark.errors import EvaluationError
+from noonmark.rows.arrow import to_array
+from noonmark.sql.ir import relation as r
+
+
+def of_nothing(relation: r.Relation, time: int) -> Changes:
+    """The rows, or the error, of a relation whose inputs are empty."""
+    try:
+        found = evaluate(relation, {name: {} for name in r.scans(relation)})
+    except EvaluationError as error:
+        return Changes(empty_rows(relation.schema), ((error_text(error), time, 1),))
+    rows = list(found)
+    columns = [to_array([row[at] for row in rows], c.type) for at, c in enumerate(relation.schema)]
+    diffs = np.array(list(found.values()), np.int64)
+    return Changes(Rows(tuple(columns), np.full(len(rows), time, np.int64), diffs))
+
+
+def kept_of_nothing(keeper: Keeper, time: int) -> Rows:
+    """What an arrangement holds when the inputs are empty."""
+    relation = keeper.need.relation
+    if not keeper.need.sums:
+        return of_nothing(relation, time).rows
+    assert isinstance(relation, r.Aggregate)
+    schema = aggregates.accumulator_schema(relation)
+    if relation.keys:
+        return empty_rows(schema)
+    zeros = [to_array([0], each.type) for each in schema]
+    return Rows(tuple(zeros), np.array([time], np.int64), np.ones(1, np.int64))
