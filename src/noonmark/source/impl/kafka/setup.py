@@ -28,6 +28,9 @@ from noonmark.source.impl.kafka.client import (
 from noonmark.source.impl.kafka.source import Kafka
 
 
+_TRIES, _PAUSE_S = 10, 0.2
+
+
 @dataclass(frozen=True)
 class StartFrom:
     """START OFFSET by partition (a list counts from partition 0), or START TIMESTAMP in ms.
@@ -46,6 +49,11 @@ async def create(options: Options, topic: str, group: str, start: StartFrom | No
         ConfigError: the topic does not exist, or the start cannot be.
         SourceStalled: the brokers do not answer.
     """
+    for _ in range(_TRIES):
+        try:
+            return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
+        except SourceStalled:  # a topic that was just made may have no leader yet
+            await asyncio.sleep(_PAUSE_S)
     return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
 
 
