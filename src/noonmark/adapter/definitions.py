@@ -7,7 +7,6 @@ the layers below; the same functions check a statement when it is made and take 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from noonmark.adapter.catalog import Catalog, Item
@@ -21,12 +20,8 @@ from noonmark.source.format.csv import Csv
 from noonmark.source.format.decode import Format, Include
 from noonmark.source.format.json import Json
 from noonmark.source.format.plain import Bytes, Text
-from noonmark.source.impl.auction import Auction
-from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.files import Files, of_lines
-from noonmark.source.impl.key_value import KeyValue
-from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.rules import simplify
 
 
@@ -41,39 +36,46 @@ def view_definition(catalog: Catalog, item: Item) -> Definition:
 # -- sources -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The options of a generator: what SQL calls them, and what the generator does."""
-
-    make: Callable[..., Source]
-    names: Mapping[str, str]
-
-
 _COMMON = {"tick_interval": "tick_ms", "up_to": "up_to", "seed": "seed"}
+#: The options of each generator: what SQL calls them, and what the generator does.
 _GENERATORS = {
-    "counter": _Options(Counter, {**_COMMON, "max_cardinality": "max_cardinality"}),
-    "auction": _Options(Auction, {**_COMMON, "keep": "keep", "steps_per_tick": "steps_per_tick"}),
-    "tpch": _Options(
-        Tpch,
-        {
-            **_COMMON,
-            "scale_factor": "scale_factor",
-            "orders_per_tick": "orders_per_tick",
-            "updates_per_tick": "updates_per_tick",
-        },
-    ),
-    "key value": _Options(
-        KeyValue,
-        {
-            **_COMMON,
-            "keys": "keys",
-            "partitions": "partitions",
-            "value_size": "value_bytes",
-            "snapshot_rounds": "snapshot_rounds",
-            "batch_size": "batch_keys",
-        },
-    ),
+    "counter": {**_COMMON, "max_cardinality": "max_cardinality"},
+    "auction": {**_COMMON, "keep": "keep", "steps_per_tick": "steps_per_tick"},
+    "tpch": {
+        **_COMMON,
+        "scale_factor": "scale_factor",
+        "orders_per_tick": "orders_per_tick",
+        "updates_per_tick": "updates_per_tick",
+    },
+    "key value": {
+        **_COMMON,
+        "keys": "keys",
+        "partitions": "partitions",
+        "value_size": "value_bytes",
+        "snapshot_rounds": "snapshot_rounds",
+        "batch_size": "batch_keys",
+    },
 }
+
+
+def _generator_class(kind: str) -> Callable[..., Source]:
+    """Imported when it is used: a server starts without those that it does not have."""
+    match kind:
+        case "counter":
+            from noonmark.source.impl.counter import Counter
+
+            return Counter
+        case "auction":
+            from noonmark.source.impl.auction import Auction
+
+            return Auction
+        case "tpch":
+            from noonmark.source.impl.tpch import Tpch
+
+            return Tpch
+    from noonmark.source.impl.key_value import KeyValue
+
+    return KeyValue
 
 
 def generator(kind: str, options: Mapping[str, Any], start_ms: int) -> Source:
@@ -82,16 +84,16 @@ def generator(kind: str, options: Mapping[str, Any], start_ms: int) -> Source:
     Raises:
         ConfigError: an option that it does not have, or a value that cannot be.
     """
-    found = _GENERATORS[kind]
+    names = _GENERATORS[kind]
     given: dict[str, Any] = {}
     for name, value in options.items():
         shown = name.replace("_", " ").upper()
-        if name not in found.names:
+        if name not in names:
             raise ConfigError(f"LOAD GENERATOR {kind.upper()} has no option {shown}")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConfigError(f"{shown} takes a number")
-        given[found.names[name]] = value
-    return found.make(start_ms=start_ms, **given)
+        given[names[name]] = value
+    return _generator_class(kind)(start_ms=start_ms, **given)
 
 
 def source_of(definition: Mapping[str, Any], schema: Schema) -> Source:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import OWN
@@ -39,11 +39,11 @@ from noonmark.persist import command as c
 from noonmark.remap.rows import REMAP_SCHEMA
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import ERRORS_SCHEMA, Output, Source
-from noonmark.source.impl.postgres import Postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
+    from noonmark.source.impl.postgres import Postgres
 
 _OPTIONS = ("active", "retain_history")
 
@@ -118,8 +118,8 @@ def _items(
         retain_ms=retain_ms(statement.options),
     )
     item = replace(item, **_own_rows(source, item, statement))
-    if isinstance(source, Postgres) and prepared is not None:
-        parts = _tables(catalog, source, item, prepared.tables)
+    if definition["upstream"] == "postgres" and prepared is not None:
+        parts = _tables(catalog, cast("Postgres", source), item, prepared.tables)
     else:
         parts = _subsources(catalog, source, item, statement)
     progress = statement.progress or st.Name((schema_name, f"{name}_remap"))
