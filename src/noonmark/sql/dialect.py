@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.lexer import tokens_of
+from noonmark.sql.mutual import Declared, without_types
 
 TEXT_LENGTH_MAX = 1_000_000
 DEPTH_MAX = 500
@@ -92,21 +93,42 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
         raise InvalidSyntax(f"the statement is longer than {TEXT_LENGTH_MAX} characters")
     if "\0" in text:
         raise InvalidSyntax("a statement cannot hold a NUL character")
-    text = _marked(text)
+    plain, declared = without_types(text)
+    plain = _marked(plain)
     try:
-        found = [tree for tree in sqlglot.parse(text, dialect=Dialect) if tree is not None]
+        found = [tree for tree in sqlglot.parse(plain, dialect=Dialect) if tree is not None]
     except ParseError as error:
-        raise _syntax_error(text, error, offset) from None
+        raise _syntax_error(plain, error, offset) from None
     except (TokenError, RecursionError) as error:
         raise InvalidSyntax(f"the statement cannot be read: {type(error).__name__}") from None
     if len(found) != 1:
         raise InvalidSyntax(f"expected one statement, found {len(found)}", position=offset + 1)
     for node in list(found[0].walk()):
+        if declared and isinstance(node, exp.CTE):
+            _declare(node, declared)
         if offset and "start" in node.meta:
             node.meta["start"] += offset
         _check_whole(node)
         _unmark(node)
     return found[0]
+
+
+def parse_order(text: str, offset: int = 0) -> exp.Expr:
+    """The syntax tree of one item of ORDER BY that stands after `offset` characters."""
+    tree = parse(_ORDER + text, offset - len(_ORDER))
+    order = tree.args.get("order")
+    if order is None or len(order.expressions) != 1 or tree.args.get("limit"):
+        raise InvalidSyntax("syntax error: expected one expression", position=offset + 1)
+    item: exp.Expr = order.expressions[0]
+    return item
+
+
+def _declare(cte: exp.CTE, declared: dict[int, Declared]) -> None:
+    """Give a name of WITH MUTUALLY RECURSIVE what it says of itself."""
+    name = cte.args["alias"].this
+    found = declared.get(name.meta.get("start", -1))
+    if found is not None:
+        cte.meta["declared"] = found
 
 
 _MARK = "\ue000"
@@ -133,7 +155,7 @@ def _unmark(node: exp.Expr) -> None:
     column.replace(parameter)
 
 
-_SELECT = "SELECT "
+_SELECT, _ORDER = "SELECT ", "SELECT ORDER BY "
 
 
 def parse_scalar(text: str, offset: int = 0) -> exp.Expr:
@@ -164,6 +186,11 @@ def _check_whole(node: exp.Expr) -> None:
 
 def _syntax_error(text: str, error: ParseError, offset: int) -> InvalidSyntax:
     first: dict[str, Any] = error.errors[0] if error.errors else {}
+    detail = str(first.get("description") or "")
+    lacks = detail.startswith(("Required keyword", "Expecting", "Expected"))
+    if lacks and not str(first.get("end_context") or "").strip():
+        end = offset + len(text.rstrip()) + 1
+        return InvalidSyntax("syntax error at end of input", position=end)
     near = str(first.get("highlight") or "").replace(_MARK, "$")
     line, column = first.get("line"), first.get("col")
     position = None
@@ -171,7 +198,8 @@ def _syntax_error(text: str, error: ParseError, offset: int) -> InvalidSyntax:
         start = sum(len(each) + 1 for each in text.split("\n")[: line - 1])
         position = max(start + column - len(near) + 1 + offset, 1)
     message = f'syntax error at or near "{near}"' if near else "syntax error at end of input"
-    return InvalidSyntax(message, position=position, detail=first.get("description"))
+    shown = detail if detail and "sqlglot" not in detail else None
+    return InvalidSyntax(message, position=position, detail=shown)
 
 
 def position_of(tree: exp.Expr) -> int | None:

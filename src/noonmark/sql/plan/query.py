@@ -73,8 +73,10 @@ def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
 
 
 def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
-    from noonmark.sql.plan.recursive import plan_recursive, uses_itself
+    from noonmark.sql.plan.recursive import plan_mutual, plan_recursive, uses_itself
 
+    if any("declared" in cte.meta for cte in with_.expressions):
+        return plan_mutual(tree, with_, frame)
     bound: list[tuple[str, Relation]] = []
     for cte in with_.expressions:
         only(cte, "this", "alias", "materialized")

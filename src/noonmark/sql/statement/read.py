@@ -107,7 +107,7 @@ def _subscribe_clause(reader: Reader) -> dict[str, Any]:
         reader.expect(")")
         return {"envelope": kind, "key": key}
     if reader.accept("within", "timestamp", "order", "by"):
-        return {"order": reader.list_of(lambda: reader.scalar_to(",", *_CLAUSES))}
+        return {"order": reader.list_of(lambda: reader.order_to(",", *_CLAUSES))}
     raise reader.invalid()
 
 

@@ -180,6 +180,12 @@ class Reader:
         text, offset = self.slice(start, end)
         return ScalarText(text, offset + 1, dialect.parse_scalar(text, offset))
 
+    def order_to(self, *stops: str) -> ScalarText:
+        """The item of ORDER BY up to a stop."""
+        start, end = self.skip_to(*stops)
+        text, offset = self.slice(start, end)
+        return ScalarText(text, offset + 1, dialect.parse_order(text, offset))
+
     def type_to(self, *stops: str) -> SqlType:
         """The type that is spelled up to a stop."""
         start, end = self.skip_to(*stops)
