@@ -26,6 +26,7 @@ _SHORT_KINDS = frozenset(b"DECHSXcf")
 _PASSWORD = ord("p")
 _LENGTH = struct.Struct(">i")
 _KEPT_MAX = 1 << 16
+_SMALL_BYTES = 1 << 12
 
 
 class Frames:
@@ -101,8 +102,8 @@ class Frames:
         raise ProtocolViolation(f"invalid frontend message type {kind}", kind=kind)
 
     def _cut(self, begin: int, count: int) -> bytes:
-        end = begin + count
-        with memoryview(self._buffer) as view:
-            body = bytes(view[begin:end])
-        self._at = end
-        return body
+        end = self._at = begin + count
+        if count < _SMALL_BYTES:
+            return bytes(self._buffer[begin:end])
+        with memoryview(self._buffer) as view:  # one copy, not two
+            return bytes(view[begin:end])

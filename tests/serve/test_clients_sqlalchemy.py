@@ -1,0 +1,69 @@
+"""SQLAlchemy: tables, the ORM, reflection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from support.pgwire_host import DatabaseHost
+
+
+class Base(DeclarativeBase):
+    """The tables of this test."""
+
+
+class Good(Base):
+    """A table of three columns."""
+
+    __tablename__ = "sa_goods"
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+    price: Mapped[float | None]
+
+
+@pytest.fixture
+def engine(database_host: DatabaseHost) -> Iterator[sa.Engine]:
+    place = f"{database_host.host}:{database_host.port}"
+    made = sa.create_engine(f"postgresql+psycopg://noonmark@{place}/noonmark")
+    Base.metadata.create_all(made)
+    yield made
+    Base.metadata.drop_all(made)
+    assert not sa.inspect(made).has_table("sa_goods")
+    made.dispose()
+
+
+def test_objects_there_and_back(engine: sa.Engine) -> None:
+    with Session(engine) as session:
+        session.add_all([Good(id=1, name="lamp", price=2.5), Good(id=2, name="desk", price=None)])
+        session.commit()
+        lamps = session.scalars(sa.select(Good).where(Good.name.like("l%"))).all()
+        assert [(good.id, good.price) for good in lamps] == [(1, 2.5)]
+        session.commit()  # a transaction that has read does not write: see docs/consistency.md
+        session.execute(sa.update(Good).where(Good.id == 2).values(price=7))
+        session.commit()
+        session.execute(sa.delete(Good).where(Good.id == 1))
+        session.commit()
+        found = session.execute(sa.select(sa.func.count(), sa.func.sum(Good.price))).one()
+        assert tuple(found) == (1, 7.0)
+    with engine.connect() as connection:
+        text = sa.text("select name from sa_goods where id = :id")
+        assert connection.execute(text, {"id": 2}).scalar_one() == "desk"
+
+
+def test_reflection(engine: sa.Engine) -> None:
+    about = sa.inspect(engine)
+    assert "sa_goods" in about.get_table_names()
+    columns = [(c["name"], str(c["type"]), c["nullable"]) for c in about.get_columns("sa_goods")]
+    assert columns == [
+        ("id", "INTEGER", False),
+        ("name", "VARCHAR", False),
+        ("price", "DOUBLE PRECISION", True),
+    ]
+    assert about.get_pk_constraint("sa_goods")["constrained_columns"] == ["id"]
+    assert about.get_foreign_keys("sa_goods") == []
+    mirrored = sa.MetaData()
+    mirrored.reflect(engine, only=["sa_goods"])
+    assert mirrored.tables["sa_goods"].columns.keys() == ["id", "name", "price"]
