@@ -118,6 +118,8 @@ class AdapterSession:
         self.closed = False
         #: The statement under way, as it was written.
         self.text = ""
+        #: What now() is: when the statement began, or the transaction that it is part of.
+        self.moment_ms = database.clock.now_ms()
 
     # -- what front ends see ---------------------------------------------------------------------
 
@@ -178,6 +180,8 @@ class AdapterSession:
         """See `contract.Session.execute`."""
         self._check_alive(prepared.statement)
         self.text = prepared.text
+        if self.status == "idle":
+            self.moment_ms = self.database.clock.now_ms()
         quick = QUICK.get(type(prepared.statement))
         if quick is not None:
             # Without a task and a deadline: it does not wait, so nothing can end it early.

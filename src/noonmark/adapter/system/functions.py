@@ -84,14 +84,18 @@ def _about_session(session: AdapterSession) -> list[Function]:
 
 
 def _about_time(session: AdapterSession) -> list[Function]:
-    """One moment for a whole statement: each is asked once, when the plan is bound."""
+    """One moment for a whole transaction, except for the clock itself."""
 
     def now() -> dt.datetime:
+        return dt.datetime.fromtimestamp(session.moment_ms / 1000, dt.UTC)
+
+    def clock() -> dt.datetime:
         return dt.datetime.fromtimestamp(session.database.clock.now_ms() / 1000, dt.UTC)
 
-    stamps = ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp")
+    stamps = ("now", "statement_timestamp", "transaction_timestamp")
     return [
         *(_ask(name, (), t.TimestampTz(), now) for name in stamps),
+        _ask("clock_timestamp", (), t.TimestampTz(), clock),
         _ask("localtimestamp", (), t.Timestamp(), lambda: now().replace(tzinfo=None)),
         _ask("current_date", (), t.Date(), lambda: now().date()),
         _ask("localtime", (), t.Time(), lambda: now().time()),
