@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noonmark.adapter.catalog import Catalog, Item
@@ -67,6 +67,7 @@ def test_dependents_come_before_what_they_need() -> None:
     assert catalog.dependents([6]) == []
 
 
+@settings(deadline=None)
 @given(
     needs=st.lists(st.sets(st.integers(0, 9)), min_size=1, max_size=10),
     dropped=st.sets(st.integers(0, 9)),
@@ -95,6 +96,7 @@ plain = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     name=names,

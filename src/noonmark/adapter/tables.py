@@ -37,7 +37,10 @@ from noonmark.errors import (
 )
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
+from noonmark.persist.codec import RowCodec
+from noonmark.persist.plan import Query
 from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.snapshot import counts_of
 from noonmark.persist.state import Collection
 from noonmark.rows import pgtext
 from noonmark.rows.arrow import to_table
@@ -340,12 +343,18 @@ class Tables:
         counts: Counter[Row] = Counter()
         if collection.since != collection.upper:
             wanted = [key[0] if len(key) == 1 else key for key in sorted(keys, key=repr)]
-            read = self._client.create_or_load(collection.name)[1]
-            snapshot = await asyncio.wrap_future(read.snapshot(upper - 1, keys=wanted))
-            for row, count in (await asyncio.to_thread(snapshot.counts)).items():
+            found = self._client.runtime.submit(self._look_up(collection, upper - 1, wanted))
+            for row, count in (await asyncio.wrap_future(found)).items():
                 if _key(row, places) in keys:
                     counts[row] = count
         return _Keys(collection, places, counts)
+
+    async def _look_up(self, collection: Collection, time: int, keys: list[Any]) -> Counter[Row]:
+        """The rows of some keys at a time; on persist's loop."""
+        reader, codec = self._client.reader, RowCodec(collection.schema)
+        plan = reader.plan(collection.id, Query(time, keys=keys))
+        tables = [table async for table in reader.contents(plan)]
+        return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
 
 
 @dataclass(frozen=True)

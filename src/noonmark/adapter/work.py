@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.work_sources import SourceWorker
 from noonmark.adapter.work_views import ViewWorker
 from noonmark.errors import NoonmarkError, NotYetComplete
@@ -44,6 +44,8 @@ class Work:
         #: By the number of the item.
         self.sources: dict[int, SourceWorker] = {}
         self.views: dict[int, ViewWorker] = {}
+        #: What `together` found in a catalog.
+        self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
         #: For ticks alone: nobody else waits behind them for a thread.
         self.pool = ThreadPoolExecutor(TICKS_MAX, "noonmark-view")
 
@@ -72,6 +74,8 @@ class Work:
         """Begin the work of items again."""
         for number in numbers:
             item = self._database.catalog.by_number.get(number)
+            if number in self.sources or number in self.views:
+                continue
             if item is not None and item.kind == "source":
                 await self.add_source(item)
             elif item is not None and item.kind in ("materialized-view", "index"):
@@ -99,7 +103,14 @@ class Work:
 
     def together(self, collection: str) -> set[str]:
         """The tables that share a maintained view with this one: what seals one seals them."""
-        catalog = self._database.catalog
+        catalog, known = self._known
+        if catalog is not self._database.catalog:
+            catalog, known = self._known = self._database.catalog, {}
+        if collection not in known:
+            known[collection] = self._sharing(catalog, collection)
+        return known[collection]
+
+    def _sharing(self, catalog: Catalog, collection: str) -> set[str]:
         item = catalog.of_collection(collection)
         if item is None:
             return set()

@@ -13,6 +13,7 @@ Where it runs: a thread per source.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -30,6 +31,8 @@ from noonmark.source.contract import Source, Split
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
+
+LOG = logging.getLogger("noonmark.work")
 
 INTERVAL_S = 1.0
 _TRANSIENT = (SourceStalled, StorageError)
@@ -57,6 +60,7 @@ class SourceWorker:
     def __init__(self, database: Database, item: Item, source: Source | None = None) -> None:
         self._database = database
         self._source = source
+        self._opening = threading.Lock()
         self.item = item
         self.name = item.name
         self.status = Status()
@@ -78,6 +82,15 @@ class SourceWorker:
         self._stopping = True
         self._wake.set()
         await asyncio.to_thread(self._thread.join)
+        if self._source is not None and hasattr(self._source, "close"):
+            await asyncio.to_thread(self._source.close)
+
+    def source(self) -> Source:
+        """The source itself, one for ticks and for reads that ask how far it is."""
+        with self._opening:
+            if self._source is None:
+                self._source = open_source(self._database, self.item)
+            return self._source
 
     def want(self, time: int) -> None:
         """Tick at once: somebody waits for this source to be complete at `time`."""
@@ -144,9 +157,7 @@ class SourceWorker:
 
     def _make(self) -> Ingestion:
         database, item = self._database, self.item
-        if self._source is None:
-            self._source = open_source(database, item)
-        source = self._source
+        source = self.source()
         parts = {each.kind: each for each in database.catalog.parts_of(item.number)}
         return Ingestion(
             database.client,
@@ -168,4 +179,7 @@ class SourceWorker:
         )  # fmt: skip
 
     def _note(self, **changes: object) -> None:
+        error = changes.get("error")
+        if error is not None and error != self.status.error:
+            LOG.warning('source "%s" %s: %s', self.name, changes["state"], error)
         self.status = replace(self.status, **changes)  # type: ignore[arg-type]

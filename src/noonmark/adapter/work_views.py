@@ -10,6 +10,7 @@ Where it runs: the adapter's loop; the tick in a thread.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ from noonmark.persist.state import State
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.compute.view import TickRecord, View
+
+LOG = logging.getLogger("noonmark.work")
 
 _RECORDS_MAX = 1_000
 _PAUSE_FIRST_S = 0.25
@@ -144,6 +147,8 @@ class ViewWorker:
 
     def _note(self, error: Exception) -> None:
         wrapped = error if isinstance(error, NoonmarkError) else SourceStalled(str(error))
+        if self.error is None or str(self.error) != str(wrapped):
+            LOG.warning('view "%s" failed: %s', self.name, wrapped)
         self.error = wrapped
         self.view = None  # taken up again, as it is stored
         failed, self._failed = self._failed, None

@@ -66,8 +66,12 @@ async def create(
             )
             return Done(tag, (notice,)), None
         created = await make(store.catalog, store.catalog.next_number)
-        check_free(session, created)
-        await store.change(created.items, created.removed, created.beside)
+        try:
+            check_free(session, created)
+            await store.change(created.items, created.removed, created.beside)
+        except BaseException:
+            await session.database.work.take_up(created.removed)  # what it was to replace goes on
+            raise
     return Done(tag, notices(session, tag)), created
 
 

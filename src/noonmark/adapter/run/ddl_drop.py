@@ -107,6 +107,7 @@ def _doomed(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
                 f"cannot drop {item} because {owner} requires it",
                 hint=f"You can drop {owner} instead.",
             )
+    _refuse_owners(catalog, targets)
     own = [*targets, *_contents(catalog, targets, cascade)]
     numbers = [item.number for item in own]
     needing = [item for item in catalog.dependents(numbers) if item.number not in numbers]
@@ -116,6 +117,19 @@ def _doomed(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
     parts = [part for number in numbers for part in catalog.parts_of(number)]
     parts += [part for each in needing for part in catalog.parts_of(each.number)]
     return list({item.number: item for item in (*needing, *parts, *own)}.values())
+
+
+def _refuse_owners(catalog: Catalog, targets: list[Item]) -> None:
+    """A role that owns something, or has rights on it, stays."""
+    for role in (item for item in targets if item.kind == "role"):
+        owned = [f"owner of {item}" for item in catalog.items() if item.owner == role.name]
+        granted = [f"privileges for {item}" for item in catalog.items() if role.name in item.grants]
+        if owned or granted:
+            raise DependentObjects(
+                f'role "{role.name}" cannot be dropped because some objects depend on it',
+                detail="\n".join([*owned, *granted]),
+                hint="Drop those objects, or REVOKE the privileges.",
+            )
 
 
 def _contents(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.item import PUBLIC
 from noonmark.adapter.catalog.privilege import (
     BUILT_IN,
     EVERYBODY,
@@ -131,7 +132,10 @@ async def _change_rights(
             changed = _members(session, catalog, statement, add=add)
         else:
             changed = [
-                _granted(session, catalog, name, statement, add=add) for name in statement.objects
+                _granted(session, catalog, name, statement, add=add)
+                for name in statement.objects
+                # Everybody may use the schema that is always there.
+                if not (statement.kind == "schema" and name.parts == (PUBLIC,))
             ]
         await store.change(changed)
     return Done(tag, notices(session, tag))
