@@ -99,8 +99,12 @@ def raw(
         raise ConfigError(f'output "{found.name}" has columns of its own, and takes no format')
     schema = value.schema
     if envelope == "DEBEZIUM":
-        if not isinstance(value, Json) or include or key_format is not None:
-            raise ConfigError("ENVELOPE DEBEZIUM takes FORMAT JSON, without INCLUDE and KEY FORMAT")
+        from noonmark.source.format.avro import Avro
+
+        if not isinstance(value, Json | Avro) or include or key_format is not None:
+            raise ConfigError(
+                "ENVELOPE DEBEZIUM takes FORMAT JSON or AVRO, without INCLUDE and KEY FORMAT"
+            )
         value = replace(value, schema=debezium_schema(schema))
     decoding = Decoding(value, key_format, include, source.partition_kind, source.offset_unit)
     if envelope != "DEBEZIUM":

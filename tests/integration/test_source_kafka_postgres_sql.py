@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+import fastavro
 import pytest
 
 from noonmark.adapter.database import Database
@@ -246,5 +250,106 @@ def test_passwords_are_secrets(upstream: Upstream) -> None:
             await client.ask("create connection c to kafka (broker 'h', colour 'red')")
         with pytest.raises(ConfigError, match="needs BROKER"):
             await client.ask("create connection c to kafka (security protocol 'ssl')")
+
+    run(body)
+
+
+class Schemas(BaseHTTPRequestHandler):
+    """A schema registry: what it knows, by path."""
+
+    known: ClassVar[dict[str, str]] = {}
+
+    def do_GET(self) -> None:
+        found = self.known.get(self.path)
+        self.send_response(404 if found is None else 200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"schema": found}).encode())
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Schemas)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def datum(schema: str, value: Any, number: int) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(schema)), value)
+    return b"\0" + number.to_bytes(4) + out.getvalue()
+
+
+def test_avro_with_a_registry(kafka_server: KafkaServer, registry: str) -> None:
+    topic = f"t-{SYSTEM.fresh_id()}"
+    kafka_server.make_topic(topic)
+    fields = [{"name": "word", "type": ["null", "string"]}]
+    value = json.dumps({"type": "record", "name": "v", "fields": fields})
+    key = json.dumps({"type": "record", "name": "k", "fields": [{"name": "id", "type": "long"}]})
+    Schemas.known = {
+        "/schemas/ids/1": value,
+        "/schemas/ids/2": key,
+        f"/subjects/{topic}-value/versions/latest": value,
+        f"/subjects/{topic}-key/versions/latest": key,
+    }
+    kafka_server.send(
+        topic,
+        [
+            {"key": datum(key, {"id": 1}, 2), "value": datum(value, {"word": "a"}, 1)},
+            {"key": datum(key, {"id": 2}, 2), "value": datum(value, {"word": None}, 1)},
+            {"key": datum(key, {"id": 1}, 2), "value": datum(value, {"word": "b"}, 1)},
+        ],
+    )
+
+    async def body(client: Conversation, _: Database) -> None:
+        await client.ask(f"create connection k to kafka (broker '{kafka_server.bootstrap}')")
+        await client.ask(f"create connection r to confluent schema registry (url '{registry}')")
+        await client.ask(
+            f"create source s from kafka connection k (topic '{topic}') format avro using "
+            "confluent schema registry connection r envelope upsert"
+        )
+        await until(client, "select * from s order by id", [(1, "b"), (2, None)])
+        await client.ask(
+            f"create source inline from kafka connection k (topic '{topic}') format avro using "
+            f"schema '{value}' include offset"
+        )
+        rows = [("a", 0), (None, 1), ("b", 2)]
+        await until(client, 'select * from inline order by "offset"', rows)
+        with pytest.raises(DependentObjects):
+            await client.ask("drop connection r")
+
+    run(body)
+
+
+def test_debezium_in_avro(kafka_server: KafkaServer) -> None:
+    topic = f"t-{SYSTEM.fresh_id()}"
+    kafka_server.make_topic(topic)
+    image = {"type": "record", "name": "row", "fields": [{"name": "id", "type": "int"}]}
+    fields = [
+        {"name": "before", "type": ["null", image]},
+        {"name": "after", "type": ["null", "row"]},
+        {"name": "op", "type": "string"},
+    ]
+    schema = json.dumps({"type": "record", "name": "envelope", "fields": fields})
+    changes = [
+        {"before": None, "after": {"id": 1}, "op": "c"},
+        {"before": None, "after": {"id": 2}, "op": "c"},
+        {"before": {"id": 1}, "after": {"id": 3}, "op": "u"},
+    ]
+    kafka_server.send(topic, [{"value": datum(schema, each, 1)} for each in changes])
+
+    async def body(client: Conversation, _: Database) -> None:
+        await client.ask(f"create connection k to kafka (broker '{kafka_server.bootstrap}')")
+        await client.ask(
+            f"create source s from kafka connection k (topic '{topic}') format avro using "
+            f"schema '{schema}' envelope debezium"
+        )
+        await until(client, "select * from s order by id", [(2,), (3,)])
 
     run(body)

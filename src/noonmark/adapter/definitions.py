@@ -116,7 +116,9 @@ def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
         by_output = {each.definition["output"]: each.collection for each in parts}
         return postgres(source, [by_output[at] for at in range(len(source.tables))])
     if item.definition["upstream"] == "kafka":
-        return (topic_feed(source, item.collection, item.definition),)
+        from noonmark.adapter.upstream.topic import topic_feed
+
+        return (topic_feed(catalog, source, item.collection, item.definition),)
     if item.definition["upstream"] == "generator":
         if not item.is_stored:
             return tuple(
@@ -139,29 +141,6 @@ def file_feed(source: Source, collection: str, definition: Mapping[str, Any]) ->
         envelope=definition["envelope"],
         key=tuple(definition["key"]),
     )
-
-
-def topic_feed(source: Source, collection: str, definition: Mapping[str, Any]) -> Feed:
-    """The feed of a topic: formats of key and value, INCLUDE and envelope."""
-    key_columns = Schema.from_wire(definition["key_columns"])
-    key_format = definition["key_format"]
-    return raw(
-        source,
-        0,
-        collection,
-        format_of(definition["format"], Schema.from_wire(definition["columns"])),
-        key_format=None if key_format is None else _key_format(key_format, key_columns),
-        include=tuple(Include(what, name) for what, name in definition["include"]),
-        envelope=definition["envelope"],
-        key=tuple(definition["key"]),
-    )
-
-
-def _key_format(definition: Mapping[str, Any], columns: Schema) -> Format:
-    """The format of a key; one jsonb column is the whole document, whatever its name."""
-    if definition["kind"] == "json" and [str(c.type) for c in columns.columns] == ["jsonb"]:
-        return Json(columns, whole=True)
-    return format_of(definition, columns)
 
 
 def format_of(definition: Mapping[str, Any], columns: Schema) -> Format:

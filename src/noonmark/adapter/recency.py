@@ -91,9 +91,7 @@ def sources_below(database: Database, items: Iterable[Item]) -> list[Item]:
 
 def _source(database: Database, item: Item) -> Source:
     worker = database.work.sources.get(item.number)
-    if worker is not None and worker.ingestion is not None:
-        return worker.ingestion.source
-    return open_source(database, item)
+    return open_source(database, item) if worker is None else worker.source()
 
 
 async def _time_of(database: Database, item: Item) -> int:

@@ -18,7 +18,6 @@ from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.upstream.connection import check_connection, kafka_options, postgres_url
 from noonmark.adapter.upstream.secret import seal
 from noonmark.errors import InvalidValue, UndefinedObject, Unsupported
-from noonmark.source.impl import kafka, postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -107,8 +106,12 @@ async def run_validate_connection(
 async def _validate(catalog: Catalog, item: Item) -> None:
     kind = item.definition["kind"]
     if kind == "postgres":
+        from noonmark.source.impl import postgres
+
         await postgres.validate(postgres_url(catalog, item))
     elif kind == "kafka":
+        from noonmark.source.impl import kafka
+
         await kafka.validate(kafka_options(catalog, item))
     else:
         raise Unsupported(f"VALIDATE CONNECTION to {kind.upper()} is not supported")

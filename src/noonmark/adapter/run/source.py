@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Outcome
-from noonmark.adapter.definitions import file_feed, generator, source_of, topic_feed
+from noonmark.adapter.definitions import file_feed, generator, source_of
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.run.ddl_common import (
     Created,
@@ -27,7 +27,7 @@ from noonmark.adapter.run.ddl_common import (
 )
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.upstream.prepare import Prepared, prepare
-from noonmark.adapter.upstream.topic import topic_definition
+from noonmark.adapter.upstream.topic import topic_feed
 from noonmark.errors import (
     InvalidValue,
     NameTaken,
@@ -113,11 +113,11 @@ def _items(
         schema_name,
         name,
         definition=definition,
-        needs=() if prepared is None else (prepared.connection,),
+        needs=() if prepared is None else prepared.needs,
         owner=session.user,
         retain_ms=retain_ms(statement.options),
     )
-    item = replace(item, **_own_rows(source, item, statement))
+    item = replace(item, **_own_rows(catalog, source, item, statement))
     if definition["upstream"] == "postgres" and prepared is not None:
         parts = _tables(catalog, cast("Postgres", source), item, prepared.tables)
     else:
@@ -156,8 +156,6 @@ def _definition(
 ) -> dict[str, Any]:
     """What the source remembers of its upstream, as plain data."""
     upstream = statement.upstream
-    if prepared is not None and isinstance(upstream, st.Kafka):
-        return {**prepared.definition, **topic_definition(statement)}
     if prepared is not None:
         return dict(prepared.definition)
     if isinstance(upstream, st.Generator):
@@ -201,12 +199,14 @@ def _source(definition: dict[str, Any]) -> Source:
     return source_of(definition, Schema.from_wire(definition.get("columns", ())))
 
 
-def _own_rows(source: Source, item: Item, statement: st.CreateSource) -> dict[str, Any]:
+def _own_rows(
+    catalog: Catalog, source: Source, item: Item, statement: st.CreateSource
+) -> dict[str, Any]:
     """Columns and key of the source's own collection; nothing where subsources have the rows."""
     if item.definition["upstream"] == "postgres":
         return {}
     if item.definition["upstream"] == "kafka":
-        feed = topic_feed(source, item.name, item.definition)
+        feed = topic_feed(catalog, source, item.name, item.definition)
         return {"schema": feed.schema, "key": feed.key}
     if item.definition["upstream"] == "files":
         if statement.tables is not None:

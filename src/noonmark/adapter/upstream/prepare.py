@@ -5,6 +5,8 @@ Upstream is asked outside of the catalog's turn, because it may take its time. W
 slot with it.
 
 `open_source` is the way back: from an item, at a restart and for a read with real-time recency.
+
+Clients of Kafka and PostgreSQL are imported when they are used: a server starts without them.
 """
 
 from __future__ import annotations
@@ -17,15 +19,16 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.definitions import source_of
 from noonmark.adapter.run.ddl_common import refuse_options
 from noonmark.adapter.upstream.connection import connection_of, kafka_options, postgres_url
+from noonmark.adapter.upstream.topic import topic_definition
 from noonmark.errors import InvalidValue, NoonmarkError, Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
-from noonmark.source.impl import kafka, postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.session import AdapterSession
+    from noonmark.source.impl.kafka import StartFrom
 
 _KAFKA_OPTIONS = ("topic", "start_offset", "start_timestamp", "group_id_prefix")
 
@@ -37,18 +40,21 @@ class Prepared:
     Attributes:
         source: the source itself, with what it holds of upstream.
         definition: what its item remembers of it, as plain data.
-        connection: the number of the connection that it needs.
+        needs: the numbers of the connections that it needs.
         tables: for each output, what upstream calls it and how it is to be called here.
     """
 
     source: Source
     definition: Mapping[str, Any]
-    connection: int
+    needs: tuple[int, ...]
     tables: tuple[tuple[int, st.Name], ...] = ()
 
     async def abandon(self) -> None:
         """Unmake what was made upstream: the statement failed."""
-        if isinstance(self.source, postgres.Postgres):
+        if self.definition["upstream"] == "postgres":
+            from noonmark.source.impl import postgres
+
+            assert isinstance(self.source, postgres.Postgres)
             self.source.close()
             await postgres.drop_slot(self.source.url, self.source.slot)
 
@@ -66,6 +72,8 @@ async def prepare(session: AdapterSession, statement: st.CreateSource) -> Prepar
 async def _postgres(
     session: AdapterSession, statement: st.CreateSource, upstream: st.Postgres
 ) -> Prepared:
+    from noonmark.source.impl import postgres
+
     refuse_options("POSTGRES", upstream.options, ("publication",))
     publication = upstream.options.get("publication")
     if not isinstance(publication, str):
@@ -93,7 +101,7 @@ async def _postgres(
         "connection": connection.number,
         "source": source.to_plain(),
     }
-    return Prepared(source, definition, connection.number, tuple(enumerate(names)))
+    return Prepared(source, definition, (connection.number,), tuple(enumerate(names)))
 
 
 def _upstream_name(name: st.Name) -> tuple[str, str]:
@@ -103,6 +111,8 @@ def _upstream_name(name: st.Name) -> tuple[str, str]:
 async def _kafka(
     session: AdapterSession, statement: st.CreateSource, upstream: st.Kafka
 ) -> Prepared:
+    from noonmark.source.impl import kafka
+
     refuse_options("KAFKA", upstream.options, _KAFKA_OPTIONS)
     topic = upstream.options.get("topic")
     if not isinstance(topic, str):
@@ -119,11 +129,16 @@ async def _kafka(
         "upstream": "kafka",
         "connection": connection.number,
         "source": source.to_plain(),
+        **await topic_definition(session.catalog, statement, topic),
     }
-    return Prepared(source, definition, connection.number)
+    formats = (definition["format"], definition["key_format"] or {})
+    registries = tuple(each["registry"] for each in formats if "registry" in each)
+    return Prepared(source, definition, (connection.number, *registries))
 
 
-def _start(options: Mapping[str, Any], now_ms: int) -> kafka.StartFrom:
+def _start(options: Mapping[str, Any], now_ms: int) -> StartFrom:
+    from noonmark.source.impl.kafka import StartFrom
+
     given = options.get("start_offset")
     offsets = given if isinstance(given, list | tuple) else () if given is None else (given,)
     if not all(isinstance(each, int) and not isinstance(each, bool) for each in offsets):
@@ -133,7 +148,7 @@ def _start(options: Mapping[str, Any], now_ms: int) -> kafka.StartFrom:
         raise InvalidValue("START TIMESTAMP takes milliseconds; a negative number counts from now")
     if timestamp is not None and timestamp < 0:
         timestamp += now_ms
-    return kafka.StartFrom(dict(enumerate(offsets)), timestamp)
+    return StartFrom(dict(enumerate(offsets)), timestamp)
 
 
 def open_source(database: Database, item: Item) -> Source:
@@ -145,14 +160,16 @@ def open_source(database: Database, item: Item) -> Source:
     definition, catalog = item.definition, database.catalog
     kind = definition["upstream"]
     if kind == "postgres":
+        from noonmark.source.impl.postgres import Postgres
+
         connection = catalog.by_number[definition["connection"]]
         url = postgres_url(catalog, connection)
-        return postgres.Postgres.from_plain(url, dict(definition["source"]))
+        return Postgres.from_plain(url, dict(definition["source"]))
     if kind == "kafka":
-        connection = catalog.by_number[definition["connection"]]
-        return kafka.Kafka.from_plain(
-            kafka_options(catalog, connection), dict(definition["source"])
-        )
+        from noonmark.source.impl.kafka import Kafka
+
+        options = kafka_options(catalog, catalog.by_number[definition["connection"]])
+        return Kafka.from_plain(options, dict(definition["source"]))
     return source_of(definition, Schema.from_wire(definition.get("columns", ())))
 
 
@@ -166,6 +183,8 @@ class Leftover:
 
     async def remove(self) -> str | None:
         """Remove it; why that could not be, in a sentence, if it could not."""
+        from noonmark.source.impl import postgres
+
         try:
             await postgres.drop_slot(self.url, self.slot)
         except NoonmarkError as error:

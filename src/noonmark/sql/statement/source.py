@@ -140,6 +140,8 @@ def format_of(reader: Reader) -> s.Format:
     elif kind == "avro" and reader.accept("using", "confluent", "schema", "registry"):
         reader.expect("connection")
         found = {"connection": reader.name(), **options(reader)}
+    elif kind == "avro" and reader.accept("using", "schema"):
+        found = {"schema": reader.string()}
     elif reader.is_next("using"):
         raise reader.unsupported(f"FORMAT {kind.upper()} USING")
     if reader.is_next("("):
