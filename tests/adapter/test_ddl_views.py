@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.errors import DependentObjects
+from noonmark.errors import DependentObjects, Unsupported
 from support.reading import Conversation, connect, database
 
 if TYPE_CHECKING:
@@ -127,5 +127,23 @@ def test_a_view_that_fails_holds_back_no_other(tmp_path: Path, spark: SparkSessi
                 await client.ask("select * from bad")
             await client.ask("delete from t")
             assert await client.ask("select * from bad") == []
+
+    asyncio.run(go())
+
+
+def test_strict_maintenance_refuses_what_it_would_recompute(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with asyncio.timeout(60), database(str(tmp_path)) as opened:
+            client = await connect(opened)
+            await client.ask("create table l (k int, v int)")
+            await client.ask("create table r (k int, w int)")
+            strict = "create materialized view {} with (maintenance = strict) as {}"
+            cross = "select l.k, r.w from l join r on l.v < r.w"
+            with pytest.raises(Unsupported) as refused:
+                await client.ask(strict.format("far", cross))
+            assert "ALL OF IT" in str(refused.value.detail)
+            assert "far" not in opened.client.state.names
+            await client.ask(strict.format("near", "select l.k, w from l join r on l.k = r.k"))
+            await client.ask(f"create materialized view far as {cross}")
 
     asyncio.run(go())

@@ -6,6 +6,7 @@ collections that Compute maintains, which come to life in the commit that names 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,13 @@ from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
+    from noonmark.compute.view import View
 
     AnyView = st.CreateView | st.CreateMaterializedView
+
+
+#: How EXPLAIN says that a change costs more than itself.
+_WHOLE = re.compile(r"RECOMPUTED AS A WHOLE|ALL OF IT")
 
 
 def planned_view(session: AdapterSession, catalog: Catalog, query: st.QueryText) -> Planned:
@@ -123,6 +129,7 @@ async def run_create_materialized_view(
                 hint="Ask for them in the SELECT that reads the view.",
             )
         view = View(database.client, database.started_spark, definition, create=False)
+        check_maintained(view, strict=item.definition.get("maintenance") == "strict")
         before: tuple[c.AnyCommand, ...] = ()
         if old:
             doomed = [*catalog.dependents([old]), catalog.by_number[old]]  # indexes on it
@@ -140,6 +147,27 @@ async def run_create_materialized_view(
     if created is not None:
         await database.work.add_view(created.items[0])
     return done
+
+
+def check_maintained(view: View, *, strict: bool) -> None:
+    """Refuse what no rule maintains; if `strict`, also what a change may cost all of its state."""
+    from noonmark.compute.explain import explain_view
+
+    lines = [line.strip() for line in explain_view(view).splitlines()]
+    unknown = [line for line in lines if ": not supported" in line]
+    if unknown:
+        raise Unsupported(
+            f'view "{view.name}" cannot be maintained',
+            detail="\n".join(unknown),
+            hint="CREATE VIEW computes it when it is asked for.",
+        )
+    whole = [line for line in lines if _WHOLE.search(line)]
+    if strict and whole:
+        raise Unsupported(
+            f'view "{view.name}" cannot be maintained by its changes alone',
+            detail="\n".join(whole),
+            hint="Change the query, or say MAINTENANCE = AUTO.",
+        )
 
 
 def refuse_unmaintained(catalog: Catalog, item: Item) -> None:
