@@ -14,6 +14,7 @@ from noonmark.adapter.peek import answer
 from noonmark.adapter.peek.answer import Answers, Path, Peek, path_of
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.mirrors import Mirrors
+from noonmark.adapter.system.relations import relations
 from noonmark.compute.reference import evaluate, in_order
 from noonmark.errors import DivisionByZero, EvaluationError
 from noonmark.persist import Options, Update
@@ -155,27 +156,24 @@ def test_an_error_of_a_row_is_the_answer(client: Client) -> None:
 
 
 def test_system_relations_are_asked_at_the_moment() -> None:
-    peek = peek_of("select b, count(*) from t where a = 1 group by b")
-    peek = Peek.of(peek.relation, peek.order, peek.width, frozenset({"t"}))
+    name = "noonmark.frontiers"
+    schema = relations()[name].schema
+    query = plan_query(f"select kind from {name} where name = 'b'", {name: schema})
+    peek = Peek.of(simplify(query.relation), system=frozenset({name}))
     asked = []
 
-    def system(name: str) -> list[Any]:
-        asked.append(name)
-        wanted = peek.shape.leaves[0].scan.columns.names
-        whole = sql_queries.SCHEMAS["t"].names
-        return [
-            tuple(row[whole.index(column)] for column in wanted)
-            for row, count in sql_queries.ROWS["t"].items()
-            for _ in range(count)
-        ]
+    def system(which: str) -> list[Any]:
+        asked.append(which)
+        rows = [{"name": "a", "kind": "table"}, {"name": "b", "kind": "source"}]
+        return [tuple(row.get(column) for column in schema.names) for row in rows]
 
     async def go() -> list[str]:
         with persist.open("memory:system", options=Options(notify_host=None)) as client:
             answers = Answers(Gatherer(client, Mirrors(client)), lambda: client.state)
             return await collect(aiter(await answers.ask(peek, TIME, system, no_spark)))
 
-    assert sorted(asyncio.run(go())) == ["['one', 1]", "['uno', 2]"]
-    assert asked == ["t"]
+    assert asyncio.run(go()) == ["['source']"]
+    assert asked == [name]
 
 
 def test_the_limits_are_stated() -> None:

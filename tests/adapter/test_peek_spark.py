@@ -12,7 +12,6 @@ import pytest
 from noonmark.adapter.peek import answer
 from noonmark.compute.reference import evaluate
 from noonmark.errors import DivisionByZero, EvaluationError
-from noonmark.persist import Update
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 from support import sql_queries
@@ -27,6 +26,11 @@ QUERIES = (
     "select t.a, u.x from t left join u on t.a = u.a",
     "select z, l, j from v",
 )
+
+
+async def _exhaust(chunks: Any) -> None:
+    async for _ in chunks:
+        pass
 
 
 def shown(rows: Any) -> Counter[str]:
@@ -84,13 +88,23 @@ def test_views_are_read_at_times_and_audited(spark: SparkSession, tmp_path: Path
             lines = [line for (line,) in await client.ask("explain materialized view total")]
             assert lines[0] == "view total"
             assert any("by key" in line for line in lines)
+            await _indexed(opened, client)
             await _fails_and_recovers(opened, client, second)
             chunks = aiter(stream.chunks)
             with pytest.raises(EvaluationError, match="division by zero"):
-                async with asyncio.timeout(30):
-                    while True:
-                        await anext(chunks)
+                await asyncio.wait_for(_exhaust(chunks), 30)
             await stream.chunks.aclose()
+
+    async def _indexed(opened: Any, client: Any) -> None:
+        await client.ask("create view dear as select * from sale where price > 15")
+        await client.ask("create index dear_by_item on dear (item)")
+        await opened.work.bring(
+            ["dear_by_item"], opened.client.state.collection("sale").upper.only()
+        )
+        lines = [line for (line,) in await client.ask("explain select * from dear where item = 2")]
+        assert "  Scan dear_by_item" in lines
+        assert any("dear_by_item by (item)" in line for line in lines)
+        assert sorted(await client.ask("select price from dear where item = 2")) == [(25,), (50,)]
 
     async def _fails_and_recovers(opened: Any, client: Any, before: int) -> None:
         await insert(opened, "sale", (1, 0))

@@ -9,7 +9,7 @@ Law (pinned): the relation of a view has the same columns at every time of its l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -107,10 +107,22 @@ def plan_tree(
     return over_collections(catalog, plan_query(tree, Statement(names)), names)
 
 
-def over_collections(catalog: Catalog, query: Query, names: Names) -> Planned:
-    """The plan with every name replaced by what it stands for."""
+def over_collections(
+    catalog: Catalog,
+    query: Query,
+    names: Names,
+    kept: Callable[[Item], Item | None] = lambda _: None,
+) -> Planned:
+    """The plan with every name replaced by what it stands for.
+
+    Args:
+        catalog: what names stand for.
+        query: the plan over names.
+        names: the names that it asked for.
+        kept: an index that keeps the rows of a view, to be read instead of computing the view.
+    """
     leaves: dict[int, Item] = {}
-    change = _Replacing(catalog, names.used, leaves)
+    change = _Replacing(catalog, names.used, leaves, kept)
     done = Query(change(query.relation), query.names, change(query.ordered), query.order)
     items = {item.number: item for item in names.used.values()}
     return Planned(done, tuple(items.values()), tuple(leaves.values()), names.pins())
@@ -119,7 +131,14 @@ def over_collections(catalog: Catalog, query: Query, names: Names) -> Planned:
 class _Replacing:
     """Scans of names become scans of collections, or the relations of views."""
 
-    def __init__(self, catalog: Catalog, used: Mapping[str, Item], leaves: dict[int, Item]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        used: Mapping[str, Item],
+        leaves: dict[int, Item],
+        kept: Callable[[Item], Item | None],
+    ) -> None:
+        self._kept = kept
         self._catalog = catalog
         self._used = used
         self._leaves = leaves
@@ -135,6 +154,10 @@ class _Replacing:
         if not isinstance(node, r.Scan):
             return rebuild(node, self)
         item = self._used[node.collection]
+        index = self._kept(item) if item.kind == "view" else None
+        if index is not None:
+            self._leaves[index.number] = index
+            return r.Scan(index.scan_name, node.columns)
         if item.kind == "view":
             inner = view_relation(self._catalog, item)
             self._leaves.update({leaf.number: leaf for leaf in inner.leaves})

@@ -18,6 +18,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, Planned, over_collections
 from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.peek.indexes import Indexes
 from noonmark.adapter.system.settings import search_path
 from noonmark.compute.reference import evaluate
 from noonmark.errors import InvalidValue
@@ -74,11 +75,15 @@ def plan_query(
     names = Names(catalog, search_path(session.variables))
     stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
     statement = Statement(names, parameters=stated, values=values, session=session.functions)
-    planned = over_collections(catalog, parse.plan_query(tree, statement), names)
-    return _planned_query(catalog, planned, statement)
+    indexes = Indexes(catalog, session.database.client.state)
+    query = parse.plan_query(tree, statement)
+    planned = over_collections(catalog, query, names, indexes.keeping)
+    return _planned_query(catalog, planned, statement, indexes)
 
 
-def _planned_query(catalog: Catalog, planned: Planned, statement: Statement) -> PlannedQuery:
+def _planned_query(
+    catalog: Catalog, planned: Planned, statement: Statement, indexes: Indexes
+) -> PlannedQuery:
     query = planned.query
     relation = simplify(query.ordered if query.order else query.relation)
     system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
@@ -89,7 +94,7 @@ def _planned_query(catalog: Catalog, planned: Planned, statement: Statement) -> 
     )
     return PlannedQuery(
         catalog,
-        Peek.of(relation, query.order, width, system),
+        indexes.used(Peek.of(relation, query.order, width, system)),
         fields,
         statement.parameter_types(),
         planned.items,
