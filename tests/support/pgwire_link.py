@@ -37,9 +37,6 @@ class MemoryLink:
     def flush(self) -> None:
         """All was sent already."""
 
-    def flush_soon(self) -> None:
-        """All was sent already."""
-
     async def drain(self) -> None:
         self.drains += 1
 

@@ -25,7 +25,7 @@ SLICE_ROWS = 1_000
 class Stream:
     """The rows of an outcome, taken as the client asks for them."""
 
-    __slots__ = ("_at", "_iterator", "_rows", "ended", "outcome")
+    __slots__ = ("_at", "_iterator", "_prompt", "_rows", "ended", "outcome")
 
     def __init__(self, outcome: Rows) -> None:
         self.outcome = outcome
@@ -33,6 +33,8 @@ class Stream:
         self._iterator: AsyncIterator[Sequence[Row]] = aiter(outcome.chunks)
         self._rows: Sequence[Row] = ()
         self._at = 0
+        # Rows of a subscription are seen when they come; others when there are enough, or all.
+        self._prompt = outcome.verb == "SUBSCRIBE"
 
     async def send(self, link: Link, encode: RowEncoder, rows_max: int) -> int:
         """Send rows, at most `rows_max` unless that is 0; how many there were."""
@@ -47,10 +49,8 @@ class Stream:
                 self._at += len(part)
                 sent += len(part)
                 link.send(encode.encode(part))
-                if len(part) == SLICE_ROWS:
+                if len(part) == SLICE_ROWS or self._prompt:
                     await link.drain()
-                else:
-                    link.flush_soon()  # while the next chunk is awaited
         except StopAsyncIteration:
             await self.close()
         except BaseException:

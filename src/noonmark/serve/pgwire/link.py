@@ -1,8 +1,7 @@
 """The line to one client, as the protocol sees it: frames come in, bytes go out.
 
-`server.Wire` is one over a socket; the tests have one in memory. What is sent is gathered and
-written at once: by `flush`, or when the event loop turns (`flush_soon`), so that a short answer is
-one packet and a stream never waits for its next row to show the last one.
+`wire.Wire` is one over a socket; the tests have one in memory. What is sent is gathered and
+written at once, so that a short answer is one packet.
 """
 
 from __future__ import annotations
@@ -49,9 +48,6 @@ class Link(Protocol):
 
     def flush(self) -> None:
         """Write what was gathered."""
-
-    def flush_soon(self) -> None:
-        """Write what was gathered as soon as the event loop turns."""
 
     async def drain(self) -> None:
         """Write what was gathered; wait while the client takes it slower than it comes.

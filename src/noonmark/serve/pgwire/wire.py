@@ -45,7 +45,7 @@ class Wire(asyncio.BufferedProtocol):
         self._gathered_bytes = 0
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
-        self._writing_paused = self._reading_paused = self._flush_soon = False
+        self._writing_paused = self._reading_paused = False
         self._gone = self._stopping = self._encrypted = False
         self._loop = asyncio.get_running_loop()
         self.peer = ""
@@ -147,16 +147,6 @@ class Wire(asyncio.BufferedProtocol):
                 self._live.write(b"".join(self._gathered))
             self._gathered.clear()
             self._gathered_bytes = 0
-
-    def flush_soon(self) -> None:
-        """See `Link.flush_soon`."""
-        if not self._flush_soon:
-            self._flush_soon = True
-            self._loop.call_soon(self._flush_now)
-
-    def _flush_now(self) -> None:
-        self._flush_soon = False
-        self.flush()
 
     async def drain(self) -> None:
         """See `Link.drain`."""
