@@ -25,7 +25,7 @@ from noonmark.source.format.plain import Bytes, Text
 from noonmark.source.impl.kafka import Kafka, StartFrom, create
 from noonmark.source.impl.kafka import source as kafka_source
 from noonmark.tvc import known_partitions
-from support.kafka import KafkaServer
+from support.kafka import KafkaServer, start_kafka
 from support.logical_ingest import contents, reasons
 
 WORDS = Schema.of(id="bigint not null", word="text")
@@ -340,3 +340,44 @@ def test_linearizable_latest(kafka_server: KafkaServer, topic: str) -> None:
         kafka_server.send(topic, words((step, "w")))
         assert known_partitions(asyncio.run(source.latest(SYSTEM))) == {0: step}
     source.close()
+
+
+def test_a_broker_that_is_killed_and_comes_back(
+    kafka_jars: Path, client: Client, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from noonmark.source.impl.kafka import client as kafka_client
+    from support.servers import _folder
+
+    monkeypatch.setattr(kafka_client, "TIMEOUT_S", 2.0)
+    with _folder("kafka-again") as folder:
+        with start_kafka(folder, kafka_jars) as server:
+            server.make_topic(topic, 1)
+            server.send(topic, words((1, "before")))
+            source = source_of(server, topic)
+            ingestion = ingest(client, source)
+            ingestion.tick()
+        with pytest.raises(SourceStalled, match="does not answer as it should"):
+            ingestion.tick()
+        settings = dict(
+            line.partition("=")[::2]
+            for line in (folder / "server.properties").read_text().splitlines()
+        )
+        ports = [int(each.rpartition(":")[2]) for each in settings["listeners"].split(",")]
+        with start_kafka(folder, kafka_jars, (ports[0], ports[1])) as server:
+            server.send(topic, words((2, "after")))
+            tick_until(ingestion)
+            assert contents(client, "k") == Counter([(1, "before"), (2, "after")])
+            assert reasons(client, "kafka_errors") == []
+            source.close()
+
+
+def tick_until(ingestion: Ingestion) -> None:
+    """Tick as a source's worker does: a stall is waited out."""
+    for _ in range(60):
+        try:
+            ingestion.tick()
+        except SourceStalled:
+            asyncio.run(SYSTEM.sleep(0.2))
+        else:
+            return
+    ingestion.tick()

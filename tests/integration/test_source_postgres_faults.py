@@ -301,3 +301,24 @@ def test_a_secret_is_in_no_message() -> None:
         asyncio.run(create(url, "p", "s"))
     assert "SENTINEL" not in str(refused.value)
     assert "SENTINEL" not in repr(Postgres(url, "p", "s", 1, 1, 1, ()))
+
+
+def test_a_slot_that_lost_its_log(running: Running) -> None:
+    upstream, slot = running.upstream, running.source.slot
+    upstream.run(
+        "alter system set max_slot_wal_keep_size = '1MB'",
+        "select pg_reload_conf()",
+    )
+    try:
+        for _ in range(4):
+            upstream.run("insert into b values (5, 'x') on conflict do nothing")
+            upstream.run("select pg_switch_wal()", "checkpoint")
+        state = f"select wal_status from pg_replication_slots where slot_name = '{slot}'"
+        assert upstream.run(state) == [("lost",)]
+        found = running.after("insert into a values (2, 'x')")
+        assert found == [f'replication slot "{slot}" was invalidated: its log was removed']
+    finally:
+        upstream.run(
+            "alter system reset max_slot_wal_keep_size",
+            "select pg_reload_conf()",
+        )

@@ -104,17 +104,22 @@ class KafkaServer:
 
 
 @pytest.fixture(scope="session")
-def kafka_server() -> Iterator[KafkaServer]:
+def kafka_jars() -> Path:
+    """The broker's jars, for tests that start and stop one of their own."""
+    return _jars()
+
+
+@pytest.fixture(scope="session")
+def kafka_server(kafka_jars: Path) -> Iterator[KafkaServer]:
     """An Apache Kafka broker."""
-    jars = _jars()
-    with _folder("kafka") as folder, start_kafka(folder, jars) as server:
+    with _folder("kafka") as folder, start_kafka(folder, kafka_jars) as server:
         yield server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything that asks for the broker carries the marker `server`."""
     for item in items:
-        if "kafka_server" in getattr(item, "fixturenames", ()):
+        if "kafka_jars" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.server)
 
 
@@ -156,11 +161,13 @@ def _fetch(jars: Path) -> str | None:
 
 
 @contextmanager
-def start_kafka(folder: Path, jars: Path) -> Iterator[KafkaServer]:
-    """Broker and controller in one JVM."""
+def start_kafka(
+    folder: Path, jars: Path, ports: tuple[int, int] | None = None
+) -> Iterator[KafkaServer]:
+    """Broker and controller in one JVM; with the ports of before, on the data of before."""
     from noonmark.java import find_runtime
 
-    client, controller = free_ports(2)
+    client, controller = ports or free_ports(2)
     server = KafkaServer(f"127.0.0.1:{client}")
     settings = {
         "process.roles": "broker,controller",
@@ -191,9 +198,11 @@ def start_kafka(folder: Path, jars: Path) -> Iterator[KafkaServer]:
     ]
     java += ["-cp", f"{jars}/*"]
     storage = [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(config)]
-    made = subprocess.run(storage, capture_output=True, text=True, check=False, cwd=folder)
-    if made.returncode != 0:
-        pytest.fail(f"Kafka's storage could not be made: {made.stdout}{made.stderr}", pytrace=False)
+    if ports is None:
+        made = subprocess.run(storage, capture_output=True, text=True, check=False, cwd=folder)
+        if made.returncode != 0:
+            said = made.stdout + made.stderr
+            pytest.fail(f"Kafka's storage could not be made: {said}", pytrace=False)
     command = [*java, "kafka.Kafka", str(config)]
     with _running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
         yield server

@@ -60,6 +60,8 @@ def errors() -> Iterator[None]:
         yield
     except KafkaException as error:
         raise SourceStalled(f"Kafka does not answer as it should: {_text(error)}") from None
+    except TimeoutError:
+        raise SourceStalled("Kafka does not answer as it should: it does not answer") from None
 
 
 def _text(error: KafkaException) -> str:
