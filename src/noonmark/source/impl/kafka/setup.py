@@ -27,7 +27,6 @@ from noonmark.source.impl.kafka.client import (
 )
 from noonmark.source.impl.kafka.source import Kafka
 
-
 _TRIES, _PAUSE_S = 10, 0.2
 
 
