@@ -110,10 +110,11 @@ def _new_value(item: Item, at: int, tree: exp.Expr) -> exp.Expr:
     if isinstance(tree, exp.Parameter | exp.Null) or (
         isinstance(tree, exp.Literal) and tree.is_string
     ):
-        typed = exp.Cast(
-            this=tree, to=exp.DataType.build(str(loose(spec.type)), dialect="postgres")
-        )
-        typed.meta.update({"start": (position_of(tree) or 1) - 1})
+        kind = t.Numeric() if isinstance(spec.type, t.Numeric) else loose(spec.type)
+        typed = exp.Cast(this=tree, to=exp.DataType.build(str(kind), dialect="postgres"))
+        place = position_of(tree)
+        if place is not None:
+            typed.meta["start"] = place - 1
         return typed
     return tree
 
