@@ -145,8 +145,9 @@ def test_the_way_is_chosen_by_what_must_be_looked_at(client: Client) -> None:
     assert way("select count(*) from t", 100) == "in process"
     assert way("select count(*) from t", 3) == "spark"
     assert way("select * from t where a = 1", 1) == "in process", "by key: one row is touched"
-    assert way("select * from t where b = 'x'", 3) == "stream"
-    assert way("select * from t where b = 'x' order by a", 3) == "spark"
+    assert way("select * from t where b = 'x'", 1) == "in process", "by an index in memory"
+    assert way("select * from t where b > 'x'", 3) == "stream"
+    assert way("select * from t where b > 'x' order by a", 3) == "spark"
 
 
 def test_an_error_of_a_row_is_the_answer(client: Client) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.adapter.peek.mirror import Mirror
-from noonmark.adapter.peek.mirrors import Mirrors, row_count
+from noonmark.adapter.peek.mirrors import ROWS_MAX, Mirrors, row_count
 from noonmark.adapter.peek.rows import Row, counted
 from noonmark.adapter.peek.shape import Leaf
 from noonmark.persist.client import Client
@@ -187,6 +187,8 @@ def _narrowed_tables(leaf: Leaf, schema: Schema, tables: Sequence[pa.Table]) -> 
 
 def touched(leaf: Leaf, collection: Collection) -> int:
     """About how many rows of its collection a leaf makes us look at."""
-    if leaf.keys and prefix_of(leaf, collection):
-        return len(leaf.keys)
-    return row_count(collection)
+    rows = row_count(collection)
+    # By key, in memory or in storage; a key may have several rows, but rarely many.
+    if leaf.keys and (rows <= ROWS_MAX or prefix_of(leaf, collection)):
+        return min(rows, len(leaf.keys))
+    return rows

@@ -33,9 +33,13 @@ class Indexes:
         self._state = state
         self._rows_max = rows_max
         self._on: dict[int, list[Item]] = {}
+        #: Whether every index has contents: what is planned now is as good as it will be.
+        self.settled = True
         for item in catalog.items("index"):
             if self._has_contents(item):
                 self._on.setdefault(item.definition["on"], []).append(item)
+            else:
+                self.settled = False
 
     def _has_contents(self, item: Item) -> bool:
         if item.collection not in self._state.names:

@@ -46,6 +46,7 @@ class PlannedQuery:
         items: the relations that it names.
         leaves: the relations whose rows it reads.
         late: whether the plan depends on the values of its parameters.
+        settled: whether a plan that is made later, of the same catalog, would be the same.
     """
 
     catalog: Catalog
@@ -55,6 +56,7 @@ class PlannedQuery:
     items: tuple[Item, ...]
     leaves: tuple[Item, ...]
     late: bool
+    settled: bool = True
 
 
 def plan_query(
@@ -100,6 +102,7 @@ def _planned_query(
         planned.items,
         planned.leaves,
         statement.late,
+        indexes.settled,
     )
 
 

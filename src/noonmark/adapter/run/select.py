@@ -50,17 +50,23 @@ def planned(
 ) -> PlannedQuery:
     """The plan of a statement's query: the one from before, while the catalog is the same."""
     key = (statement.query, tuple(types))
-    found = session.plans.get(key)
-    if found is None or found.catalog is not session.catalog or (found.late and values is not None):
-        late = values if found is not None and found.late else None
-        found = plan_query(session, statement.query.tree, types, late)
-        if found.late and values is not None and late is None:
-            found = plan_query(session, statement.query.tree, types, values)
-        if len(session.plans) >= PLANS_MAX:
-            session.plans.pop(next(iter(session.plans)))
-        session.plans[key] = found
-    session.require("SELECT", *found.items)
-    return found
+    found: PlannedQuery | None = session.plans.get(key)
+    if (
+        found is not None
+        and found.catalog is session.catalog
+        and found.settled
+        and (not found.late or values is None)
+    ):
+        return found  # rights are in the catalog: they were checked against this one
+    late = values if found is not None and found.late else None
+    made = plan_query(session, statement.query.tree, types, late)
+    if made.late and values is not None and late is None:
+        made = plan_query(session, statement.query.tree, types, values)
+    session.require("SELECT", *made.items)
+    if len(session.plans) >= PLANS_MAX:
+        session.plans.pop(next(iter(session.plans)))
+    session.plans[key] = made
+    return made
 
 
 async def describe_select(
@@ -89,7 +95,6 @@ def quick_select(
     plan = session.plans.get((statement.query, types))
     if plan is None or plan.catalog is not session.catalog or plan.late or Now in plan.peek.asks:
         return None
-    session.require("SELECT", *plan.items)
     found = session.database.reads.at_once(plan.peek.bound(values))
     return None if found is None else Rows(plan.fields, Listed(found[1]))
 
