@@ -250,3 +250,16 @@ def test_psql(connection: psycopg.Connection[Any], database_host: DatabaseHost) 
     assert " 1 | one" in done.stdout
     assert "(2 rows)" in done.stdout
     assert "1,one\n2,\n" in done.stdout
+
+
+def test_roles_prove_their_passwords(
+    connection: psycopg.Connection[Any], database_host: DatabaseHost
+) -> None:
+    connection.execute("create role ada login password 's3cret'")
+    try:
+        with psycopg.connect(database_host.dsn("ada", password="s3cret")) as hers:
+            assert hers.execute("select current_user").fetchone() == ("ada",)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(database_host.dsn("ada", password="guess"))
+    finally:
+        connection.execute("drop role ada")

@@ -15,7 +15,6 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from noonmark.serve.http.request import BODY_BYTES_MAX
-from noonmark.serve.pgwire.login import Rules
 from support.pgwire_host import CERTIFICATE, Host
 
 JSON = {"Content-Type": "application/json"}
@@ -181,7 +180,7 @@ def test_passwords(host: Host) -> None:
 
 
 def test_without_trust_everybody_needs_a_password() -> None:
-    strict = Host(rules=Rules(b"x", trust_local=False))
+    strict = Host(trust_local=False)
     try:
         assert ask(strict, {"query": "rows 1"})[0] == 401
         right = basic("ada", "s3cret")

@@ -31,8 +31,8 @@ RULES = Rules(b"secret")
 
 
 @contextmanager
-def served(limits: Limits | None = None, rules: Rules | None = None) -> Iterator[Host]:
-    host = Host(limits, rules)
+def served(limits: Limits | None = None, trust_local: bool = True) -> Iterator[Host]:
+    host = Host(limits, trust_local)
     try:
         yield host
     finally:
@@ -228,7 +228,7 @@ def test_what_is_no_verifier_is_refused(text: str) -> None:
 
 
 def test_an_unknown_user_fails_like_a_wrong_password() -> None:
-    with served(rules=Rules(b"secret", trust_local=False)) as strict:
+    with served(trust_local=False) as strict:
         with pytest.raises(psycopg.OperationalError) as unknown:
             psycopg.connect(strict.dsn("who", password="x"))
         with pytest.raises(psycopg.OperationalError) as wrong:

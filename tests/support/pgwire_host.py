@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from noonmark.adapter.database import Database
 from noonmark.clock import SYSTEM
 from noonmark.persist.client import Options
-from noonmark.serve.pgwire.login import Rules
 from noonmark.serve.pgwire.server import Limits
 from noonmark.serve.start import Server, start
 from noonmark.serve.tls import Tls
@@ -76,15 +75,20 @@ class Host(Front):
     def __init__(
         self,
         limits: Limits | None = None,
-        rules: Rules | None = None,
+        trust_local: bool = True,
         tls: Tls | None = None,
     ) -> None:
-        super().__init__(self._start(limits, rules, tls))
+        super().__init__(self._start(limits, trust_local, tls))
 
-    async def _start(self, limits: Limits | None, rules: Rules | None, tls: Tls | None) -> Server:
+    async def _start(self, limits: Limits | None, trust_local: bool, tls: Tls | None) -> Server:
         self.sessions = Scripted()
         return await start(
-            self.sessions, pg=ANYWHERE, http=ANYWHERE, tls=tls, limits=limits, rules=rules
+            self.sessions,
+            pg=ANYWHERE,
+            http=ANYWHERE,
+            tls=tls,
+            limits=limits,
+            trust_local=trust_local,
         )
 
 

@@ -4,6 +4,9 @@ An option of the command line wins over the same key of ``--config FILE``, a TOM
 
     data = "s3://bucket/place"
     pg = "0.0.0.0:6875"
+
+The file alone may also say ``tls_certificate`` and ``tls_key`` (PEM files, for both front ends) and
+``trust``: "local", users without a password may come from this machine; "nobody", they may not.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ DEFAULTS = {
     "spark": "local[*]",
     "pg": "127.0.0.1:6875",
     "http": "127.0.0.1:6876",
+    "tls_certificate": None,
+    "tls_key": None,
+    "trust": "local",
 }
 
 
@@ -45,7 +51,7 @@ def serve(
     """Serve SQL over PostgreSQL's protocol and HTTP."""
     given = {"data": data, "consensus": consensus, "spark": spark, "pg": pg, "http": http}
     options = merged(given, _read(config))
-    from noonmark.serve.run import Settings, address, run
+    from noonmark.serve.run import Settings, address, run, tls, trust
 
     run(
         Settings(
@@ -54,6 +60,8 @@ def serve(
             spark=options["spark"],
             pg=address(options["pg"]),
             http=address(options["http"]),
+            tls=tls(options["tls_certificate"], options["tls_key"]),
+            trust_local=trust(options["trust"]),
         )
     )
 

@@ -14,10 +14,12 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from noonmark.adapter.database import Database
 from noonmark.errors import ConfigError
 from noonmark.serve.start import Address, shown, start
+from noonmark.serve.tls import Tls
 
 LOG = logging.getLogger("noonmark")
 
@@ -31,6 +33,8 @@ class Settings:
     spark: str = "local[*]"
     pg: Address = ("127.0.0.1", 6875)
     http: Address = ("127.0.0.1", 6876)
+    tls: Tls | None = None
+    trust_local: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,14 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
             settings.data, settings.consensus, spark_master=settings.spark
         )
         stack.push_async_callback(database.close)
-        server = await start(database, pg=settings.pg, http=settings.http, clock=database.clock)
+        server = await start(
+            database,
+            pg=settings.pg,
+            http=settings.http,
+            tls=settings.tls,
+            trust_local=settings.trust_local,
+            clock=database.clock,
+        )
         stack.push_async_callback(server.stop)
         yield Running(database, server.pg_address, server.http_address)
 
@@ -97,3 +108,27 @@ def address(text: str) -> Address:
     if not colon or not port.isdigit() or int(port) > 65_535 or not host:
         raise ConfigError(f'"{text}" is not HOST:PORT', hint="127.0.0.1:6875, say.")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def tls(certificate: str | None, key: str | None) -> Tls | None:
+    """The certificate to show, if there is one.
+
+    Raises:
+        ConfigError: a key without a certificate.
+    """
+    if certificate is None:
+        if key is not None:
+            raise ConfigError("there is a tls_key, and no tls_certificate")
+        return None
+    return Tls(Path(certificate), Path(key) if key else None)
+
+
+def trust(text: str) -> bool:
+    """Whether users without a password may come from this machine.
+
+    >>> trust("local"), trust("nobody")
+    (True, False)
+    """
+    if text not in ("local", "nobody"):
+        raise ConfigError(f'trust is "local" or "nobody", not "{text}"')
+    return text == "local"

@@ -44,7 +44,7 @@ async def start(
     http: Address,
     tls: Tls | None = None,
     limits: Limits | None = None,
-    rules: Rules | None = None,
+    trust_local: bool = True,
     figures: Figures | None = None,
     clock: Clock = SYSTEM,
 ) -> Server:
@@ -53,7 +53,7 @@ async def start(
     Raises:
         ConfigError: an address that cannot be listened on, or a certificate that cannot be used.
     """
-    rules = rules or Rules(hashlib.sha256(clock.fresh_id().encode()).digest())
+    rules = Rules(hashlib.sha256(clock.fresh_id().encode()).digest(), trust_local)
     figures = figures or Figures()
     context = tls.context() if tls else None
     pg_server = PgServer(sessions, figures, rules, tls=context, limits=limits, clock=clock)
