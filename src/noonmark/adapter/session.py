@@ -34,7 +34,14 @@ from noonmark.adapter.run.handler import Described, Quick
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
 from noonmark.adapter.system.settings import at_start
-from noonmark.errors import InFailedTransaction, NoonmarkError, QueryCanceled, Unsupported
+from noonmark.errors import (
+    BeforeSince,
+    InFailedTransaction,
+    NoonmarkError,
+    QueryCanceled,
+    UnknownCollection,
+    Unsupported,
+)
 from noonmark.rows.types import SqlType
 from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.statement import parse_statements, split_statements
@@ -58,6 +65,8 @@ REPORTED = {
     "standard_conforming_strings": "on",
     "TimeZone": "UTC",
 }
+#: How often a statement is run again because DDL overtook it.
+_OVERTAKEN_MAX = 3
 #: Statements that end a transaction: the only ones that a failed one takes.
 _ENDS = (st.Commit, st.Rollback, st.RollbackTo)
 
@@ -211,6 +220,14 @@ class AdapterSession:
         handler = HANDLERS.get(type(statement))
         if handler is None:
             raise Unsupported(f"{type(statement).__name__} is not supported")
+        for _ in range(_OVERTAKEN_MAX):
+            catalog = self.catalog
+            try:
+                return await handler(self, statement, values)
+            except (UnknownCollection, BeforeSince):
+                # What it was planned over has been renamed or replaced meanwhile: once more.
+                if self.catalog is catalog or self.status != "idle":
+                    raise
         return await handler(self, statement, values)
 
     def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
