@@ -1,0 +1,227 @@
+"""What the catalog says of an object: its name, its definition, whether a name finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.system.facts import DATABASE, Facts
+from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
+from noonmark.adapter.system.pg_index import constraint_definition, index_definition
+from noonmark.adapter.system.types import TYPE_NAMES, format_type
+from noonmark.errors import InvalidValue, NoonmarkError, UndefinedTable
+from noonmark.rows import types as t
+from noonmark.rows.pgoid import oid
+from noonmark.rows.types import parse_type, quote_name
+from noonmark.sql.functions.function import Function, Parameter
+from noonmark.sql.lexer import tokens_of
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
+
+_INT, _TEXT, _BOOL = t.Integer, t.Text, t.Boolean
+_ALWAYS_VISIBLE = tuple(
+    f"pg_{what}_is_visible"
+    for what in (
+        *("type", "function", "opclass", "operator", "collation", "conversion", "ts_config"),
+        "statistics_obj",
+    )
+)
+
+
+def ask(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    result: t.SqlType,
+    meaning: Callable[..., Any],
+    *,
+    strict: bool = True,
+    fallible: bool = False,
+) -> Function:
+    """A function that the session answers."""
+    return Function(name, parameters, result, meaning, strict, gives_null=True, fallible=fallible)
+
+
+class Objects:
+    """The objects of a session's catalog, as it is when it is asked."""
+
+    def __init__(self, session: AdapterSession) -> None:
+        self._session = session
+        self._catalog: Catalog | None = None
+        self._items: dict[int, Item] = {}
+
+    @property
+    def facts(self) -> Facts:
+        """The facts now."""
+        return Facts.of(self._session)
+
+    def item(self, number: int) -> Item | None:
+        """By oid: kept for as long as the catalog is the same, because it is asked per row."""
+        catalog = self._session.catalog
+        if self._catalog is not catalog:
+            self._catalog, self._items = catalog, {each.oid: each for each in catalog.items()}
+        return self._items.get(number)
+
+    # -- names ---------------------------------------------------------------------------------
+
+    def regclass(self, name: str) -> int:
+        """The oid of a relation; raises `UndefinedTable`."""
+        if name.isdigit():
+            return int(name)
+        item = self._session.catalog.find(parts_of(name))
+        if item is None or not (item.is_relation or item.kind == "index"):
+            raise UndefinedTable(f'relation "{name}" does not exist')
+        return item.oid
+
+    def to_regclass(self, name: str) -> int | None:
+        """The oid of a relation, if there is one of that name."""
+        try:
+            return self.regclass(name)
+        except UndefinedTable:
+            return None
+
+    def class_name(self, number: int) -> str:
+        """A relation's name, with its schema where that is needed to find it."""
+        item = self.item(number)
+        if item is None:
+            return "-" if number == 0 else str(number)
+        shown = quote_name(item.name)
+        in_path = item.schema_name in ("public", "pg_catalog")
+        return shown if in_path else f"{quote_name(item.schema_name)}.{shown}"
+
+    def visible(self, number: int) -> bool:
+        """Whether an unqualified name finds it."""
+        item = self.item(number - KEY_OID_BASE if number > KEY_OID_BASE else number)
+        if item is None:
+            return False
+        # Noonmark's own schemas are in the path of names, and would be all that \d shows.
+        own = item.kind == "system" and item.schema_name != "pg_catalog"
+        return not own and self._session.catalog.find((item.name,)) == item
+
+    def role_name(self, number: int) -> str:
+        """A role's name."""
+        roles = self._session.catalog.items("role")
+        return next((role.name for role in roles if role.oid == number), DATABASE)
+
+    def role(self, name: str) -> int:
+        """A role's oid."""
+        return self.facts.role_oid(name)
+
+    def namespace(self, name: str) -> int:
+        """A schema's oid."""
+        return int(name) if name.isdigit() else self.facts.schema_oid(name)
+
+    def namespace_name(self, number: int) -> str:
+        """A schema's name."""
+        names = {own: name for name, own in schema_oids(self.facts)}
+        return names.get(number, str(number))
+
+    # -- definitions ---------------------------------------------------------------------------
+
+    def viewdef(self, number: int, *_: Any) -> str | None:
+        """A view's query."""
+        item = self.item(number)
+        if item is None or item.kind not in ("view", "materialized-view"):
+            return None
+        return f" {item.definition.get('query', '')};"
+
+    def comment(self, number: int, *_: Any) -> str | None:
+        """COMMENT ON an object."""
+        item = self.item(number)
+        return None if item is None else item.comments.get("")
+
+    def column_comment(self, number: int, at: int) -> str | None:
+        """COMMENT ON a column."""
+        item = self.item(number)
+        if item is None or not 1 <= at <= len(item.schema):
+            return None
+        return item.comments.get(item.schema.names[at - 1])
+
+    def indexdef(self, number: int, at: int = 0, *_: Any) -> str | None:
+        """CREATE INDEX."""
+        return index_definition(self.facts, number, at)
+
+    def constraintdef(self, number: int, *_: Any) -> str | None:
+        """PRIMARY KEY (...)."""
+        return constraint_definition(self.facts, number)
+
+
+def about_objects(session: AdapterSession) -> list[Function]:
+    """The functions that ask about objects."""
+    objects = Objects(session)
+    return [*_names(objects), *_definitions(objects)]
+
+
+def _names(objects: Objects) -> list[Function]:
+    text = t.Text()
+    return [
+        ask("regclass", (_TEXT,), t.Integer(), objects.regclass, fallible=True),
+        ask("regclass", (_INT,), text, objects.class_name),
+        ask("to_regclass", (_TEXT,), t.Integer(), objects.to_regclass),
+        ask("regtype", (_TEXT,), t.Integer(), _type_oid, fallible=True),
+        ask("regtype", (_INT,), text, lambda number: format_type(number, None)),
+        ask("to_regtype", (_TEXT,), t.Integer(), _to_type_oid),
+        ask("regproc", (_INT,), text, lambda number: "-" if number == 0 else str(number)),
+        # Functions have no oid here: pg_type names them, and a name stands for itself.
+        ask("regproc", (_TEXT,), text, lambda name: parts_of(name)[-1]),
+        ask("regprocedure", (_INT,), text, lambda number: "-" if number == 0 else str(number)),
+        ask("regnamespace", (_TEXT,), t.Integer(), objects.namespace),
+        ask("regnamespace", (_INT,), text, objects.namespace_name),
+        ask("regrole", (_INT,), text, objects.role_name),
+        ask("regrole", (_TEXT,), t.Integer(), objects.role),
+        ask("pg_get_userbyid", (_INT,), text, objects.role_name),
+        ask("pg_table_is_visible", (_INT,), t.Boolean(), objects.visible),
+        *(ask(name, (_INT,), t.Boolean(), lambda _: True) for name in _ALWAYS_VISIBLE),
+        ask("format_type", (_INT, _INT), text, format_type, strict=False),
+    ]
+
+
+def _definitions(objects: Objects) -> list[Function]:
+    text, viewdef = t.Text(), objects.viewdef
+
+    def viewdef_by_name(name: str) -> str | None:
+        return viewdef(objects.regclass(name))
+
+    return [
+        *(ask("pg_get_viewdef", (_INT, *more), text, viewdef) for more in ((), (_BOOL,), (_INT,))),
+        ask("pg_get_viewdef", (_TEXT,), text, viewdef_by_name, fallible=True),
+        ask("obj_description", (_INT,), text, objects.comment),
+        ask("obj_description", (_INT, _TEXT), text, objects.comment),
+        ask("col_description", (_INT, _INT), text, objects.column_comment),
+        ask("shobj_description", (_INT, _TEXT), text, lambda *_: None),
+        ask("pg_get_indexdef", (_INT,), text, objects.indexdef),
+        ask("pg_get_indexdef", (_INT, _INT, _BOOL), text, objects.indexdef),
+        ask("pg_get_constraintdef", (_INT,), text, objects.constraintdef),
+        ask("pg_get_constraintdef", (_INT, _BOOL), text, objects.constraintdef),
+        *(
+            ask("pg_get_expr", (_TEXT, _INT, *more), text, lambda value, *_: value)
+            for more in ((), (_BOOL,))
+        ),
+    ]
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a name as it is written in a string."""
+    words = [token.value for token in tokens_of(name) if token.kind in ("word", "quoted")]
+    return tuple(words) or (name,)
+
+
+def _type_oid(name: str) -> int:
+    if name.isdigit():
+        return int(name)
+    plain = name.removeprefix("pg_catalog.").strip('"')
+    if plain in TYPE_NAMES:
+        return TYPE_NAMES[plain]
+    try:
+        return oid(parse_type(plain))
+    except NoonmarkError:
+        raise InvalidValue(f'type "{name}" does not exist') from None
+
+
+def _to_type_oid(name: str) -> int | None:
+    try:
+        return _type_oid(name)
+    except NoonmarkError:
+        return None
