@@ -238,6 +238,56 @@ async def test_no_update_is_lost(opened: Database) -> None:
     assert await client.ask("select count(*) from t") == [(50,)]
 
 
+@with_database
+async def test_a_transaction_reads_and_writes_as_if_at_one_moment(opened: Database) -> None:
+    client, other = await table(opened), await connect(opened)
+    await client.ask("insert into t values (1, 'a', 1)")
+    await client.ask("begin")
+    ((before,),) = await client.ask("select c from t where a = 1")
+    await client.ask("update t set c = $1 where a = 1", before + 1)
+    await client.ask("insert into t values (2, 'b', 2)")
+    assert await client.ask("select a, c from t order by a") == [(1, 2), (2, 2)], "its own writes"
+    assert await client.ask("select count(*) from t where a = 2") == [(1,)]
+    assert await other.ask("select a, c from t") == [(1, 1)]
+    await client.ask("commit")
+    assert await other.ask("select a, c from t order by a") == [(1, 2), (2, 2)]
+
+
+@with_database
+async def test_no_two_transactions_miss_each_other(opened: Database) -> None:
+    """Each looks for the other's row and writes its own: one must see the other, or fail."""
+    first, second = await connect(opened), await connect(opened)
+    await first.ask("create table x (n int)")
+    await first.ask("create table y (n int)")
+    for order in ("read first", "write first"):
+        for client, mine, theirs in ((first, "x", "y"), (second, "y", "x")):
+            steps = [f"select count(*) from {theirs}", f"insert into {mine} values (1)"]
+            await client.ask("begin")
+            for step in steps if order == "read first" else reversed(steps):
+                await client.ask(step)
+        await first.ask("commit")
+        with pytest.raises(SerializationFailure):
+            await second.ask("commit")
+        await first.ask("truncate x, y")
+
+
+@with_database
+async def test_a_transaction_that_read_what_moves_by_itself_does_not_write(
+    opened: Database,
+) -> None:
+    client = await table(opened)
+    await client.ask("create source s from load generator counter (tick interval '1h')")
+    assert (await refused(client, "insert into t select counter, 'x' from s"))[0] == "0A000"
+    await client.ask("begin")
+    await client.ask("select * from s")
+    assert (await refused(client, "insert into t values (1, 'a')"))[0] == "25006"
+    await client.ask("rollback")
+    await client.ask("begin")
+    await client.ask("insert into t values (1, 'a')")
+    assert (await refused(client, "select * from s"))[0] == "25006"
+    await client.ask("rollback")
+
+
 # --- COPY
 
 

@@ -7,8 +7,8 @@ oracle that t is durable. Only then is anybody answered.
 
 Law (acknowledged): when `commit` returned t, every `read_ts` from then on is at least t, and the
 rows are durable.
-Law (no lost update): a commit with `read_at` is refused with `SerializationFailure` when one of its
-tables, or of `reads`, was written after `read_at`: what it was computed from is still true at t.
+Law (no lost update): a commit with `read_at` is refused with `SerializationFailure` when one of the
+tables that it was computed from was written after `read_at`: what was read is still true at t.
 Law (key): no table with a key ever has two rows of one key; a write that would make them is refused
 by itself, and those beside it go on.
 Law (order): times of commits grow in the order in which they are applied.
@@ -141,7 +141,7 @@ class Tables:
             writes: (row, diff) by collection.
             read_at: the time at which what is written was computed; None when it was computed from
                 nothing.
-            reads: the other tables that it was computed from.
+            reads: the tables that it was computed from; those that are written, if none is named.
 
         Raises:
             SerializationFailure: others wrote meanwhile; nothing happened; read again.
@@ -309,7 +309,7 @@ class Tables:
     def _check_read(self, request: _Request, changed: set[str]) -> None:
         if request.read_at is None:
             return
-        for name in (*request.writes, *request.reads):
+        for name in request.reads or request.writes:
             if name in changed or self._written.get(name, 0) > request.read_at:
                 raise SerializationFailure(
                     "could not serialize access due to concurrent update",

@@ -1,16 +1,18 @@
-"""Transactions: reads at one time, or writes at one time.
+"""Transactions: reads at one time, writes at one time.
 
-A transaction is empty, reads or writes. The first SELECT chooses its time, and holds every
-collection that is readable there: all later reads of it are at that time, of whatever relation. The
-first write makes it write-only: what it writes is kept here until COMMIT, which puts all of it into
-one commit, at one time, over any number of tables.
+The first read chooses the transaction's time, and holds every collection that is readable there:
+all later reads of it are at that time, of whatever relation. What it writes is kept here until
+COMMIT, which puts all of it into one commit, at one later time, over any number of tables.
 
 Law (one time): all reads of a transaction are at one time, chosen by the isolation that it had.
 Law (all or nothing): none of its writes is anywhere before COMMIT; then all are, or none is.
 
-A SELECT and a write in one explicit transaction are refused: what was read may not be true at the
-time of the write. One statement may do both (INSERT ... SELECT, UPDATE, DELETE): its commit is
-refused when somebody wrote in between; alone it is run again, in a transaction COMMIT fails.
+Law (still true): when a transaction that reads and writes commits, the tables that it read are
+unchanged since the time of its reads; else COMMIT is refused with `SerializationFailure`, and
+nothing happened. So it is as if all of it had happened at the time of the commit.
+
+Only for tables, and views of tables alone, can it be known that they are unchanged. A transaction
+that read a source cannot write.
 
 A group of statements that were sent as one is an implicit transaction. There a read after writes
 first makes the writes durable, as if each were alone.
@@ -22,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.holds import Held
-from noonmark.errors import ReadOnly, UnknownSavepoint, Unsupported
+from noonmark.errors import ReadOnly, UnknownSavepoint
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -48,13 +50,15 @@ class OpenTransaction:
         #: The time at which what it writes was computed, and the tables it was computed from.
         self.read_at: int | None = None
         self._reads: set[str] = set()
+        self._read_tables: set[str] = set()
+        self._unchecked: str | None = None
         #: Savepoints: a name, and how many rows each table had waiting.
         self._saved: list[tuple[str, dict[str, int]]] = []
 
     @property
     def time(self) -> int | None:
         """The time of its reads; None before the first."""
-        return None if self._held is None else self._held.time
+        return self.read_at if self._held is None else self._held.time
 
     @property
     def is_writing(self) -> bool:
@@ -62,20 +66,24 @@ class OpenTransaction:
         return bool(self._writes)
 
     async def before_read(self) -> None:
-        """Called before a statement that reads collections.
+        """Called before a statement that reads: a group's writes before it become durable."""
+        if self._writes and self.implicit:
+            await self.commit()
+
+    def note_read(self, tables: Iterable[str], unchecked: str | None) -> None:
+        """A statement reads tables; `unchecked` is what it reads that may change unseen.
 
         Raises:
-            Unsupported: the transaction has written.
+            ReadOnly: it reads what cannot be checked, and the transaction has written.
         """
-        if not self._writes:
-            return
-        if not self.implicit:
-            raise Unsupported(
-                "this transaction writes, and cannot read",
-                detail="Its writes get their time when it commits: no read can be at that time.",
-                hint="Read before BEGIN or after COMMIT, or use one INSERT ... SELECT.",
+        if unchecked is not None and self._writes and not self.implicit:
+            raise ReadOnly(
+                f'this transaction writes, and cannot read "{unchecked}"',
+                detail="It may have changed by the time of the write, and nobody would know.",
+                hint="Read sources, and views of them, before BEGIN or after COMMIT.",
             )
-        await self.commit()
+        self._read_tables.update(tables)
+        self._unchecked = self._unchecked or unchecked
 
     def hold(self, held: Held) -> None:
         """The first read chose its time: everything is read there from now on."""
@@ -90,15 +98,15 @@ class OpenTransaction:
         """Called before a statement that writes.
 
         Raises:
-            ReadOnly: the transaction has read, or said READ ONLY.
+            ReadOnly: the transaction said READ ONLY, or has read what cannot be checked.
         """
         if self.read_only:
             raise ReadOnly("cannot write in a read-only transaction")
-        if self._held is not None and not self.implicit:
+        if self._unchecked is not None and not self.implicit:
             raise ReadOnly(
-                "this transaction reads, and cannot write",
-                detail=f"Its reads are at {self._held.time}, and a write would be later.",
-                hint="Write before BEGIN or after COMMIT, or use one UPDATE or INSERT ... SELECT.",
+                f'this transaction read "{self._unchecked}", and cannot write',
+                detail="It may have changed by the time of the write, and nobody would know.",
+                hint="Read sources, and views of them, before BEGIN or after COMMIT.",
             )
 
     @property
@@ -110,7 +118,7 @@ class OpenTransaction:
         """Keep rows for COMMIT, which is refused if `reads` change after `read_at`."""
         self.before_write()
         if read_at is not None:
-            assert self.read_at in (None, read_at), "a transaction computes at one time"
+            assert self.read_at in (None, read_at), "a transaction reads at one time"
             self.read_at = read_at
             self._reads.update(reads)
         for name, rows in writes.items():
@@ -147,7 +155,10 @@ class OpenTransaction:
         """Make everything durable at one time, and let go of the holds."""
         writes, self._writes = self._writes, {}
         read_at, self.read_at = self.read_at, None
-        reads, self._reads = self._reads, set()
+        reads, self._reads = self._reads | self._read_tables, set()
+        if self._held is not None and not self.implicit:
+            read_at = self._held.time
+        read_at = read_at if reads else None
         try:
             if writes:
                 await self._database.tables.commit(writes, read_at=read_at, reads=reads)
@@ -182,3 +193,15 @@ def isolation_of(session: AdapterSession) -> str:
 
     asked = session.variables.get("transaction_isolation", STRICT)
     return ISOLATION.get(asked.lower(), STRICT)
+
+
+def domain(session: AdapterSession, names: Iterable[str], time: int) -> list[str]:
+    """What a transaction may read: every collection that is readable at its time."""
+    state = session.database.client.state
+    everything = [item.collection for item in session.catalog.items() if item.is_stored]
+    readable = [
+        name
+        for name in everything
+        if name in state.names and state.collection(name).since.less_equal(time)
+    ]
+    return list(dict.fromkeys([*names, *readable]))

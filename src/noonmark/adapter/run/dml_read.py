@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.gather import Multiset, narrowed
-from noonmark.adapter.transaction import current
+from noonmark.adapter.transaction import current, domain
 from noonmark.compute.reference import evaluate
 from noonmark.errors import SerializationFailure, Unsupported
 
@@ -93,19 +93,28 @@ def tables_read(catalog: Catalog, leaves: Iterable[Item], position: int | None =
     Raises:
         Unsupported: a source is among it.
     """
+    tables, source = checked(catalog, leaves)
+    if source is not None:
+        raise Unsupported(
+            f'a statement that writes cannot read source "{source}"',
+            detail="It may have changed by the time of the write, and nobody would know.",
+            hint="Read tables, or views over tables alone.",
+            position=position,
+        )
+    return tables
+
+
+def checked(catalog: Catalog, leaves: Iterable[Item]) -> tuple[set[str], str | None]:
+    """The collections of all tables below what is read, and a source below it, if there is one."""
     numbers = [item.number for item in leaves if item.kind != "system"]
-    found: set[str] = set()
+    tables: set[str] = set()
+    source: str | None = None
     for item in catalog.needs(numbers):
         if item.kind in ("source", "subsource", "progress", "errors"):
-            raise Unsupported(
-                f'a statement that writes cannot read {item.kind} "{item.name}"',
-                detail="It may have changed by the time of the write, and nobody would know.",
-                hint="Read tables, or views over tables alone.",
-                position=position,
-            )
-        if item.kind == "table":
-            found.add(item.collection)
-    return found
+            source = item.name
+        elif item.kind == "table":
+            tables.add(item.collection)
+    return tables, source
 
 
 #: Computes what is written, and what the statement gives, from one read.
@@ -117,10 +126,13 @@ async def read_then_write(session: AdapterSession, needs: Needs, compute: Comput
     transaction, reads = current(session), needs.tables
     if transaction is not None:
         transaction.before_write()
-        time = transaction.read_at
+        time = transaction.time
         if time is None:
             # Later statements of the transaction read there too, and other tables.
             time = (await session.database.reads.choose(sorted(reads))).time
+            if not transaction.implicit:
+                held = session.database.reads.holds.take(domain(session, reads, time), time)
+                transaction.hold(await held)
         writes, result = await compute(Reading(session, time, transaction.pending))
         transaction.write(writes, time, reads)
         return result

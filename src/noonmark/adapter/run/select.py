@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Outcome, Rows
+from noonmark.adapter.peek.answer import Peek, finished
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.planning import PlannedQuery, plan_query, time_of
 from noonmark.adapter.peek.reads import Wish
 from noonmark.adapter.recency import is_on, recency_of
+from noonmark.adapter.run.dml_read import Reading, checked
 from noonmark.adapter.run.handler import Described, Describers, Handlers, Quicks
 from noonmark.adapter.timestamp import STRICT, Choice
-from noonmark.adapter.transaction import OpenTransaction, current, isolation_of
+from noonmark.adapter.transaction import OpenTransaction, current, domain, isolation_of
 from noonmark.errors import BeforeSince, Unsupported
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir.asked import Now
@@ -107,8 +109,30 @@ async def run_select(
     plan = planned(session, statement, types, values)
     time = await read_time(session, statement, plan, values)
     peek = plan.peek.bound(values, time)
+    transaction = current(session)
+    if transaction is not None and not transaction.implicit:
+        tables, unchecked = checked(plan.catalog, plan.leaves)
+        transaction.note_read(tables, unchecked)
+        if tables & transaction.pending.keys():
+            return await _with_own(session, transaction, plan, peek, time)
     chunks = await session.database.reads.ask(peek, time, session.system_rows)
     return Rows(plan.fields, chunks)
+
+
+async def _with_own(
+    session: AdapterSession, transaction: OpenTransaction, plan: PlannedQuery, peek: Peek, time: int
+) -> Outcome:
+    """The rows of a query over tables that the transaction itself has written."""
+    written = transaction.pending.keys()
+    for item in plan.leaves:
+        if item.kind != "table" and checked(plan.catalog, [item])[0] & written:
+            raise Unsupported(
+                f'"{item.name}" cannot be read: this transaction wrote to tables below it',
+                detail="What is kept of it has no time that includes those writes yet.",
+                hint="Read it after COMMIT.",
+            )
+    rows = await Reading(session, time, transaction.pending).multiset(peek)
+    return Rows(plan.fields, Listed(finished(peek, rows)))
 
 
 async def wish_of(
@@ -144,20 +168,8 @@ async def read_time(
             return _inside(session, transaction, statement, plan, values)
     choice: Choice = await reads.choose(names, await wish_of(session, statement, plan, values))
     if transaction is not None and names and not transaction.implicit:
-        transaction.hold(await reads.holds.take(_domain(session, names, choice.time), choice.time))
+        transaction.hold(await reads.holds.take(domain(session, names, choice.time), choice.time))
     return choice.time
-
-
-def _domain(session: AdapterSession, names: Sequence[str], time: int) -> list[str]:
-    """What a transaction may read: every collection that is readable at its time."""
-    state = session.database.client.state
-    everything = [item.collection for item in session.catalog.items() if item.is_stored]
-    readable = [
-        name
-        for name in everything
-        if name in state.names and state.collection(name).since.less_equal(time)
-    ]
-    return list(dict.fromkeys([*names, *readable]))
 
 
 def _inside(

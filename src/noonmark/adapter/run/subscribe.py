@@ -82,6 +82,7 @@ async def run_subscribe(
     transaction = current(session)
     if transaction is not None:
         await transaction.before_read()
+        transaction.note_read((), "SUBSCRIBE")
     reads = session.database.reads
     names = plan.peek.collections
     choice = await reads.choose(names, await wish_of(session, statement, plan, values))
