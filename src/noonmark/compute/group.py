@@ -81,6 +81,16 @@ class Group:
         widths = [len(leaf.schema) for leaf in self.leaves]
         return tuple(sum(widths[:at]) for at in range(len(widths) + 1))
 
+    @cached_property
+    def predicates(self) -> tuple[Scalar, ...]:
+        """All that cannot fail of what has to hold, the equalities too, over all columns."""
+        equal = []
+        for each in self.equalities:
+            sides = [shift(scalar, self.starts[at]) for at, scalar in (each.left, each.right)]
+            same = Not(IsDistinct(*sides)) if each.null_equal else Compare("=", *sides)
+            equal.append(same)
+        return (*equal, *self.quiet, *(part for part in self.loud if not may_fail(part)))
+
     def leaf_of(self, scalar: Scalar) -> int | None:
         """The one leaf that a scalar over all columns is about."""
         found = {self.place(index)[0] for index in columns_of(scalar)}

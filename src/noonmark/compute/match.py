@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 from noonmark.compute.frame import ERROR, errors_of, rows_of, union
 from noonmark.compute.linear import extended, kept
 from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark import typed_errors
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import TRUE
 
@@ -55,10 +56,10 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> Da
     if conditions:
         both = a.join(b, functools.reduce(operator.and_, conditions), "inner")
     elif is_one_row(node.left):
-        both = f.broadcast(a).crossJoin(b)
+        both = f.broadcast(_here(a)).crossJoin(b)
     else:
         # Without the hint Spark takes the product of partitions, which fails over Python workers.
-        both = a.crossJoin(f.broadcast(b))
+        both = a.crossJoin(f.broadcast(_here(b) if is_one_row(node.right) else b))
     values = [f.col(f"l{i}") for i in range(widths[0])] + [f.col(f"r{i}") for i in range(widths[1])]
     times = [f.greatest("ltime", "rtime").alias(TIME)] if timed else []
     made = both.select(
@@ -68,6 +69,16 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> Da
         (f.col("ldiff") * f.col("rdiff")).alias(DIFF),
     )
     return made if node.on == TRUE else kept(made, sum(widths), node.on)
+
+
+def _here(frame: DataFrame) -> DataFrame:
+    """An aggregate of everything, computed now.
+
+    Spark would make it a subquery of what is around it, which fails over Python workers.
+    """
+    with typed_errors():
+        table = frame.toArrow()
+    return frame.sparkSession.createDataFrame(table, schema=frame.schema).coalesce(1)
 
 
 def is_one_row(node: r.Relation) -> bool:

@@ -169,6 +169,8 @@ class Old:
     def _operator(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Found:
         """Ask the inputs for the same key, and the operator for what it makes of them."""
         sides = self._sides(node, key, probes)
+        if isinstance(node, r.FlatMap):
+            return matching(by_key.flat_mapped(node, sides[0], Errors()), key, probes)
         made = meaning(node, sides)
         if made is None:
             made = by_key.contents(node, sides)

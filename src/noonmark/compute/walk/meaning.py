@@ -64,6 +64,8 @@ def _known(call: AggregateCall) -> bool:
 
 def meaning(node: r.Relation, sides: Sequence[Rows]) -> Rows | None:
     """The rows of the operator; None when it has to be asked key by key."""
+    if not has_kernel(node):
+        return None
     try:
         return _MEANINGS[type(node)](node, *sides)
     except (NoKernel, pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -28,7 +28,7 @@ from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.accumulate import accumulate
 from noonmark.compute.walk.ask import Old, distinct, matching
-from noonmark.compute.walk.meaning import has_kernel, meaning
+from noonmark.compute.walk.meaning import meaning
 from noonmark.compute.walk.rows import BEFORE, Changes, Error, Errors, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept, projected
@@ -134,7 +134,7 @@ class Walk:
         asked = distinct(asked) if asked else []
         before = [self._before(part, asked) for part in parts]
         schemas = [part.relation.schema for part in parts]
-        made = _by_time(node, schemas, before, changed) if has_kernel(node) else None
+        made = _by_time(node, schemas, before, changed)
         if made is None:
             both = zip(before, changed, parts, strict=True)
             sides = [concat([a, b], p.relation.schema) for a, b, p in both]
@@ -158,6 +158,8 @@ def _by_time(
     """All keys at once, one time after the other; None when that cannot be."""
     sides = list(before)
     was = meaning(node, sides)
+    if was is None:
+        return None
     times = sorted({time for rows in changed for time in np.unique(rows.time).tolist()})
     made: list[Rows] = []
     for time in times:
@@ -166,7 +168,7 @@ def _by_time(
             if len(now):
                 sides[at] = concat([sides[at], now.at(BEFORE)], schemas[at]).consolidated()
         then = meaning(node, sides)
-        if was is None or then is None:
+        if then is None:
             return None
         made += [was.negated().at(time), then.at(time)]
         was = then

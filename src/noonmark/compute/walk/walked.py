@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from noonmark.compute.group import Group, Step
-from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.rows import Errors, Ints, Rows, concat
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept
-from noonmark.sql.ir.scalar import Scalar, columns_of, may_fail, shift
+from noonmark.sql.ir.scalar import columns_of, may_fail
 
 Found = tuple[Ints, Rows]
 
@@ -68,38 +67,15 @@ class Walked:
 
     def _checked(self, leaf: int) -> Walked:
         """Only the rows for which everything holds that can be known by now."""
-        group = self.group
-        fine = np.arange(len(self.rows))
-        rows = self.rows
-        for each in group.equalities:
-            ends = [shift(scalar, group.starts[at]) for at, scalar in (each.left, each.right)]
-            known = each.left[0] in self.reached and each.right[0] in self.reached
-            if not known or leaf not in (each.left[0], each.right[0]):
-                continue
-            arrays, _ = values_of(ends, rows)
-            equal = ix.same([arrays[0]], [_like(arrays[1], arrays[0])], len(rows))
-            if not each.null_equal and arrays[0].null_count:
-                valid = arrays[0].is_valid().to_numpy(zero_copy_only=False)
-                equal = equal[valid[equal]]
-            if len(equal) < len(rows):
-                rows, fine = rows.take(equal), fine[equal]
-        for predicate in self._quiet_now(leaf):
-            passed = kept(predicate, rows, Errors())
-            if len(passed) < len(rows):
-                rows, fine = rows.take(passed), fine[passed]
-        return Walked(group, rows, self.origin[fine], self.reached)
-
-    def _quiet_now(self, leaf: int) -> list[Scalar]:
-        """The predicates that are known now and were not before."""
-        group = self.group
-        found = []
-        for predicate in (*group.quiet, *(x for x in group.loud if not may_fail(x))):
-            used = {group.place(at)[0] for at in columns_of(predicate)}
-            if used <= set(self.reached) and (
-                leaf in used or (not used and len(self.reached) == 1)
-            ):
-                found.append(predicate)
-        return found
+        rows, origin = self.rows, self.origin
+        for predicate in self.group.predicates:
+            used = {self.group.place(at)[0] for at in columns_of(predicate)}
+            now = leaf in used or (not used and len(self.reached) == 1)
+            if now and used <= set(self.reached):
+                passed = kept(predicate, rows, Errors())
+                if len(passed) < len(rows):
+                    rows, origin = rows.take(passed), origin[passed]
+        return Walked(self.group, rows, origin, self.reached)
 
     def end(self, errors: Errors) -> tuple[Rows, Ints]:
         """The outputs of the rows that pass the last predicates; what fails is an error."""
@@ -111,7 +87,3 @@ class Walked:
                 rows, origin = rows.take(passed), origin[passed]
         arrays, _ = values_of(group.outputs, rows)
         return rows.with_columns(arrays), origin
-
-
-def _like(array: pa.Array, other: pa.Array) -> pa.Array:
-    return array if array.type == other.type else array.cast(other.type)
