@@ -94,7 +94,7 @@ def _order(ops: Sequence[Op], written: Mapping[int, int]) -> Iterable[str]:
     for op in ops:
         times = [written[value] for _, value in op.appends if value in written]
         if op.time is not None:
-            times.append(op.time)
+            times.append(op.time)  # who read and wrote happened when it wrote
         if times and op.outcome == "ok":
             timed.append((op, times[0]))
     ends = sorted(timed, key=lambda each: each[0].ended)

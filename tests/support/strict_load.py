@@ -6,6 +6,7 @@ its own that does one transaction at a time:
     append     one INSERT, or BEGIN with several over both tables
     read       one list, with its time (mz_now) or without (the shortest way through the server)
     several    BEGIN, lists of both tables one after the other, COMMIT
+    both       BEGIN, read one list, append to another, COMMIT
     increment  UPDATE of a counter, alone or in BEGIN and COMMIT: reads and writes at once
 
 Counters check lost updates: each has as many as were acknowledged, and at most those that may have
@@ -94,8 +95,10 @@ class Load:
             await self._read(connection)
         elif kind < 0.80:
             await self._read_quickly(connection)
-        elif kind < 0.93:
+        elif kind < 0.88:
             await self._read_several(connection)
+        elif kind < 0.93:
+            await self._read_then_append(connection)
         else:
             await self._increment(connection)
 
@@ -161,6 +164,23 @@ class Load:
 
         await self._timed(connection, op, go)
         self.ops.append(op)
+
+    async def _read_then_append(self, connection: Connection) -> None:
+        """Two of these that read each other's list and do not see each other are a cycle."""
+        source, target = self._list(), self._list()
+        op = Op(0, 0, "unknown", ((target, self._value()),))
+        self.ops.append(op)
+
+        async def go() -> None:
+            await connection.ask("begin")
+            sql = f"select mz_now(), array_agg(v) from {TABLES[source % 2]} where k = %s"
+            ((time, values),) = await connection.ask(sql, source)
+            (_, value) = op.appends[0]
+            await connection.ask(f"insert into {TABLES[target % 2]} values (%s, %s)", target, value)
+            await connection.ask("commit")
+            op.time, op.reads = int(time), {source: frozenset(values or ())}
+
+        await self._timed(connection, op, go)
 
     async def _increment(self, connection: Connection) -> None:
         key = self._random.randrange(COUNTERS)

@@ -2,20 +2,21 @@
 
 A hold is durable state of the location, so it costs a commit. Most transactions are over in
 milliseconds, long before history could be let go: a collection keeps minutes of it. So a hold
-becomes durable at once only where since is near the time that is held (`NEAR_MS`), and otherwise
-when it has lived for `SOON_S`.
+becomes durable at once only where since may soon reach the time that is held (`NEAR_MS`), and
+otherwise when it has lived for `SOON_S`.
 
 Law: while `Held` is not released, every collection of it stays readable at its time; where that
 cannot be promised any more, `Holds.take` raises `BeforeSince` instead.
 
-Why the wait is safe: since follows a collection's own times at a distance of its history, and at
-least `NEAR_MS` of the timeline, which follows the clock, is between the two when the wait begins.
+Why the wait is safe: since follows upper at the distance of the history that is kept. When the wait
+begins, at least `NEAR_MS` of the timeline, which follows the clock, must pass before that distance
+is reached.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from noonmark.clock import Clock
@@ -23,6 +24,7 @@ from noonmark.errors import NoonmarkError, Stopped, UnknownCollection
 from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
 from noonmark.persist.refusals import before_since
+from noonmark.persist.state import Collection
 from noonmark.tvc import Antichain
 
 SOON_S = 2.0
@@ -110,8 +112,10 @@ class Held:
 class Holds:
     """Takes holds for the sessions of one process. Runs on the adapter's loop."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, retain_ms: Callable[[str], int]) -> None:
+        """Holds of a client's location, where each collection keeps so much history."""
         self._client = client
+        self._retain_ms = retain_ms
         self.living: set[Held] = set()
 
     async def take(self, names: Iterable[str], time: int, *, at_once: bool = False) -> Held:
@@ -126,8 +130,7 @@ class Holds:
         for collection in found:
             if not collection.since.less_equal(time):
                 raise before_since(collection, time)
-            since = collection.since.only()
-            near = near or since is None or time - since < NEAR_MS
+            near = near or self._is_near(collection, time)
         held = Held(self._client, time, tuple(collection.id for collection in found))
         if near:
             await held.make_durable()
@@ -135,6 +138,10 @@ class Holds:
             held.durable_after(self._client.clock, SOON_S)
         self.living.add(held)
         return held
+
+    def _is_near(self, collection: Collection, time: int) -> bool:
+        upper = collection.upper.only()
+        return upper is None or time + self._retain_ms(collection.name) - upper < NEAR_MS
 
     async def release(self, held: Held) -> None:
         """Let go of a hold, also when the location is closed already."""

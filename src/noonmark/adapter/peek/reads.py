@@ -68,7 +68,7 @@ class Reads:
         self.answers = Answers(self.gatherer, lambda: self.state)
         self.changes = Changes(database.client)
         self.pulse = Pulse(database)
-        self.holds = Holds(database.client)
+        self.holds = Holds(database.client, database.retain_ms)
         self._is_view: dict[int, bool] = {}
 
     @property
@@ -144,9 +144,16 @@ class Reads:
 
     async def _ask_spark(self, relation: r.Relation, time: int) -> Multiset:
         spark = await self._database.spark()
-        from noonmark.adapter.peek.spark import ask_spark  # only who needs Spark imports it
+        from noonmark.adapter.peek.spark import ask_spark, give_up  # only who needs Spark does
 
-        return await asyncio.to_thread(ask_spark, spark, self._client, relation, time)
+        job = self._client.clock.fresh_id()
+        asked = asyncio.to_thread(ask_spark, spark, self._client, relation, time, job)
+        try:
+            return await asked
+        except asyncio.CancelledError:
+            # Nobody wants the answer any more: its tasks make room for others.
+            await asyncio.shield(asyncio.to_thread(give_up, spark, job))
+            raise
 
     # -- views without an answer -----------------------------------------------------------------
 

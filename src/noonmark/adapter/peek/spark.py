@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 
 def ask_spark(
-    spark: SparkSession, client: Client, relation: r.Relation, time: int
+    spark: SparkSession, client: Client, relation: r.Relation, time: int, job: str
 ) -> dict[Row, int]:
-    """The rows of a plan over collections at a time."""
+    """The rows of a plan over collections at a time; `job` is what `give_up` knows it by."""
+    spark.sparkContext.setJobGroup(job, "a query", interruptOnCancel=True)
     plan = inlined(relation, {})
     batches = session.for_batches(spark)
     batch = Batch(batches, partial(frame_at, batches, client, time), inputs_fail=True)
@@ -48,3 +49,8 @@ def ask_spark(
     for row, diff in zip(decoded(data, free), diffs, strict=True):
         total[row] += diff
     return {row: count for row, count in total.items() if count}
+
+
+def give_up(spark: SparkSession, job: str) -> None:
+    """End the jobs of a query that nobody waits for any more."""
+    spark.sparkContext.cancelJobGroup(job)
