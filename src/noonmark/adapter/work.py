@@ -23,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.work_sinks import SinkWorker
 from noonmark.adapter.work_sources import SourceWorker
 from noonmark.adapter.work_views import ViewWorker
 from noonmark.errors import NoonmarkError, NotYetComplete
@@ -44,6 +45,7 @@ class Work:
         #: By the number of the item.
         self.sources: dict[int, SourceWorker] = {}
         self.views: dict[int, ViewWorker] = {}
+        self.sinks: dict[int, SinkWorker] = {}
         #: What `together` found in a catalog.
         self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
         #: For ticks alone: nobody else waits behind them for a thread.
@@ -57,13 +59,19 @@ class Work:
         """Let what is under way finish, and end."""
         views = (worker.stop() for worker in self.views.values())
         sources = (worker.stop() for worker in self.sources.values())
-        await asyncio.gather(*views, *sources)
+        sinks = (worker.stop() for worker in self.sinks.values())
+        await asyncio.gather(*views, *sources, *sinks)
         self.pool.shutdown(wait=False)
 
     async def add_source(self, item: Item, source: Source | None = None) -> None:
         """Begin to ingest a source, unless it is inactive; `source` is it, if it was just made."""
         worker = self.sources[item.number] = SourceWorker(self._database, item, source)
         worker.start()
+
+    async def add_sink(self, item: Item) -> None:
+        """Begin to write a sink."""
+        worker = self.sinks[item.number] = SinkWorker(self._database, item)
+        await worker.start()
 
     async def add_view(self, item: Item) -> None:
         """Begin to maintain a view or an index."""
@@ -72,6 +80,12 @@ class Work:
 
     async def take_up(self, numbers: Iterable[int]) -> None:
         """Begin the work of items again."""
+        numbers = list(numbers)
+        # Sinks first: they hold the history that the others would let go of.
+        for number in numbers:
+            item = self._database.catalog.by_number.get(number)
+            if item is not None and item.kind == "sink":
+                await self.add_sink(item)
         for number in numbers:
             item = self._database.catalog.by_number.get(number)
             if number in self.sources or number in self.views:
@@ -91,13 +105,17 @@ class Work:
 
     async def remove(self, numbers: Iterable[int]) -> None:
         """Stop the work of items, after the tick that is under way."""
+        numbers = list(numbers)
         workers = [
             worker
             for number in numbers
             for worker in (self.sources.pop(number, None), self.views.pop(number, None))
             if worker is not None
         ]
-        await asyncio.gather(*(worker.stop() for worker in workers))
+        sinks = [self.sinks.pop(number) for number in numbers if number in self.sinks]
+        await asyncio.gather(
+            *(worker.stop() for worker in workers), *(sink.stop(for_good=True) for sink in sinks)
+        )
 
     # -- what depends on what --------------------------------------------------------------------
 

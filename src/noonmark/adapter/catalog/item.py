@@ -5,7 +5,7 @@ back, numbers do not. What only its kind has (the text of a view, the options of
 verifier of a role) is in `definition`, as plain data.
 
     relations   table, source, subsource, progress, errors, view, materialized-view, system
-    the rest    index, connection, secret, role, schema
+    the rest    index, connection, secret, sink, role, schema
 
 A relation that is stored has a `collection` of persist, which carries the item's own name.
 """
@@ -29,6 +29,7 @@ Kind = Literal[
     "index",
     "connection",
     "secret",
+    "sink",
     "role",
     "schema",
     "system",

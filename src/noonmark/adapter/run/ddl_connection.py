@@ -17,6 +17,7 @@ from noonmark.adapter.run.ddl_common import Created, create, place
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.upstream.connection import check_connection, kafka_options, postgres_url
 from noonmark.adapter.upstream.secret import seal
+from noonmark.adapter.upstream.sink import sink_item
 from noonmark.errors import InvalidValue, UndefinedObject, Unsupported
 from noonmark.sql.statement import statement as st
 
@@ -118,10 +119,19 @@ async def _validate(catalog: Catalog, item: Item) -> None:
 
 
 async def run_create_sink(
-    _: AdapterSession, statement: st.CreateSink, __: Sequence[Any]
+    session: AdapterSession, statement: st.CreateSink, _: Sequence[Any]
 ) -> Outcome:
-    """CREATE SINK is refused by name."""
-    raise Unsupported("CREATE SINK is not supported", position=statement.name.position)
+    """CREATE SINK."""
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        return Created((sink_item(session, catalog, number, statement),), lambda _: ())
+
+    done, created = await create(
+        session, "CREATE SINK", statement.name, statement.if_not_exists, make
+    )
+    if created is not None:
+        await session.database.work.add_sink(created.items[0])
+    return done
 
 
 HANDLERS: Handlers = {

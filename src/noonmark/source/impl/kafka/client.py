@@ -11,6 +11,7 @@ Where it runs: driver and executors; a client is opened where it is used, and cl
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import admin as kafka_admin
 
+from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import SourceStalled
 
 # The client has no types for it.
@@ -33,6 +35,9 @@ OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]
 Options = tuple[tuple[str, str], ...]
 
 TIMEOUT_S = 15.0
+_AT_ONCE, _POLL_S = 10_000, 0.1
+#: How long a transaction that is open may keep a probe waiting, and how often it looks.
+_OPEN_S, _MARKER_S = 0.5, 0.02
 _QUIET = {"log_level": 0, "log.connection.close": False}
 _FORCED = {
     "enable.auto.commit": False,
@@ -93,9 +98,22 @@ def describe(admin: Any, name: str) -> Topic:
     return Topic(str(found.topic_id), tuple(sorted(each.id for each in found.partitions)))
 
 
-def ends(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:
-    """Up to where each partition can be read by who reads only what is committed."""
-    return _offsets(admin, topic, dict.fromkeys(partitions, OffsetSpec.latest()))
+def ends(
+    admin: Any, topic: str, partitions: tuple[int, ...], clock: Clock = SYSTEM
+) -> dict[int, int]:
+    """Up to where each partition can be read by who reads only what is committed.
+
+    A commit is answered a moment before its partitions hear of it. So where a transaction is open
+    this waits a little for its end, and takes a longer one for one that goes on.
+    """
+    specs = dict.fromkeys(partitions, OffsetSpec.latest())
+    all_there = _offsets(admin, topic, specs, IsolationLevel.READ_UNCOMMITTED)
+    deadline = clock.monotonic() + _OPEN_S
+    while True:
+        found = _offsets(admin, topic, specs)
+        if all(found[p] >= end for p, end in all_there.items()) or clock.monotonic() > deadline:
+            return found
+        threading.Event().wait(_MARKER_S)
 
 
 def beginnings(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:
@@ -111,17 +129,25 @@ def at_timestamp(
     return _offsets(admin, topic, dict.fromkeys(partitions, spec))
 
 
-def _offsets(admin: Any, topic: str, specs: Mapping[int, Any]) -> dict[int, int]:
+def _offsets(
+    admin: Any,
+    topic: str,
+    specs: Mapping[int, Any],
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+) -> dict[int, int]:
     wanted = {TopicPartition(topic, partition): spec for partition, spec in specs.items()}
     if not wanted:
         return {}
     with errors():
-        asked = admin.list_offsets(
-            wanted,
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=TIMEOUT_S,
-        )
+        asked = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT_S)
         return {where.partition: got.result(TIMEOUT_S).offset for where, got in asked.items()}
+
+
+def received(consumer: Any) -> list[Any]:
+    """What has come, or the first that comes soon: the client would wait for as many as asked."""
+    with errors():
+        got: list[Any] = consumer.consume(_AT_ONCE, 0) or consumer.consume(1, _POLL_S)
+    return got
 
 
 def commit(consumer: Any, topic: str, offsets: Mapping[int, int]) -> None:

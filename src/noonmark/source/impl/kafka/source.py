@@ -52,6 +52,7 @@ from noonmark.source.impl.kafka.client import (
     errors,
     open_admin,
     open_consumer,
+    received,
 )
 from noonmark.tvc import Partition, known_partitions, partition_frontier
 
@@ -60,7 +61,6 @@ WHOLE = -1
 SPLIT_OFFSETS = 1 << 18
 _BATCH_RECORDS = 10_000
 _SILENT_S = 30.0
-_POLL_S = 0.1
 
 
 class Doom(IntEnum):
@@ -131,7 +131,10 @@ class Kafka:
 
     @property
     def latest_is_linearizable(self) -> bool:
-        """A partition's leader knows every record that it acknowledged with acks=all."""
+        """A partition's leader knows every record that it acknowledged with acks=all.
+
+        Of a transaction it knows a moment after the commit was answered: see `client.ends`.
+        """
         return True
 
     @property
@@ -268,12 +271,11 @@ def _records(consumer: Any, stop: int, clock: Clock = SYSTEM) -> Iterator[list[A
     A partition may end in offsets without a record: then only its end tells that all were read.
     """
     heard = clock.monotonic()
+    records: list[Any] = []
     done = False
     while not done:
-        with errors():
-            got = consumer.consume(_BATCH_RECORDS, _POLL_S)
-        records = []
-        for each in got:
+        for each in received(consumer):
+            heard = clock.monotonic()
             error = each.error()
             if error is None and each.offset() < stop:
                 records.append(each)
@@ -284,11 +286,10 @@ def _records(consumer: Any, stop: int, clock: Clock = SYSTEM) -> Iterator[list[A
                 done = done or each.offset() >= stop
             else:
                 raise SourceStalled(f"Kafka does not give its records: {error.str()}")
-        if records:
+        if len(records) >= _BATCH_RECORDS or (done and records):
             yield records
-        if got:
-            heard = clock.monotonic()
-        elif clock.monotonic() - heard > _SILENT_S:
+            records = []
+        if clock.monotonic() - heard > _SILENT_S:
             raise SourceStalled("Kafka sends nothing")
 
 

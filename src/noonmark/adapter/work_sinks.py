@@ -1,0 +1,68 @@
+"""A sink at work: in a thread of its own, tried again with growing pauses when Kafka fails.
+
+Where it runs: a thread per sink.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.catalog import Item
+from noonmark.errors import NoonmarkError, StorageError
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.sink.run import Sink
+
+_PAUSE_FIRST_S = 0.25
+_PAUSE_LARGEST_S = 30.0
+
+
+class SinkWorker:
+    """See the module."""
+
+    def __init__(self, database: Database, item: Item) -> None:
+        from noonmark.adapter.upstream.sink import open_sink
+
+        self.item = item
+        self.state, self.error = "starting", ""
+        self.sink: Sink = open_sink(database, item)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"sink-{item.name}", daemon=True)
+
+    async def start(self) -> None:
+        """Hold history, then begin to write."""
+        await asyncio.to_thread(self.sink.prepare)
+        self._thread.start()
+
+    async def stop(self, *, for_good: bool = False) -> None:
+        """End after the transaction that is under way.
+
+        Unless it is for good, the hold on history stays until its lease ends: whoever takes the
+        sink up again needs it.
+        """
+        self._stop.set()
+        self.sink.stop()
+        await asyncio.to_thread(self._thread.join)
+        if for_good:
+            await asyncio.to_thread(self.sink.close)
+
+    def _run(self) -> None:
+        pause_s = _PAUSE_FIRST_S
+        while not self._stop.is_set():
+            before = self.sink.messages
+            self.state, self.error = "running", ""
+            try:
+                self.sink.run()
+                break
+            except StorageError as error:
+                self.state, self.error = "stalled", str(error)
+            except NoonmarkError as error:
+                self.state, self.error = "failed", str(error)
+                return
+            pause_s = _PAUSE_FIRST_S if self.sink.messages > before else pause_s
+            self._stop.wait(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
+        self.state = "stopped"

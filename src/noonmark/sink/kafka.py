@@ -1,0 +1,169 @@
+"""Writing to Kafka exactly once: messages and progress are one transaction.
+
+A sink has a transactional id of its own and a key in the progress topic. Each transaction holds the
+messages of all times up to some frontier and a progress record that names it. `open` takes the id
+over, which ends what an earlier writer left open and keeps it from committing ever again, and then
+reads the last progress that was committed.
+
+Law (exactly once): the messages that committed transactions hold are those of the times below the
+last committed progress, each once. A commit whose answer was lost is settled by `open`: either its
+progress is there, or nothing of it is.
+Law (consistent): a reader of committed records never sees a part of a transaction.
+
+Where it runs: driver, in the sink's own thread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import admin as kafka_admin
+
+from noonmark.errors import Fenced, Indeterminate, NoonmarkError
+from noonmark.sink.envelope import Message
+from noonmark.source.impl.kafka.client import (
+    TIMEOUT_S,
+    Options,
+    open_admin,
+    open_consumer,
+    received,
+)
+
+# The client has no types for it.
+_NewTopic: Any = vars(kafka_admin)["NewTopic"]
+
+TIME_HEADER = "noonmark-timestamp"
+_TRANSACTION_MS = 600_000
+_QUIET = {"log_level": 0, "log.connection.close": False}
+
+
+class Writer:
+    """See the module. Not thread-safe."""
+
+    def __init__(self, options: Options, topic: str, progress_topic: str, sink_id: str) -> None:
+        self._options = options
+        self._topic = topic
+        self._progress_topic = progress_topic
+        self._id = sink_id
+        self._producer: Any = None
+
+    def open(self) -> int | None:
+        """Become the writer; the frontier that is committed, None when nothing is.
+
+        Raises:
+            Indeterminate: brokers do not answer.
+        """
+        self.close()
+        with _errors():
+            self._make_topics()
+            self._producer = Producer(
+                {
+                    **_QUIET,
+                    **dict(self._options),
+                    "transactional.id": self._id,
+                    "transaction.timeout.ms": _TRANSACTION_MS,
+                    "linger.ms": 5,
+                }
+            )
+            self._producer.init_transactions(TIMEOUT_S)
+            return self._progress()
+
+    def write(self, messages: Iterable[Message], frontier: int) -> int:
+        """Write messages and the frontier that they complete; how many there were.
+
+        Raises:
+            Indeterminate: it may or may not be written: `open` tells.
+            Fenced: another writer has taken over.
+        """
+        with _errors():
+            self._producer.begin_transaction()
+            try:
+                count = self._send(messages)
+            except NoonmarkError:
+                self._producer.abort_transaction(TIMEOUT_S)
+                raise
+            progress = json.dumps({"frontier": frontier}).encode()
+            self._produce(self._progress_topic, self._id.encode(), progress, None)
+            self._producer.commit_transaction(TIMEOUT_S)
+        return count
+
+    def _send(self, messages: Iterable[Message]) -> int:
+        count = 0
+        for each in messages:
+            headers = [(TIME_HEADER, str(each.time).encode())]
+            self._produce(self._topic, each.key, each.value, headers)
+            count += 1
+        return count
+
+    def close(self) -> None:
+        """Let go; an open transaction is aborted by whoever opens next."""
+        self._producer = None
+
+    def _produce(self, topic: str, key: bytes | None, value: bytes | None, headers: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(topic, value, key, headers=headers)
+            except BufferError:
+                self._producer.poll(0.1)
+            else:
+                break
+        self._producer.poll(0)
+
+    def _make_topics(self) -> None:
+        admin = open_admin(self._options)
+        there = admin.list_topics(timeout=TIMEOUT_S).topics
+        compacted = {"cleanup.policy": "compact"}
+        wanted = [
+            _NewTopic(name, 1, -1, config=config)
+            for name, config in ((self._topic, {}), (self._progress_topic, compacted))
+            if name not in there
+        ]
+        for made in (admin.create_topics(wanted) if wanted else {}).values():
+            try:
+                made.result(TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+
+    def _progress(self) -> int | None:
+        consumer = open_consumer(self._options, f"{self._id}-progress")
+        try:
+            where = TopicPartition(self._progress_topic, 0, 0)
+            low, high = consumer.get_watermark_offsets(where, timeout=TIMEOUT_S)
+            if low >= high:
+                return None
+            where.offset = low
+            consumer.assign([where])
+            return self._last(consumer)
+        finally:
+            consumer.close()
+
+    def _last(self, consumer: Any) -> int | None:
+        """The newest progress of this sink; the end of the partition ends the search."""
+        found = None
+        while True:
+            for each in received(consumer):
+                error = each.error()
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                    return found
+                if error is not None:
+                    raise KafkaException(error)
+                if each.key() == self._id.encode():
+                    found = int(json.loads(each.value())["frontier"])
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        found = error.args[0]
+        if found.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+            raise Fenced("another process writes to this sink") from None
+        raise Indeterminate(f"Kafka does not answer as it should: {found.str()}") from None
+    except TimeoutError:
+        raise Indeterminate("Kafka does not answer in time") from None

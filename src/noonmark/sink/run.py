@@ -1,0 +1,128 @@
+"""A sink at work: snapshot once, then every step of the collection, as transactions.
+
+    nothing committed   the contents at the newest complete time, then what follows
+    frontier f          what happened at f and later
+
+From its first breath a sink holds the history that it may still need: before it knows how far Kafka
+is, all that there is; then what lies before the committed frontier.
+
+A time without changes costs no transaction; once in a while the frontier alone is written, so that
+history is not kept for nothing.
+
+Where it runs: a thread of its own; `Sink.prepare` on persist's loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from noonmark.clock import Clock
+from noonmark.errors import Stopped
+from noonmark.persist.client import Client
+from noonmark.persist.hold import HoldHandle
+from noonmark.persist.snapshot import Listen
+from noonmark.rows.arrow import from_table
+from noonmark.sink.envelope import Envelope
+from noonmark.sink.kafka import Writer
+from noonmark.tvc import Antichain
+
+PROGRESS_S = 5.0
+
+
+@dataclass
+class Sink:
+    """One collection into one topic."""
+
+    client: Client
+    collection: str
+    envelope: Envelope
+    writer: Writer
+    clock: Clock
+    messages: int = 0
+    frontier: int | None = None
+    _hold: HoldHandle | None = None
+    _listen: Listen | None = None
+    _stopping: bool = False
+    _told: float = field(default=0.0)
+
+    def prepare(self) -> None:
+        """Hold what history there is; blocks shortly."""
+        number = self.client.state.collection(self.collection).id
+        self._hold = self.client.runtime.submit(self.client.acquire(number)).result()
+
+    def run(self) -> None:
+        """Write until `stop`, or until something fails: then call it again.
+
+        Raises:
+            Indeterminate: Kafka failed.
+            Fenced: another process writes to this sink.
+            UniqueViolation: the key does not tell rows apart.
+        """
+        self.frontier = self.writer.open()
+        if self.frontier is None:
+            self._snapshot()
+        assert self.frontier is not None
+        read = self.client.create_or_load(self.collection)[1]
+        self._listen = self.client.runtime.submit(
+            read.open_listen(self.frontier - 1, hold=False)
+        ).result()
+        self._told = self.clock.monotonic()
+        while not self._stopping:
+            step = self.client.runtime.submit(self._listen.next()).result()
+            upper = None if step is None else step.progress.only()
+            if step is None or upper is None:
+                return
+            due = self.clock.monotonic() - self._told >= PROGRESS_S
+            if step.table.num_rows or due:
+                self._write(self._updates(step.table), upper)
+
+    def stop(self) -> None:
+        """End after the transaction that is under way; from any thread."""
+        self._stopping = True
+        if self._listen is not None:
+            self._listen.cancel()
+
+    def close(self) -> None:
+        """Let go of Kafka and of history."""
+        self.writer.close()
+        if self._hold is not None:
+            self.client.runtime.submit(self._hold.release()).result()
+            self._hold = None
+
+    def _snapshot(self) -> None:
+        read = self.client.create_or_load(self.collection)[1]
+        upper = read.upper.only()
+        since = read.since.only()
+        if upper is None or since is None:
+            raise Stopped(f'"{self.collection}" has ended')
+        time = max(since, upper - 1)
+        found = read.snapshot(time).result()
+        rows = ((row, time, diff) for table in found.tables() for row, diff in self._rows(table))
+        self._write(rows, time + 1)
+
+    def _write(self, updates: Iterator[tuple[Any, int, int]], upper: int) -> None:
+        self.messages += self.writer.write(self.envelope.messages(updates), upper)
+        self.frontier = upper
+        self._told = self.clock.monotonic()
+        if self._hold is not None:
+            held = Antichain.of(upper - 1)
+            self.client.runtime.submit(self._hold.downgrade_soon(held)).result()
+
+    def _updates(self, table: pa.Table) -> Iterator[tuple[Any, int, int]]:
+        times = table.column("_time").to_pylist()
+        return (
+            (row, time, diff) for time, (row, diff) in zip(times, self._rows(table), strict=True)
+        )
+
+    def _rows(self, table: pa.Table) -> Iterator[tuple[Any, int]]:
+        rows = from_table(table, self.envelope.schema)
+        diffs = table.column("_diff").to_pylist()
+        return zip((tuple(map(_hashable, row)) for row in rows), diffs, strict=True)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
