@@ -17,7 +17,7 @@ from noonmark.clock import SYSTEM
 from support.pgwire_host import DatabaseHost
 
 IDLE, BUSY = 200, 32
-SECONDS = float(os.environ.get("SOAK_SECONDS", "4"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "2"))
 GROWTH_BYTES_MAX = 24 << 20
 IDLE_BYTES_MAX = 100_000
 

@@ -7,6 +7,7 @@ GET  /metrics      figures, for Prometheus         GET /          what is here
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.codec import time_zone
 from noonmark.serve.pgwire.login import Rules
 from noonmark.version import __version__
+
+#: How long a WebSocket's client has to say who it is.
+LOGIN_SECONDS = 30.0
 
 _PAGE = f"""<!doctype html><html lang="en"><title>Noonmark</title>
 <style>body{{font:16px/1.5 sans-serif;max-width:40em;margin:4em auto}}</style>
@@ -83,11 +87,11 @@ class Http:
             check_origin(request.headers)
             if request.headers.get("content-type", "").partition(";")[0] != "application/json":
                 raise ProtocolViolation("the request's Content-Type is not application/json")
-            asked = parse_request(await _body(request))
             user, password = credentials(request.headers)
             peer = request.client.host if request.client else ""
             host = request.headers.get("host", "")
             await check(self.sessions, self.rules, user, password, peer=peer, host=host)
+            asked = parse_request(await _body(request))  # nothing is kept for strangers
             settings = dict(request.query_params)
             session = await self.sessions.connect(user, user, settings, peer)
         except NoonmarkError as error:
@@ -111,7 +115,8 @@ class Http:
         open_now = self.figures.connections.labels("http")
         open_now.inc()
         try:
-            hello = parse_hello(await socket.receive_text())
+            async with asyncio.timeout(LOGIN_SECONDS):
+                hello = parse_hello(await socket.receive_text())
             peer = socket.client.host if socket.client else ""
             host = socket.headers.get("host", "")
             await check(self.sessions, self.rules, hello.user, hello.password, peer=peer, host=host)
@@ -121,6 +126,8 @@ class Http:
         except NoonmarkError as error:
             told = {"type": "Error", "payload": shape.error(error)}
             await socket.send_text(json.dumps(told))
+            await socket.close()
+        except TimeoutError:
             await socket.close()
         except (WebSocketDisconnect, KeyError):
             return None

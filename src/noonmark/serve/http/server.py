@@ -16,6 +16,9 @@ from noonmark.serve.pgwire.login import Rules
 from noonmark.serve.tls import Tls
 
 STOP_SECONDS = 3
+#: A WebSocket's message: it may come from somebody who has not said who they are.
+MESSAGE_BYTES_MAX = 1 << 20
+CONNECTIONS_MAX = 1_000
 
 
 class _Uvicorn(uvicorn.Server):
@@ -53,7 +56,8 @@ class HttpServer:
             access_log=False,
             lifespan="off",
             ws="websockets-sansio",
-            ws_max_size=16 << 20,
+            ws_max_size=MESSAGE_BYTES_MAX,
+            limit_concurrency=CONNECTIONS_MAX,
             server_header=False,
             timeout_graceful_shutdown=STOP_SECONDS,
             ssl_certfile=self._tls.certificate if self._tls else None,
