@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
-import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -19,47 +15,9 @@ import pytest
 from noonmark.errors import ConfigError
 from noonmark.serve.command import DEFAULTS, merged
 from noonmark.serve.run import address
+from support.serve_process import PORTS, Server, command, serving
 
 pytestmark = pytest.mark.server
-
-READY = re.compile(r"ready pg=127\.0\.0\.1:(\d+) http=127\.0\.0\.1:(\d+)\n")
-PORTS = ("--pg", "127.0.0.1:0", "--http", "127.0.0.1:0")
-
-
-def command(*options: str) -> list[str]:
-    return [sys.executable, "-m", "noonmark", "serve", *options]
-
-
-class Server:
-    """A server process; its ports."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = READY.fullmatch(line)
-        assert found is not None, f"no ready line, but {line!r}"
-        self.pg, self.http = int(found[1]), int(found[2])
-
-    def connect(self) -> psycopg.Connection:
-        return psycopg.connect(
-            host="127.0.0.1", port=self.pg, user="me", dbname="noonmark", autocommit=True
-        )
-
-
-@contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Server]:
-    process = subprocess.Popen(
-        command("--data", str(folder), *PORTS, *options),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Server(process)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def insert_until_killed(server: Server, who: int, acknowledged: list[tuple[int, int]]) -> None:

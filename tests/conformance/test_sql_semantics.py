@@ -1,0 +1,16 @@
+"""The proof of SQL's meaning, a small part of it: scalars and queries, asked once and maintained."""
+
+from __future__ import annotations
+
+import pytest
+
+from prove.c13_semantics import main
+
+pytestmark = pytest.mark.server
+
+
+@pytest.mark.timeout(300)
+def test_answers_and_views_are_what_postgresql_answers() -> None:
+    figure = main(["--seed", "11", "--count", "72"])
+    assert figure["met"], figure["note"]
+    assert figure["measures"]["query"] == 12
