@@ -195,7 +195,7 @@ def _a_write_forgotten_by_a_restart() -> None:
     async def unsafe(self: Journal, entry: Any, data: bytes) -> bool:
         nonlocal count
         count += 1
-        if count > 60:
+        if count > 15:
             return True
         return await put(self, entry, data)
 
