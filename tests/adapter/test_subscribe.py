@@ -201,6 +201,17 @@ async def test_cursors(opened: Database) -> None:
 
 
 @with_database
+async def test_a_conversation_that_ends_lets_go_of_its_cursors(opened: Database) -> None:
+    client = await people(opened)
+    await client.ask("begin")
+    await client.ask("declare s cursor for subscribe people")
+    await client.ask("fetch all s with (timeout = '10ms')")
+    assert opened.reads.holds.living
+    await client.session.close()
+    assert not opened.reads.holds.living
+
+
+@with_database
 async def test_a_subscription_can_be_cancelled(opened: Database) -> None:
     client = await people(opened)
     stream = await client.stream("subscribe people")

@@ -266,6 +266,9 @@ class AdapterSession:
             return
         self.closed = True
         self.cancel()
+        cursors, self.cursors = self.cursors, {}
+        for cursor in cursors.values():
+            await cursor.close()
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             await transaction.rollback()
