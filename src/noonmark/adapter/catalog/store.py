@@ -157,8 +157,10 @@ class CatalogStore:
             removed: the numbers of items to take away.
             beside: what else the transaction does, given its time.
         """
-        after = self.catalog.changed(added, removed)
-        rows = {item.number: to_row(item) for item in after.items() if item.kind != "system"}
+        gone = set(removed)
+        after = self.catalog.changed(added, gone)
+        rows = {number: row for number, row in self._rows.items() if number not in gone}
+        rows.update((item.number, to_row(item)) for item in added)
         rows[0] = (0, _COUNTER, "", "", str(after.next_number))
         time = await asyncio.to_thread(self._oracle.write_ts)
         transaction = self._client.atomic()
