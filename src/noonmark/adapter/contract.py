@@ -201,3 +201,6 @@ class Sessions(Protocol):
 
     def cancel(self, id: int, secret: int) -> None:
         """Cancel what the session of that id does, if the secret is right."""
+
+    async def receive(self, name: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Take a post to a webhook; done when it is durable."""

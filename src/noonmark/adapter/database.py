@@ -185,12 +185,18 @@ class Database:
 
     def table_collections(self) -> list[str]:
         """The collections of all tables."""
-        return [item.collection for item in self.catalog.items("table")]
+        return [item.collection for item in self.catalog.items() if item.is_written]
 
     def retain_ms(self, collection: str) -> int:
         """How much history a collection keeps."""
         item = self.catalog.of_collection(collection)
         return RETAIN_MS if item is None or item.retain_ms is None else item.retain_ms
+
+    async def receive(self, name: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Take a post to a webhook; done when it is durable."""
+        from noonmark.adapter.upstream.webhook import receive
+
+        await receive(self, name, body, headers)
 
     # -- sessions: `contract.Sessions` -----------------------------------------------------------
 

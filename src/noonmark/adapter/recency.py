@@ -77,7 +77,7 @@ def sources_below(database: Database, items: Iterable[Item]) -> list[Item]:
         Unsupported: one of them cannot say how far it is.
     """
     found = database.catalog.needs(item.number for item in items if item.kind != "system")
-    sources = [item for item in found if item.kind == "source"]
+    sources = [item for item in found if item.kind == "source" and not item.is_written]
     for item in sources:
         if not _source(database, item).latest_is_linearizable:
             raise Unsupported(

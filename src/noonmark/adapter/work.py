@@ -90,7 +90,7 @@ class Work:
             item = self._database.catalog.by_number.get(number)
             if number in self.sources or number in self.views:
                 continue
-            if item is not None and item.kind == "source":
+            if item is not None and item.kind == "source" and not item.is_written:
                 await self.add_source(item)
             elif item is not None and item.kind in ("materialized-view", "index"):
                 await self.add_view(item)
@@ -133,7 +133,7 @@ class Work:
         if item is None:
             return set()
         views = [each.number for each in catalog.dependents([item.number]) if each.is_stored]
-        return {each.collection for each in catalog.needs(views) if each.kind == "table"}
+        return {each.collection for each in catalog.needs(views) if each.is_written}
 
     def below(self, names: Iterable[str]) -> list[Item]:
         """The items of these collections and everything that they are computed from."""
@@ -168,7 +168,7 @@ class Work:
         if complete(client.state):
             return
         below = self.below(names)
-        tables = [item.collection for item in below if item.kind == "table"]
+        tables = [item.collection for item in below if item.is_written]
         if tables:
             await self._database.tables.advance(time, tables)
         for item in below:

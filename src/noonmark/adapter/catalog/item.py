@@ -106,6 +106,11 @@ class Item:
         return self.kind in RELATIONS
 
     @property
+    def is_written(self) -> bool:
+        """Whether its rows are written here, by sessions or by posts, and not read from outside."""
+        return self.kind == "table" or self.definition.get("upstream") == "webhook"
+
+    @property
     def is_stored(self) -> bool:
         """Whether it has a collection of its own."""
         return bool(self.collection)

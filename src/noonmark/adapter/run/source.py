@@ -28,6 +28,7 @@ from noonmark.adapter.run.ddl_common import (
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.upstream.prepare import Prepared, prepare
 from noonmark.adapter.upstream.topic import topic_feed
+from noonmark.adapter.upstream.webhook import webhook_definition, webhook_schema
 from noonmark.errors import (
     InvalidValue,
     NameTaken,
@@ -53,7 +54,8 @@ async def run_create_source(
 ) -> Outcome:
     """CREATE SOURCE."""
     refuse_options("a source", statement.options, _OPTIONS)
-    _refuse_upstream(statement.upstream)
+    if isinstance(statement.upstream, st.Webhook):
+        return await _create_webhook(session, statement)
     prepared = await _prepared(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
@@ -84,12 +86,25 @@ async def _prepared(session: AdapterSession, statement: st.CreateSource) -> Prep
     return None if taken is not None else await prepare(session, statement)
 
 
-def _refuse_upstream(upstream: st.Upstream) -> None:
-    if isinstance(upstream, st.Webhook):
-        raise Unsupported(
-            "CREATE SOURCE FROM WEBHOOK is not supported",
-            hint="LOAD GENERATOR, FILES, KAFKA and POSTGRES are.",
+async def _create_webhook(session: AdapterSession, statement: st.CreateSource) -> Outcome:
+    """A source that is written as a table is: one collection, and nothing beside it."""
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        definition = {"text": session.text, **webhook_definition(catalog, statement)}
+        item = Item(
+            number,
+            "source",
+            *place(catalog, statement.name),
+            webhook_schema(definition),
+            definition=definition,
+            needs=(definition["secret"],) if "secret" in definition else (),
+            owner=session.user,
+            retain_ms=retain_ms(statement.options),
         )
+        return Created((item,), lambda time: [creation(item, time)])
+
+    done, _ = await create(session, "CREATE SOURCE", statement.name, statement.if_not_exists, make)
+    return done
 
 
 def _items(
@@ -174,6 +189,8 @@ def _definition(
         raise InvalidValue(
             "a source of FILES needs a FORMAT", hint="FORMAT JSON, CSV, TEXT, BYTES or PARQUET."
         )
+    if any(what in ("key", "headers") for what, _ in statement.include):
+        raise Unsupported("FILES have neither keys nor headers")
     if statement.key_format is not None:
         raise Unsupported("FILES have no keys: FORMAT KEY ... VALUE ... is not supported")
     columns = columns_of(statement.columns or (), statement.key)

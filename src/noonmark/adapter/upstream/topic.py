@@ -44,6 +44,8 @@ async def topic_definition(
         )
     if statement.format.kind == "avro" and (statement.columns or statement.key):
         raise Unsupported("FORMAT AVRO has the columns of its schema: it takes none")
+    if any(what == "headers" for what, _ in statement.include):
+        raise Unsupported("INCLUDE HEADERS of a topic is not supported")
     key_name = next((name for what, name in statement.include if what == "key"), None)
     key_format = await _key_format_of(catalog, statement, topic, key_name)
     if statement.envelope == "upsert" and key_format is None and not statement.key:

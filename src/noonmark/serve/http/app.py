@@ -2,6 +2,7 @@
 
 POST /api/sql      run SQL, answer with JSON       GET /healthz   the process lives
 WS   /api/sql      a session; streams SUBSCRIBE    GET /readyz    it takes statements
+POST /api/webhook/<source>   a body becomes a row
 GET  /metrics      figures, for Prometheus         GET /          what is here
 """
 
@@ -20,7 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from noonmark.adapter.contract import Sessions
 from noonmark.errors import NoonmarkError, NotAuthorized, ProtocolViolation
-from noonmark.serve.http import shape
+from noonmark.serve.http import shape, webhook
 from noonmark.serve.http.access import check, check_origin, credentials
 from noonmark.serve.http.request import BODY_BYTES_MAX, parse_request
 from noonmark.serve.http.socket import Conversation, parse_hello
@@ -59,6 +60,7 @@ class Http:
                 Route("/", self.home),
                 Route("/api/sql", self.sql, methods=["POST"]),
                 WebSocketRoute("/api/sql", self.socket),
+                Route("/api/webhook/{source:path}", self.webhook, methods=["POST"]),
                 Route("/metrics", self.metrics),
                 Route("/healthz", self.health),
                 Route("/readyz", self.ready),
@@ -99,6 +101,15 @@ class Http:
         zone = time_zone(session.settings.get("TimeZone"))
         answer = stream(session, asked, zone, self.figures)
         return StreamingResponse(self._timed(answer), media_type="application/json")
+
+    async def webhook(self, request: HttpRequest) -> Response:
+        """Take a post to a source."""
+        try:
+            body = await _body(request)
+        except NoonmarkError as error:
+            return _refused(error)
+        name = request.path_params["source"].replace("/", ".")
+        return await webhook.answer(self.sessions, name, body, dict(request.headers))
 
     async def _timed(self, answer: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         with self.figures.statements.labels("http").time():

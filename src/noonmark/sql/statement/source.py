@@ -114,7 +114,7 @@ def _subsource(reader: Reader) -> s.Subsource:
 
 def _include(reader: Reader) -> tuple[str, str]:
     what = reader.accept_any("key", "partition", "offset", "timestamp", "headers", "all", "not")
-    if what in (None, "headers", "all", "not"):
+    if what in (None, "all", "not"):
         raise reader.unsupported("INCLUDE of this")
     assert what is not None
     return what, reader.identifier() if reader.accept("as") else what
