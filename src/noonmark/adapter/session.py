@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import require
 from noonmark.adapter.contract import (
@@ -160,7 +161,8 @@ class AdapterSession:
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """See `contract.Session.prepare`."""
-        parsed = _parsed(text) if len(text) <= _TEXT_KEPT_MAX else parse_statements(text)
+        parse = _parsed if len(text) <= _TEXT_KEPT_MAX else parse_statements
+        parsed = await aside(len(text), parse, text)
         if not parsed:
             return Prepared("", (), None, st.Empty())
         if len(parsed) > 1:

@@ -7,8 +7,7 @@ them is white space or a comment. So a text can be cut at any token and the piec
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from noonmark.errors import InvalidSyntax
 
@@ -36,8 +35,7 @@ _ESCAPE = re.compile(
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token at ``text[start:end]``.
 
     `value` is what it stands for: a word in lower case, a quoted name without its quotes, the

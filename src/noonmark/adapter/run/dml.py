@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.contract import Done, Outcome, Rows
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.chunks import Listed
@@ -41,12 +42,14 @@ class Typed(st.Statement):
     types: tuple[SqlType, ...]
 
 
-def _plan(session: AdapterSession, statement: Change, types: Sequence[SqlType | None]) -> Plan:
+async def _plan(
+    session: AdapterSession, statement: Change, types: Sequence[SqlType | None]
+) -> Plan:
     """The plan of a statement: the one from before, while the catalog is the same."""
     key = (statement.text, type(statement), tuple(types))
     found: Plan | None = session.plans.get(key)
     if found is None or found.catalog is not session.catalog:
-        found = _planned(session, statement, types)
+        found = await aside(len(statement.text), _planned, session, statement, types)
         if len(session.plans) >= PLANS_MAX:
             session.plans.pop(next(iter(session.plans)))
         session.plans[key] = found
@@ -76,7 +79,7 @@ async def describe(
 ) -> Described:
     """Plan it: its parameters, and the columns of RETURNING."""
     inner = statement.statement if isinstance(statement, Typed) else statement
-    plan = _plan(session, inner, types)
+    plan = await _plan(session, inner, types)
     _check_rights(session, inner, plan)
     fields = None if plan.returning is None else plan.returning.fields
     return Described(plan.parameters, fields, Typed(inner, plan.parameters))
@@ -86,7 +89,7 @@ async def run(session: AdapterSession, statement: Change | Typed, values: Sequen
     """Write; RETURNING gives the rows that were written."""
     types = statement.types if isinstance(statement, Typed) else ()
     statement = statement.statement if isinstance(statement, Typed) else statement
-    plan = _plan(session, statement, types)
+    plan = await _plan(session, statement, types)
     _check_rights(session, statement, plan)
     given = bound_values(values)
     match plan:
@@ -110,7 +113,7 @@ def _outcome(
 async def _insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any]) -> list[Row]:
     name = plan.item.collection
     if plan.source is None and plan.conflict is None:
-        rows = new_rows(plan, values)
+        rows = await aside(len(plan.rows) * 100, new_rows, plan, values)
         await write(session, {name: [(row, 1) for row in rows]})
         return rows
 
