@@ -118,6 +118,10 @@ async def test_times_are_asked_for_by_the_millisecond_and_by_the_clock(opened: D
     assert await client.ask(f"select count(*) from a as of at least {first}") == [(2,)]
     moment = f"timestamptz 'epoch' + interval '{first} milliseconds'"
     assert await client.ask(f"select count(*) from a as of {moment}") == [(1,)]
+    prepared = await client.session.prepare("select n from a where n = $2 as of $1")
+    assert [str(kind) for kind in prepared.parameters] == ["bigint", "integer"]
+    assert await client.ask("select n from a where n = $2 as of $1", first, 2) == []
+    assert await client.ask("select n from a where n = $2 as of $1", second, 2) == [(2,)]
     with pytest.raises(BeforeSince, match="the earliest readable time is"):
         await client.ask("select * from a as of 1000")
     with pytest.raises(InvalidValue, match="is not a time"):

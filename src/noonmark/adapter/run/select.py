@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from noonmark.adapter.contract import Outcome, Rows
 from noonmark.adapter.peek.answer import Peek, finished
 from noonmark.adapter.peek.chunks import Listed
@@ -21,7 +23,7 @@ from noonmark.adapter.run.handler import Described, Describers, Handlers, Quicks
 from noonmark.adapter.timestamp import STRICT, Choice
 from noonmark.adapter.transaction import OpenTransaction, current, domain, isolation_of
 from noonmark.errors import BeforeSince, Unsupported
-from noonmark.rows.types import SqlType
+from noonmark.rows.types import BigInt, SqlType
 from noonmark.sql.ir.asked import Now
 from noonmark.sql.statement import statement as st
 
@@ -71,11 +73,27 @@ def planned(
     return made
 
 
+def with_times(
+    statement: st.Select | st.Subscribe, types: Sequence[SqlType | None]
+) -> tuple[SqlType | None, ...]:
+    """The types of parameters, those among them that stand for times being numbers."""
+    found = list(types)
+    times = [statement.as_of, statement.as_of_at_least]
+    if isinstance(statement, st.Subscribe):
+        times.append(statement.up_to)
+    for text in times:
+        for node in () if text is None else text.tree.find_all(exp.Parameter):
+            number = int(node.this.name)
+            found += [None] * (number - len(found))
+            found[number - 1] = found[number - 1] or BigInt()
+    return tuple(found)
+
+
 async def describe_select(
     session: AdapterSession, statement: st.Select, types: Sequence[SqlType | None]
 ) -> Described:
     """Plan it: its parameters and columns."""
-    plan = planned(session, statement, types)
+    plan = planned(session, statement, with_times(statement, types))
     session.plans[(statement.query, plan.parameters)] = plan
     return Described(plan.parameters, plan.fields, typed(statement, plan.parameters))
 

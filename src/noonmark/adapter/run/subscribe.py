@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.contract import Outcome, Rows
 from noonmark.adapter.peek.planning import PlannedQuery, time_of
 from noonmark.adapter.run.handler import Described, Describers, Handlers
-from noonmark.adapter.run.select import planned, wish_of
+from noonmark.adapter.run.select import planned, wish_of, with_times
 from noonmark.adapter.subscribe.envelope import Envelope
 from noonmark.adapter.subscribe.stream import Stream, Subscribed
 from noonmark.adapter.transaction import current
@@ -65,7 +65,7 @@ async def describe_subscribe(
     session: AdapterSession, statement: st.Subscribe, types: Sequence[SqlType | None]
 ) -> Described:
     """Its parameters and columns."""
-    plan = planned(session, statement, types)
+    plan = planned(session, statement, with_times(statement, types))
     session.plans[(statement.query, plan.parameters)] = plan
     described = _envelope(statement, plan).fields
     return Described(plan.parameters, described, _typed(statement, plan.parameters))
