@@ -12,7 +12,8 @@ from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.privilege import has
 from noonmark.adapter.system.facts import DATABASE, Facts
 from noonmark.adapter.system.objects import about_objects, ask, parts_of
-from noonmark.adapter.system.settings import value_of
+from noonmark.adapter.system.settings import checked, value_of
+from noonmark.errors import Unsupported
 from noonmark.rows import types as t
 from noonmark.rows.types import quote_name
 from noonmark.sql.functions.function import Any_, Function, Table
@@ -41,6 +42,13 @@ def _about_session(session: AdapterSession) -> list[Function]:
     def setting(name: str, missing_ok: bool = False) -> str | None:
         return value_of(session.variables, name, missing_ok)
 
+    def set_config(name: str, value: str, local: bool) -> str:
+        if local:
+            raise Unsupported("set_config for a transaction is not supported")
+        own, kept = checked(name, value)
+        session.variables[own] = kept
+        return kept
+
     def schemas(implicit: bool) -> tuple[str, ...]:
         return ("pg_catalog", "public") if implicit else ("public",)
 
@@ -54,8 +62,11 @@ def _about_session(session: AdapterSession) -> list[Function]:
         ask("version", (), text, lambda: VERSION),
         ask("mz_version", (), text, lambda: __version__),
         ask("pg_backend_pid", (), t.Integer(), lambda: session.id),
+        ask("set_config", (_TEXT, _TEXT, _BOOL), text, set_config, fallible=True),
         ask("current_setting", (_TEXT,), text, setting, fallible=True),
         ask("current_setting", (_TEXT, _BOOL), text, setting, fallible=True),
+        # Nobody holds an advisory lock; pools of connections let go of all when a client leaves.
+        ask("pg_advisory_unlock_all", (), text, lambda: ""),
         ask("inet_server_addr", (), text, lambda: None),
         ask("inet_server_port", (), t.Integer(), lambda: None),
         ask("inet_client_addr", (), text, lambda: None),
