@@ -211,6 +211,8 @@ class AdapterSession:
     ) -> Outcome | None:
         try:
             return quick(self, statement, values)
+        except UnknownCollection:
+            return None  # dropped or renamed this moment: `run` finds out which
         except NoonmarkError:
             self.fail()
             raise
@@ -227,9 +229,13 @@ class AdapterSession:
             try:
                 return await handler(self, statement, values)
             except (UnknownCollection, BeforeSince):
-                # What it was planned over has been renamed or replaced meanwhile: once more.
-                if self.catalog is catalog or self.status != "idle":
+                if self.status != "idle":
                     raise
+                async with self.database.store.turn:  # a change that is under way is known then
+                    pass
+                if self.catalog is catalog:
+                    raise
+                # What it was planned over has been renamed or replaced meanwhile: once more.
         return await handler(self, statement, values)
 
     def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
