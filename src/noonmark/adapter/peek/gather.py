@@ -29,6 +29,8 @@ from noonmark.sql.ir.relation import Scan
 
 Multiset = dict[Row, int]
 
+#: Rows that are decoded at once while a large answer is streamed.
+PIECE_ROWS = 5_000
 #: More rows than this are not looked at on the adapter's own loop.
 AT_ONCE_ROWS_MAX = 500
 
@@ -83,7 +85,9 @@ class Gatherer:
         """The rows, piece by piece, in bounded memory."""
         collection = self.collection(leaf)
         async for table in self._tables(leaf, collection, time):
-            yield await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, [table])
+            for start in range(0, table.num_rows, PIECE_ROWS):
+                piece = [table.slice(start, PIECE_ROWS)]
+                yield await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, piece)
 
     async def _tables(
         self, leaf: Leaf, collection: Collection, time: int
