@@ -136,6 +136,35 @@ def test_views_are_their_definitions_at_every_time(world: World, tmp_path: Path)
     assert audit_view(again.flow.views["totals"], TIMES - 1) == []
 
 
+LARGE = ("fails", "totals", "missing")
+
+
+def test_large_changes_are_the_same_by_sparks_own_operators(world: World) -> None:
+    """Nothing is small here: hydration, several times by the delta rules, and one time anew."""
+    world.write(0, HYDRATED + 1)
+    world.start_views({name: VIEWS[name] for name in LARGE})
+    for view in world.flow.views.values():
+        view.walk_bytes_max = 0
+    world.tick()
+    world.write(HYDRATED + 1, RESTART)
+    world.tick()
+    for view in world.flow.views.values():
+        view.strict = view.name == "missing"
+    world.write(RESTART, RESTART + 1)
+    world.tick()
+    expected = plans()
+    wrong = [
+        (name, time, world.stored(name, time), want)
+        for name in LARGE
+        for time in range(HYDRATED, RESTART + 1)
+        if world.stored(name, time) != (want := answer(expected[name], world.history, time))
+    ]
+    assert wrong == []
+    taken = {(record.view, record.strategy) for record in world.flow.records}
+    assert {("totals", "hydrate"), ("totals", "spark"), ("totals", "recompute")} <= taken
+    assert ("missing", "recompute") not in taken
+
+
 def reference_over(plan: Any, name: str, contents: dict[Any, int]) -> Any:
     from noonmark.compute.reference import outcome
     from noonmark.errors import EvaluationError

@@ -1,8 +1,10 @@
-"""What a tick of a view computes, by its size: nothing, a walk, or Spark's own joins.
+"""What a tick of a view computes, by its size: nothing, a walk, Spark's own joins, or everything.
 
-    idle    no input changed: the control plane alone moves on
-    delta   changes up to `WALK_BYTES_MAX`: one Spark job of one task (`noonmark.compute.walk`)
-    spark   larger changes: the delta rules by Spark's own operators (`noonmark.compute.delta`)
+    idle       no input changed: the control plane alone moves on
+    delta      changes up to `WALK_BYTES_MAX`: one Spark job of one task (`noonmark.compute.walk`)
+    spark      larger changes: the delta rules by Spark's own operators (`noonmark.compute.delta`)
+    recompute  changes at one time of more than `RECOMPUTE_SHARE` of the inputs: the definition at
+               that time, compared with what is stored; never when maintenance is strict
 
 Law: whatever the way, what is made over ``[lower, upper)`` is the same multiset of updates.
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -21,11 +24,12 @@ from pyspark.sql import functions as f
 
 from noonmark.compute import session
 from noonmark.compute.arrangement import Keeper, Need
+from noonmark.compute.batch import Batch
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import ERROR, rows_of
-from noonmark.compute.reading import is_view
+from noonmark.compute.reading import frame_at, is_view
 from noonmark.compute.walk.job import Made, Work
 from noonmark.compute.walk.rows import Error
 from noonmark.persist import task
@@ -33,10 +37,13 @@ from noonmark.persist.client import Client
 from noonmark.persist.plan import Plan, Query
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import Staged, stage_frame
-from noonmark.persist.spark_read import changes_query, plan_at
+from noonmark.persist.spark_read import changes_query, frame_of, plan_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+#: Beyond this part of the inputs a change costs more than the whole.
+RECOMPUTE_SHARE = 0.25
 
 Stored: TypeAlias = "pa.Table | Staged | None"
 
@@ -57,6 +64,15 @@ class Inputs:
     def bytes(self) -> int:
         """How large they are."""
         return sum(plan.bytes for plan in self.plans.values())
+
+    @property
+    def time(self) -> int | None:
+        """The one time of all changes; None when there are several."""
+        items = [part for plan in self.plans.values() for part in plan.parts]
+        times = {(each.time_min, each.time_max) for each in items}
+        times |= {(b.time_min, b.time_max) for plan in self.plans.values() for b in plan.inline}
+        (low, high), *more = times or {(0, 1)}
+        return low if low == high and not more else None
 
     @property
     def rows(self) -> int:
@@ -192,6 +208,63 @@ def on_spark(
     rows = _staged(client, named(rows_of(top.frame), plan.schema.names), view)
     errors = _staged(client, errors_frame(top.frame), errors_name(view))
     return Output(rows, errors, arrangements)
+
+
+def definition_at(
+    spark: SparkSession,
+    client: Client,
+    definition: Definition,
+    keepers: Mapping[Need, Keeper],
+    time: int,
+    *,
+    inputs_fail: bool,
+) -> dict[str, DataFrame]:
+    """What the collections of a view hold at a time by its definition, as it is stored."""
+    batch = Batch(spark, partial(frame_at, spark, client, time), inputs_fail=inputs_fail)
+    at = f.lit(time).cast("bigint")
+    plan = definition.plan
+    top, fails = batch.frame(plan).withColumn(TIME, at), batch.fails(plan)
+    frames = {definition.name: named(rows_of(top, fails), plan.schema.names)}
+    if fails:
+        frames[errors_name(definition.name)] = errors_frame(top)
+    for keeper in keepers.values():
+        frame = keeper.contents(batch).withColumn(TIME, at)
+        frames[keeper.name] = named(frame, keeper.schema.names)
+    return frames
+
+
+def recomputed(
+    spark: SparkSession,
+    client: Client,
+    definition: Definition,
+    keepers: Mapping[Need, Keeper],
+    times: tuple[int, int],
+    *,
+    inputs_fail: bool,
+) -> Output:
+    """The definition at a time, less what was stored before: changes that are all at that time.
+
+    Args:
+        spark: the session.
+        client: the writer.
+        definition: of the view.
+        keepers: its arrangements.
+        times: the last time that is stored, and that of the changes.
+        inputs_fail: whether an input is a view.
+    """
+    batches = session.for_batches(spark)
+    before, now = times
+    frames = definition_at(batches, client, definition, keepers, now, inputs_fail=inputs_fail)
+    made: dict[str, Stored] = {}
+    for name, frame in frames.items():
+        stored = frame_of(batches, client, plan_at(client, name, Query(before)))
+        time, once = (f.lit(number).cast("bigint") for number in (now, -1))
+        gone = stored.withColumn(TIME, time).withColumn(DIFF, once)
+        names = [f.col(f"`{each.replace('`', '``')}`") for each in frame.columns[:-1]]
+        both = frame.unionByName(gone).groupBy(*names).agg(f.sum(DIFF).alias(DIFF))
+        made[name] = _staged(client, both.where(f.col(DIFF) != 0), name)
+    errors = made.pop(errors_name(definition.name), None)
+    return Output(made.pop(definition.name), errors, made)
 
 
 def _staged(client: Client, frame: DataFrame, name: str) -> Staged:

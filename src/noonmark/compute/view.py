@@ -20,14 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as f
 
 from noonmark.compute import session
 from noonmark.compute.arrangement import Keeper
-from noonmark.compute.batch import Batch
 from noonmark.compute.definition import (
     ARRANGEMENT,
     ERRORS,
@@ -36,25 +33,25 @@ from noonmark.compute.definition import (
     Definition,
     errors_name,
 )
-from noonmark.compute.frame import WALK_BYTES_MAX, rows_of
-from noonmark.compute.reading import frame_at, inputs_with_errors
+from noonmark.compute.frame import WALK_BYTES_MAX
+from noonmark.compute.reading import inputs_with_errors
 from noonmark.compute.tick import (
     NO_OUTPUT,
+    RECOMPUTE_SHARE,
     Inputs,
     Output,
     Stored,
     contents_of,
-    errors_frame,
-    named,
+    definition_at,
     on_spark,
     output_of,
+    recomputed,
     work_of,
 )
 from noonmark.compute.walk.job import Made, Program, Work, run
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.run import TIME
 from noonmark.persist.spark import Staged, stage_frame
 from noonmark.persist.state import Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
@@ -99,6 +96,7 @@ class View:
         *,
         as_of: int | None = None,
         retain_ms: int = RETAIN_MS,
+        strict: bool = False,
         create: bool = True,
     ) -> None:
         """Take up a view, or bring it to life.
@@ -109,6 +107,7 @@ class View:
             definition: what it is.
             as_of: its first time; None for the latest that can be.
             retain_ms: how much history it keeps.
+            strict: whether a tick is never to compute the whole anew, however large the change.
             create: False when the caller commits `creation` itself, with more beside it.
         """
         if client.blob.url.startswith("memory:"):
@@ -120,6 +119,7 @@ class View:
         self.definition = definition
         self.name = definition.name
         self.retain_ms = retain_ms
+        self.strict = strict
         self._spark = spark
         self.walk_bytes_max = WALK_BYTES_MAX
         self.inputs = inputs_with_errors(client, definition.inputs)
@@ -263,7 +263,7 @@ class View:
         last = self._end() if upper is None else upper
         inputs = Inputs.of(self.client, self.inputs, lower, last)
         if inputs.bytes > self.walk_bytes_max:
-            return Begun(lower, upper, "spark", group, now, inputs.rows)
+            return Begun(lower, upper, self._strategy(inputs), group, now, inputs.rows)
         tables = inputs.read(self.client)
         if not tables:
             return Begun(lower, upper, "idle", group, now)
@@ -331,20 +331,10 @@ class View:
     def _hydrate(self, begun: Begun) -> Output:
         """One Spark batch at one time."""
         spark = self._session(f"hydrate {self.name}", begun.group)
-        derived = session.for_batches(spark)
-        batch = Batch(
-            derived, partial(frame_at, derived, self.client, begun.lower),
+        frames = definition_at(
+            session.for_batches(spark), self.client, self.definition, self.keepers, begun.lower,
             inputs_fail=self.inputs_fail,
         )  # fmt: skip
-        at = f.lit(begun.lower).cast("bigint")
-        plan = self.definition.plan
-        top, fails = batch.frame(plan).withColumn(TIME, at), batch.fails(plan)
-        frames = {self.name: named(rows_of(top, fails), plan.schema.names)}
-        if fails:
-            frames[errors_name(self.name)] = errors_frame(top)
-        for keeper in self.arrangements():
-            frame = keeper.contents(batch).withColumn(TIME, at)
-            frames[keeper.name] = named(frame, keeper.schema.names)
         staged = {
             name: stage_frame(frame, self.client, self._write_handle(name))
             for name, frame in frames.items()
@@ -352,15 +342,22 @@ class View:
         kept = {keeper.name: staged[keeper.name] for keeper in self.arrangements()}
         return Output(staged[self.name], staged.get(errors_name(self.name)), kept)
 
+    def _strategy(self, inputs: Inputs) -> str:
+        """Of a large change: what is cheaper, as far as it may be chosen."""
+        large = inputs.bytes > RECOMPUTE_SHARE * self._input_bytes()
+        return "recompute" if large and not self.strict and inputs.time is not None else "spark"
+
     def _large(self, begun: Begun) -> Output:
+        """The changes by Spark's own operators, or the whole anew."""
+        spark = self._session(f"{begun.strategy} {self.name}", begun.group)
         last = self._end() if begun.upper is None else begun.upper
-        return on_spark(
-            self._session(f"delta {self.name}", begun.group),
-            self.client,
-            self.definition,
-            self.keepers,
-            (begun.lower, last),
-            inputs_fail=self.inputs_fail,
+        act, times = on_spark, (begun.lower, last)
+        if begun.strategy == "recompute":
+            found = Inputs.of(self.client, self.inputs, begun.lower, last).time
+            assert found is not None, "what is recomputed has one time"
+            act, times = recomputed, (begun.lower - 1, found)
+        return act(
+            spark, self.client, self.definition, self.keepers, times, inputs_fail=self.inputs_fail
         )
 
     def _own_names(self) -> list[str]:
