@@ -205,6 +205,13 @@ async def run_discard(session: AdapterSession, statement: st.Discard, _: Sequenc
     return Done(f"DISCARD {statement.what.upper()}")
 
 
+async def run_unlisten(
+    _: AdapterSession, _statement: st.Unlisten, _values: Sequence[Any]
+) -> Outcome:
+    """UNLISTEN: there is nothing to do."""
+    return Done("UNLISTEN")
+
+
 HANDLERS: Handlers = {
     st.SetVariable: run_set,
     st.ResetVariable: run_reset,
@@ -213,5 +220,6 @@ HANDLERS: Handlers = {
     st.ExecutePrepared: run_execute,
     st.Deallocate: run_deallocate,
     st.Discard: run_discard,
+    st.Unlisten: run_unlisten,
 }
 DESCRIBERS: Describers = {st.ShowVariable: describe_show, st.ExecutePrepared: describe_execute}

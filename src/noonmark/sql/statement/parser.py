@@ -50,13 +50,14 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "execute": session.execute,
     "deallocate": session.deallocate,
     "discard": session.discard,
+    "unlisten": session.unlisten,
 }
 _QUERIES = ("select", "with", "values", "table", "(")
 _REFUSED = frozenset(
     (
         *("analyze", "call", "checkpoint", "cluster", "do", "import", "inspect", "listen", "lock"),
         *("merge", "move", "notify", "reassign", "refresh", "reindex"),
-        *("security", "tail", "unlisten", "use", "vacuum"),
+        *("security", "tail", "use", "vacuum"),
     )
 )
 

@@ -209,6 +209,13 @@ def deallocate(reader: Reader) -> s.Statement:
     return s.Deallocate(None if reader.accept("all") else reader.identifier())
 
 
+def unlisten(reader: Reader) -> s.Statement:
+    """What follows UNLISTEN."""
+    if not reader.accept("*"):
+        reader.identifier()
+    return s.Unlisten()
+
+
 def discard(reader: Reader) -> s.Statement:
     """What follows DISCARD."""
     what = reader.accept_any("all", "plans", "sequences", "temporary", "temp")

@@ -113,6 +113,7 @@ __all__ = [
     "Subscribe",
     "Subsource",
     "Truncate",
+    "Unlisten",
     "Update",
     "Upstream",
     "ValidateConnection",
@@ -385,6 +386,11 @@ class Discard(Statement):
     """DISCARD ALL, PLANS, SEQUENCES or TEMP."""
 
     what: str
+
+
+@dataclass(frozen=True)
+class Unlisten(Statement):
+    """UNLISTEN: nothing is ever listened to, so there is nothing to do; pools say it."""
 
 
 @dataclass(frozen=True)
