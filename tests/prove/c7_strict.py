@@ -29,7 +29,7 @@ RUN = 10_000
 ERA = 2_500
 OPERATIONS_PER_TRIAL = 150
 #: A bug that only a kill shows is looked for in so many operations.
-HUNTED = 3_000
+HUNTED = 1_000
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

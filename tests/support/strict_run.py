@@ -166,15 +166,16 @@ async def run_killed(
         await set_up(first)
         after = await now(first)
         await first.close()
-        for _ in range(0, count, era):
-            killer = asyncio.ensure_future(_kill_among(running, load, era, kills, random))
-            ops = await load.run(era)
+        for start in range(0, count, era):
+            size = min(era, count - start)
+            killer = asyncio.ensure_future(_kill_among(running, load, size, kills, random))
+            await load.run(size)
             await killer
             watcher = await running.connect()
             found += await _judge(watcher, load, after)
             after = await now(watcher)
             await watcher.close()
-            faults["operations"] += len(ops)
+            faults["operations"] += size
             if found:
                 break
         faults["kills"] = running.kills
