@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,13 @@ class Upstream:
 @pytest.fixture
 def upstream(postgres_server: PostgresServer) -> Iterator[Upstream]:
     """A fresh database with publication `p` for all of its tables."""
+    with fresh_upstream(postgres_server) as made:
+        yield made
+
+
+@contextmanager
+def fresh_upstream(postgres_server: PostgresServer) -> Iterator[Upstream]:
+    """A database that is dropped in the end, with all its slots."""
     name = f"u_{SYSTEM.fresh_id()}"
     with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
         admin.execute(f"create database {name}".encode())

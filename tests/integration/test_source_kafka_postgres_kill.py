@@ -1,0 +1,26 @@
+"""Kafka and PostgreSQL under kill -9: a few rounds of what figure C12 does fifty times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.kafka import KafkaServer
+from support.logical import Upstream
+from support.upstream_kills import UpstreamKills
+
+
+@pytest.mark.slow
+def test_kills_lose_nothing_and_repeat_nothing(
+    tmp_path: Path, upstream: Upstream, kafka_server: KafkaServer
+) -> None:
+    run = UpstreamKills(tmp_path / "run", upstream, kafka_server, seed=1)
+    try:
+        for _ in range(4):
+            run.round()
+        run.finish()
+    finally:
+        run.close()
+    assert run.splits > 4
+    assert run.times > 2
