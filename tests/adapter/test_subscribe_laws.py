@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noonmark.adapter.contract import Field
@@ -62,6 +62,7 @@ def at(changes: list[Change], time: int) -> Counter[Any]:
     return Counter({row: count for row, count in total.items() if count})
 
 
+@settings(deadline=None)
 @given(st.sampled_from(QUERIES), histories())
 def test_changes_add_up_to_the_contents_at_every_time(
     sql: str, history: dict[str, list[Change]]
@@ -84,6 +85,7 @@ def test_changes_add_up_to_the_contents_at_every_time(
 keyed = st.dictionaries(st.integers(0, 3), st.sampled_from("abc"))
 
 
+@settings(deadline=None)
 @given(st.lists(keyed, min_size=1, max_size=6), st.sampled_from(["upsert", "debezium"]))
 def test_an_envelope_can_be_followed_by_key(states: list[dict[int, str]], kind: str) -> None:
     columns = (Field("k", Integer()), Field("v", Text()))

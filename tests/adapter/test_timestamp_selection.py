@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noonmark.adapter.timestamp import (
@@ -93,6 +93,7 @@ def allowed(question: Question, time: int) -> bool:
     return time >= max(lower)
 
 
+@settings(deadline=None)
 @given(questions)
 def test_the_choice_is_the_one_that_the_laws_define(question: Question) -> None:
     candidates = [time for time in range(60) if allowed(question, time)]
@@ -111,6 +112,7 @@ def test_the_choice_is_the_one_that_the_laws_define(question: Question) -> None:
         assert choice.time == complete[-1]
 
 
+@settings(deadline=None)
 @given(questions, times)
 def test_a_later_oracle_never_makes_a_strict_read_earlier(question: Question, later: int) -> None:
     before = replace(question, isolation=STRICT, as_of=None)
