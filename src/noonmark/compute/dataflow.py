@@ -78,6 +78,28 @@ class Dataflow:
 
     def _tick_level(self, level: list[View]) -> list[TickRecord]:
         begun = [(view, tick) for view in level if (tick := self._begin(view)) is not None]
+        still = [(view, tick) for view, tick in begun if tick.strategy == "idle"]
+        begun = [(view, tick) for view, tick in begun if tick.strategy != "idle"]
+        return self._advance(still) + self._tick_changed(begun)
+
+    def _advance(self, still: list[tuple[View, Begun]]) -> list[TickRecord]:
+        """The views whose inputs did not change, in one commit."""
+        if not still:
+            return []
+        txn = still[0][0].client.atomic()
+        for view, tick in still:
+            view.add_to(txn, tick)
+        try:
+            txn.commit().result()
+        except NoonmarkError:  # of one of them: each by itself then, to know which
+            made = [self._finish(view, tick, None, 0) for view, tick in still]
+            return [record for record in made if record is not None]
+        for view, _ in still:
+            self.failures.pop(view.name, None)
+        return [view.record(tick) for view, tick in still]
+
+    def _tick_changed(self, begun: list[tuple[View, Begun]]) -> list[TickRecord]:
+        """The views whose inputs changed: their walks in one job."""
         walks = [(view, tick.work) for view, tick in begun if tick.work is not None]
         made = dict(zip([view.name for view, _ in walks], walk_together(walks), strict=True))
         jobs = 1 if made else 0

@@ -57,7 +57,11 @@ class Inputs:
     @classmethod
     def of(cls, client: Client, names: tuple[str, ...], lower: int, upper: int) -> Inputs:
         """Plans for the inputs that changed."""
-        plans = {name: plan_at(client, name, changes_query(lower, upper)) for name in names}
+        plans = {}
+        for name in names:
+            batches = client.state.collection(name).batches
+            if any(b.time_min < upper and b.time_max >= lower for b in batches):
+                plans[name] = plan_at(client, name, changes_query(lower, upper))
         return cls({name: plan for name, plan in plans.items() if plan.runs or plan.inline})
 
     @property

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
 #: How much history a view keeps, unless it is told otherwise.
 RETAIN_MS = 600_000
+#: An idle view lets go of its inputs when so much of what it keeps is older than it has to be.
+LET_GO_PARTS = 8
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class View:
         """From when on it can be read."""
         return self.client.state.collection(self.name).since
 
-    @property
+    @cached_property
     def hydrated_at(self) -> int:
         """The first time of the view."""
         details = description_of(self.client.state.collection(self.name)).details
@@ -292,17 +294,27 @@ class View:
             output = NO_OUTPUT
         else:
             output = self._hydrate(begun) if begun.strategy == "hydrate" else self._large(begun)
-        upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
         txn = self.client.atomic()
+        self.add_to(txn, begun, output)
+        txn.commit().result()
+        return self.record(begun, output, jobs)
+
+    def add_to(self, txn: MultiWriteHandle, begun: Begun, output: Output = NO_OUTPUT) -> None:
+        """What ends a tick, as a part of a commit."""
+        upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
         stored = output.of(self.name)
         for name in self._own_names():
             self._append(txn, name, stored.get(name), begun.lower, upper)
-        if begun.strategy != "hydrate":
-            self._let_go(txn, self._end() if begun.upper is None else begun.upper)
-        txn.commit().result()
-        return self._record(begun, output, jobs)
+        last = self._end() if begun.upper is None else begun.upper
+        horizon = max(self.hydrated_at, last - 1 - self.retain_ms)
+        held = self.since.only() or 0
+        # An idle view lets go now and then: what it holds is old anyway.
+        due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS
+        if begun.strategy != "hydrate" and due:
+            self._let_go(txn, last, Antichain.of(horizon))
 
-    def _record(self, begun: Begun, output: Output, jobs: int) -> TickRecord:
+    def record(self, begun: Begun, output: Output = NO_OUTPUT, jobs: int = 0) -> TickRecord:
+        """What a tick did, once it is committed."""
         if begun.work is None and begun.strategy != "idle":
             tracker = self._spark().sparkContext.statusTracker()
             jobs = len(tracker.getJobIdsForGroup(begun.group))
@@ -382,9 +394,8 @@ class View:
         else:
             txn.append(handle, what if what is not None and what.num_rows else None, lower, upper)
 
-    def _let_go(self, txn: MultiWriteHandle, upper: int) -> None:
+    def _let_go(self, txn: MultiWriteHandle, upper: int, horizon: Frontier) -> None:
         """Move what is held of the inputs, never past what the view itself can be read at."""
-        horizon = Antichain.of(max(self.hydrated_at, upper - 1 - self.retain_ms))
         now = Antichain.of(upper - 1)
         for name in (self.name, errors_name(self.name)):
             txn.allow_compaction(self._write_handle(name), horizon)
