@@ -54,6 +54,7 @@ class _World:
         item = next(each for each in opened.catalog.items("source") if each.name == "c")
         world._start_ms = item.definition["start_ms"]
         client.session.variables["real_time_recency"] = "on" if consistent else "off"
+        client.session.variables["real_time_recency_timeout"] = "60000"
         return world
 
     async def trial(self, random: Random) -> bool:

@@ -198,10 +198,20 @@ def isolation_of(session: AdapterSession) -> str:
 def domain(session: AdapterSession, names: Iterable[str], time: int) -> list[str]:
     """What a transaction may read: every collection that is readable at its time."""
     state = session.database.client.state
-    everything = [item.collection for item in session.catalog.items() if item.is_stored]
     readable = [
         name
-        for name in everything
+        for name in _stored(session)
         if name in state.names and state.collection(name).since.less_equal(time)
     ]
     return list(dict.fromkeys([*names, *readable]))
+
+
+def _stored(session: AdapterSession) -> list[str]:
+    """The collections of all items; looked up once per catalog."""
+    catalog = session.catalog
+    kept = session.plans.get(_stored)
+    if kept is None or kept[0] is not catalog:
+        names = [item.collection for item in catalog.items() if item.is_stored]
+        kept = session.plans[_stored] = (catalog, names)
+    found: list[str] = kept[1]
+    return found
