@@ -147,3 +147,34 @@ def test_strict_maintenance_refuses_what_it_would_recompute(tmp_path: Path) -> N
             await client.ask(f"create materialized view far as {cross}")
 
     asyncio.run(go())
+
+
+def test_a_quiet_table_does_not_hold_back_what_is_beside_it(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """A view over a live source and a table that nobody writes, directly and through a view."""
+
+    async def go() -> None:
+        async with asyncio.timeout(120), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            await client.ask("create table names (n bigint, name text)")
+            await client.ask("create table quiet (n bigint)")
+            await client.ask("insert into names values (1, 'one'), (2, 'two')")
+            await client.ask(
+                "create materialized view named as select n, max(name) as name "
+                "from names group by n"
+            )
+            await client.ask("create source c from load generator counter (tick interval '50ms')")
+            await client.ask(
+                "create materialized view joined as select counter, name "
+                "from c join named on named.n = counter join quiet on true"
+            )
+            await client.ask("select * from joined")
+            # Nobody reads or writes from here on: the view goes on by itself.
+            state = opened.client.state
+            first = state.collection("joined").upper.only()
+            assert first is not None
+            while (opened.client.state.collection("joined").upper.only() or 0) < first + 2_000:
+                await asyncio.sleep(0.1)
+
+    asyncio.run(go())

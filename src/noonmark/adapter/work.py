@@ -135,6 +135,15 @@ class Work:
         views = [each.number for each in catalog.dependents([item.number]) if each.is_stored]
         return {each.collection for each in catalog.needs(views) if each.is_written}
 
+    def tables_below(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """For collections that come of tables alone: those tables."""
+        found: dict[str, list[str]] = {}
+        for name in names:
+            items = self.below([name])
+            if not any(item.number in self.sources for item in items):
+                found[name] = [item.collection for item in items if item.kind == "table"]
+        return found
+
     def below(self, names: Iterable[str]) -> list[Item]:
         """The items of these collections and everything that they are computed from."""
         catalog = self._database.catalog

@@ -111,14 +111,25 @@ class ViewWorker:
         def can_go_on(state: State) -> bool:
             return _can_go_on(view, state)
 
-        if not can_go_on(client.state):
-            await asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(can_go_on)))
+        tables = self._database.work.tables_below(view.definition.inputs)
+
+        def is_ready(state: State) -> bool:
+            return can_go_on(state) or bool(_left_behind(view, state, tables))
+
+        while not can_go_on(client.state):
+            await asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(is_ready)))
+            await self._pull(_left_behind(view, client.state, tables))
         await self._database.spark()
         pool = self._database.work.pool
         self._tick = asyncio.get_running_loop().run_in_executor(pool, view.tick)
         record = await asyncio.shield(self._tick)
         if record is not None:
             self.records.append(record)
+
+    async def _pull(self, behind: dict[str, int]) -> None:
+        """Tables move when somebody wants them to; a source beside them does."""
+        if behind:
+            await self._database.tables.advance(max(behind.values()), behind)
 
     def alter(self, item: Item) -> None:
         """Keep more history, or less."""
@@ -154,6 +165,21 @@ class ViewWorker:
         failed, self._failed = self._failed, None
         if failed is not None and not failed.done():
             failed.set_result(Failure(self.name, wrapped))
+
+
+def _left_behind(view: View, state: State, tables: dict[str, list[str]]) -> dict[str, int]:
+    """The tables that hold a view back while other inputs went on, and how far those are."""
+    own = state.collection(view.name).upper.only()
+    uppers = {name: state.collection(name).upper.only() for name in view.definition.inputs}
+    if own is None:
+        return {}
+    ahead = [upper for upper in uppers.values() if upper is not None and upper > own]
+    behind = [name for name, upper in uppers.items() if upper is not None and upper <= own]
+    if not ahead or not behind:
+        return {}
+    wanted = min(ahead) - 1
+    found = [table for name in behind for table in tables.get(name, ())]
+    return {name: wanted for name in found if state.collection(name).upper.less_equal(wanted)}
 
 
 def _can_go_on(view: View, state: State) -> bool:
