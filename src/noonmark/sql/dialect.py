@@ -53,6 +53,15 @@ class _Parser(PostgresParser):
         TokenType.PLACEHOLDER: _call("?"),
     }
 
+    def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
+        """Types, also arrays of those that are oids: sqlglot's own stops before the brackets."""
+        found = super()._parse_types(*args, **kwargs)
+        if isinstance(found, exp.ObjectIdentifier) and self._match(TokenType.L_BRACKET):
+            self._match(TokenType.R_BRACKET)
+            array = exp.DataType(this=exp.DType.ARRAY, expressions=[found], nested=True)
+            return self.expression(array)
+        return found
+
     def _parse_interval(
         self,
         require_interval: bool = True,

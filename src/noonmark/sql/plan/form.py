@@ -67,7 +67,7 @@ def _cast(tree: exp.Cast, row: Row) -> Scalar:
     scalar = plan(tree.this, row)
     spelled = system_type_name(tree.args["to"])
     if row.statement.session is not None and spelled in _SYSTEM_TYPES:
-        return coerce(settle(scalar), _SYSTEM_TYPES[spelled], position_of(tree))
+        return coerce(scalar, _SYSTEM_TYPES[spelled], position_of(tree))
     if row.statement.session is not None and spelled in REGISTERED:
         return _registered(spelled, scalar, tree, row)
     if spelled is not None:

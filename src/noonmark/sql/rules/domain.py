@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.errors import Unsupported
+from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.call import AggregateCall
@@ -28,6 +29,7 @@ class _Domain:
     scope: int
     places: dict[int, int]
     done: dict[int, tuple[r.Relation, r.Relation]] = field(default_factory=dict)  # what is shared
+    bound: dict[str, r.Get] = field(default_factory=dict)  # names of recursions that are spread
 
     @property
     def width(self) -> int:
@@ -74,7 +76,10 @@ def _spread(relation: r.Relation, domain: _Domain) -> r.Relation:
 
 
 def _spread_anew(relation: r.Relation, domain: _Domain) -> r.Relation:
-    if free(relation, domain.scope):
+    if isinstance(relation, r.Get) and relation.name in domain.bound:
+        return domain.bound[relation.name]
+    recurs = any(get.name in domain.bound for get in r.gets(relation))
+    if not recurs and free(relation, domain.scope):
         return r.Join(r.JoinKind.INNER, domain.relation, relation)
     act = _SPREAD.get(type(relation))
     if act is None:
@@ -223,6 +228,23 @@ def _let(relation: r.Let, domain: _Domain) -> r.Relation:
     return _spread(replace_get(relation.body, relation.name, relation.value), domain)
 
 
+def _recursive(relation: r.Recursive, domain: _Domain) -> r.Relation:
+    """Every name is kept for every value of the domain: the values go on side by side."""
+    parts = (*relation.values, relation.body)
+    known = {get.name: get.columns for part in parts for get in r.gets(part)}
+    names: list[str] = []
+    for name in relation.names:
+        columns_ = [*domain.relation.schema.columns, *known.get(name, Schema(()))]
+        shown = r.distinct_names([column.name for column in columns_])
+        schema = Schema(
+            tuple(Column(n, column.type) for n, column in zip(shown, columns_, strict=True))
+        )
+        names.append(f"{name}/{domain.scope}")
+        domain.bound[name] = r.Get(names[-1], schema)
+    values = tuple(_spread(each, domain) for each in relation.values)
+    return r.Recursive(tuple(names), values, _spread(relation.body, domain), relation.limit)
+
+
 _SPREAD: dict[type[Node], Callable[[Any, _Domain], r.Relation]] = {
     r.Filter: _filter,
     r.Project: _project,
@@ -236,4 +258,5 @@ _SPREAD: dict[type[Node], Callable[[Any, _Domain], r.Relation]] = {
     r.Window: _window,
     r.FlatMap: _flat_map,
     r.Let: _let,
+    r.Recursive: _recursive,
 }
