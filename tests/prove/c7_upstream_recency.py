@@ -1,0 +1,40 @@
+"""C7 over Kafka and PostgreSQL: 2,000 writes upstream, each followed by a CONSISTENT read.
+
+A read is stale when it lacks what upstream had acknowledged before it was sent; every fifth one is
+of a view that joins both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.kafka import _jars, start_kafka
+from support.logical import fresh_upstream
+from support.proving import answer, options
+from support.servers import _folder, start_postgres
+from support.upstream_recency import count_stale
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    chosen = options(argv, 2000, "trials of each")
+    with (
+        _folder("kafka") as kafka_folder,
+        _folder("pg") as postgres_folder,
+        start_kafka(kafka_folder, _jars()) as kafka,
+        start_postgres(postgres_folder) as server,
+        fresh_upstream(server) as upstream,
+    ):
+        stale = asyncio.run(count_stale(upstream, kafka, chosen.count))
+    violations = [f"{count} stale over {kind}" for kind, count in stale.items() if count]
+    trials = {"trials": chosen.count}
+    return answer("CONSISTENT reads over Kafka and PostgreSQL", "0 stale", violations, trials)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main(sys.argv[1:])["met"] else 1)
