@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from noonmark import persist
 from noonmark.adapter.peek.mirror import Mirror
-from noonmark.adapter.peek.mirrors import Mirrors
+from noonmark.adapter.peek.mirrors import Mirrors, row_count
 from noonmark.errors import IntegrityError
 from noonmark.persist import Config, Options, Update
 from noonmark.persist.client import Client
@@ -138,6 +138,36 @@ def test_mirrors_are_bounded(client: Client) -> None:
     assert asyncio.run(mirrors.at(second, 1)) is not None
     assert len(mirrors) == 9, "the older one made room"
     assert mirrors.now(first, 1) is None
+
+
+def test_what_counts_is_what_is_left_of_a_history(client: Client) -> None:
+    name = client.clock.fresh_id()
+    write, _ = client.create_or_load(name, SCHEMA, ("id",))
+    row = (1, "x", 1.0, None)
+    for time in range(1, 40):
+        gone = [Update(row, time, -1)] if time > 1 else []
+        write.write([*gone, Update(row, time, 1)]).result(10)
+    write.seal(40).result(10)
+    assert row_count(client.state.collection(name)) == 1
+    mirror = asyncio.run(Mirrors(client, rows_max=5).at(client.state.collection(name), 39))
+    assert mirror is not None
+    assert list(mirror.rows.values()) == [1]
+
+
+def test_a_mirror_that_grew_is_let_go(inlining: Client) -> None:
+    client = inlining
+    name = client.clock.fresh_id()
+    write, _ = client.create_or_load(name, SCHEMA, ("id",))
+    write.seal(2).result(10)
+    mirrors = Mirrors(client, rows_max=2)
+    assert asyncio.run(mirrors.at(client.state.collection(name), 1)) is not None
+    write.write([Update((n, "x", 1.0, None), 2, 1) for n in range(5)]).result(10)
+    write.seal(3).result(10)
+    grown = asyncio.run(mirrors.at(client.state.collection(name), 2))
+    assert grown is not None
+    assert len(grown) == 5
+    assert len(mirrors) == 0
+    assert asyncio.run(mirrors.at(client.state.collection(name), 2)) is None
 
 
 def test_a_row_that_is_there_less_than_never_is_an_integrity_error() -> None:

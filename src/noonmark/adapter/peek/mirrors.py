@@ -1,8 +1,8 @@
 """The mirrors of a process: which collections are in memory, and how they follow persist.
 
-A collection is mirrored when it is asked for and small enough (`ROWS_MAX`); together the mirrors
-have at most `TOTAL_ROWS_MAX` rows, and the one that was not asked for longest goes first. A mirror
-of any other size is never made: such a collection is looked up in persist, by key.
+A collection is mirrored when it is asked for and has few enough rows (`ROWS_MAX`), and until it has
+twice as many; together the mirrors have at most `TOTAL_ROWS_MAX` rows, and the one that was not
+asked for longest goes first. A larger collection is looked up in persist, by key.
 
 A mirror follows at the moment it is asked: what is between its time and the time asked for is in
 the newest state's batches. Mostly that is nothing, or a few batches inside the state itself, and
@@ -29,13 +29,22 @@ from noonmark.persist.state import Collection
 
 ROWS_MAX = 250_000
 TOTAL_ROWS_MAX = 1_000_000
+#: A history of at most so many updates is added up in a moment.
+UPDATES_MAX = 2_000_000
 #: Inline updates up to this size are taken in on the adapter's own loop.
 _IN_PLACE_BYTES_MAX = 64 << 10
 
 
 def row_count(collection: Collection) -> int:
-    """How many updates a collection has: at least as many as rows."""
-    return sum(batch.rows for batch in collection.batches)
+    """How many rows a collection has at its newest time; more when it has a very long history.
+
+    A table of few rows that change often has many updates: what counts is what is left of them, as
+    long as adding them up is quick.
+    """
+    updates = sum(batch.rows for batch in collection.batches)
+    if updates > UPDATES_MAX:
+        return updates
+    return max(0, sum(batch.diff_sum for batch in collection.batches))
 
 
 class Mirrors:
@@ -126,6 +135,8 @@ class Mirrors:
             self._seen[collection.id] = collection
         else:
             self._seen.pop(collection.id, None)
+        if len(mirror) > 2 * self._rows_max:
+            self.forget(collection.id)  # who asked now still has it
         self._shrink()
 
     async def _make(self, collection: Collection, time: int) -> Mirror | None:
