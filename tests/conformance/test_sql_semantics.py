@@ -1,4 +1,4 @@
-"""The proof of SQL's meaning, a small part of it: scalars and queries, asked once and maintained."""
+"""A small part of the proof of what SQL means: scalars and queries, asked once and maintained."""
 
 from __future__ import annotations
 
