@@ -13,8 +13,9 @@ inputs that has no answer at that time makes the query fail with the view's erro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from noonmark.adapter.contract import Chunks, Row
@@ -25,7 +26,6 @@ from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.adapter.system.relations import relations
 from noonmark.compute.reference import evaluate, in_order
 from noonmark.persist.state import Collection, State
-from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import asked, bind
@@ -82,23 +82,30 @@ class Peek:
             return self
         order = tuple([bind(key, values, now) for key in self.order])
         shape = self.shape.bound(values, now)
-        return replace(self, order=order, shape=shape, values=tuple(values), now=now)
+        # Not `replace`: what was found out about the columns and collections stays known.
+        made = object.__new__(Peek)
+        vars(made).update(vars(self), order=order, shape=shape, values=tuple(values), now=now)
+        return made
 
     @property
     def whole(self) -> r.Relation:
         """The whole plan of a bound peek, for who does not go by its shape."""
         return bind(self.relation, self.values, self.now)
 
-    @property
+    @cached_property
     def collections(self) -> tuple[str, ...]:
         """The collections of persist that it reads."""
         found = dict.fromkeys(leaf.collection for leaf in self.shape.leaves)
         return tuple(name for name in found if name not in self.system)
 
-    @property
-    def schema(self) -> Schema:
-        """The columns that the client gets."""
-        return Schema(self.relation.schema.columns[: self.width])
+    @cached_property
+    def finish(self) -> Callable[[Iterable[Row]], list[Row]]:
+        """Makes rows fit for the client."""
+        columns = self.relation.schema.columns
+        finish = finisher([column.type for column in columns[: self.width]])
+        if self.width == len(columns):
+            return finish
+        return lambda rows: finish(row[: self.width] for row in rows)
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ class Answers:
             if found is None or len(found) > CHUNK_ROWS:
                 return None
             given[leaf.name] = found
-        return finished(peek, evaluate(peek.shape.rest, given))
+        return finished(peek, computed(peek.shape, given))
 
     async def ask(
         self, peek: Peek, time: int, system: SystemRows, spark: AskSpark, path: Path | None = None
@@ -179,7 +186,7 @@ class Answers:
             return await spark(peek.whole, time)
         given = {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in
                  peek.shape.leaves}  # fmt: skip
-        return await asyncio.to_thread(evaluate, peek.shape.rest, given)
+        return await asyncio.to_thread(computed, peek.shape, given)
 
     async def leaf(self, leaf: Leaf, peek: Peek, time: int, system: SystemRows) -> Multiset:
         """The rows of one leaf of a peek."""
@@ -221,7 +228,19 @@ def _by_keys(leaf: Leaf) -> s.Scalar:
 
 
 def _evaluated(peek: Peek, given: Mapping[str, Multiset]) -> list[Row]:
-    return finished(peek, evaluate(peek.shape.rest, given))
+    return finished(peek, computed(peek.shape, given))
+
+
+def computed(shape: Shape, given: Mapping[str, Multiset]) -> Multiset:
+    """The rows of a plan from those of its leaves."""
+    if shape.picks is None:
+        return evaluate(shape.rest, given)
+    (rows,) = given.values()
+    found: Multiset = {}
+    for row, count in rows.items():
+        picked = tuple([row[at] for at in shape.picks])
+        found[picked] = found.get(picked, 0) + count
+    return found
 
 
 def finished(peek: Peek, rows: Multiset) -> list[Row]:
@@ -231,7 +250,4 @@ def finished(peek: Peek, rows: Multiset) -> list[Row]:
         listed = in_order(rows, peek.relation, peek.order)
     else:
         listed = [row for row, count in rows.items() for _ in range(count)]
-    width = peek.width
-    if width < len(peek.relation.schema):
-        listed = [row[:width] for row in listed]
-    return finisher([column.type for column in peek.relation.schema.columns[:width]])(listed)
+    return peek.finish(listed)

@@ -119,12 +119,16 @@ class Reads:
         oracle = self._database.oracle.blocking.at_once(AsyncReservedOracle.give_read)
         if oracle is None or peek.system:
             return None
-        names = peek.collections
-        choice = select_timestamp(self._question(names, NO_WISH, oracle))
-        if choice.waits or choice.time > oracle or not self._has_no_errors(names, choice.time):
+        names, state = peek.collections, self.state
+        for name in names:
+            # Where the oracle's time is allowed and complete, it is what `timestamp` chooses.
+            found = state.collection(name)
+            if not found.since.less_equal(oracle) or found.upper.less_equal(oracle):
+                return None
+        if not self._has_no_errors(names, oracle):
             return None
-        rows = self.answers.at_once(peek, choice.time)
-        return None if rows is None else (choice.time, rows)
+        rows = self.answers.at_once(peek, oracle)
+        return None if rows is None else (oracle, rows)
 
     async def ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
         """The rows of a peek at a time that was chosen; waits until its inputs are complete."""

@@ -66,18 +66,20 @@ class Shape:
         rest: what is to be computed from them.
         linear: whether `rest` may be asked of its one leaf piece by piece.
         asks: whether `rest` still needs values of parameters, the time, or the session's answers.
+        picks: the columns of the one leaf that `rest` gives, when that is all that it does.
     """
 
     leaves: tuple[Leaf, ...]
     rest: r.Relation
     linear: bool
     asks: bool = False
+    picks: tuple[int, ...] | None = None
 
     def bound(self, values: Sequence[Any], now: int | None) -> Shape:
         """The shape for one execution."""
         leaves = tuple([leaf.bound(values, now) for leaf in self.leaves])
         rest = bind(self.rest, values, now) if self.asks else self.rest
-        return Shape(leaves, rest, self.linear)
+        return Shape(leaves, rest, self.linear, picks=self.picks)
 
 
 def shape_of(plan: r.Relation) -> Shape:
@@ -97,7 +99,16 @@ def shape_of(plan: r.Relation) -> Shape:
     rest = cut(plan)
     assert isinstance(rest, r.Relation)
     linear = len(leaves) == 1 and _is_linear(rest)
-    return Shape(tuple(leaves.values()), rest, linear, bool(asked(rest)))
+    return Shape(tuple(leaves.values()), rest, linear, bool(asked(rest)), _picks(rest))
+
+
+def _picks(rest: r.Relation) -> tuple[int, ...] | None:
+    if isinstance(rest, r.Scan):
+        return tuple(range(len(rest.schema)))
+    if isinstance(rest, r.Project) and isinstance(rest.input, r.Scan):
+        columns = [each.index for each in rest.scalars if isinstance(each, s.ColumnRef)]
+        return tuple(columns) if len(columns) == len(rest.scalars) else None
+    return None
 
 
 def _is_linear(node: r.Relation) -> bool:
