@@ -98,6 +98,24 @@ def test_transactions(connection: psycopg.Connection[Any]) -> None:
     assert connection.execute(f"select * from {table}".encode()).fetchall() == [(1, "one")]
 
 
+def test_a_pipeline_is_one_transaction(connection: psycopg.Connection[Any]) -> None:
+    table = fresh(connection)
+    connection.execute(f"insert into {table} values (1, 'one')".encode())
+    for keys in ((2, 3, 1), (1, 2, 3)):
+        with pytest.raises(pg.UniqueViolation):
+            _insert_all(connection, table, keys)
+        found = connection.execute(f"select a from {table}".encode()).fetchall()
+        assert found == [(1,)]
+    _insert_all(connection, table, (2, 3))
+    assert connection.execute(f"select count(*) from {table}".encode()).fetchone() == (3,)
+
+
+def _insert_all(connection: psycopg.Connection[Any], table: str, keys: tuple[int, ...]) -> None:
+    with connection.pipeline():
+        for key in keys:
+            connection.execute(f"insert into {table} values (%s, 'p')".encode(), [key])
+
+
 @pytest.mark.parametrize("form", ["text", "csv", "binary"])
 def test_copy(connection: psycopg.Connection[Any], form: str) -> None:
     source, target = fresh(connection), fresh(connection)

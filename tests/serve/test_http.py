@@ -92,6 +92,10 @@ def test_the_first_error_ends_the_rest_and_undoes_the_first(host: Host) -> None:
     assert host.sessions.values == []
     results(host, "insert 3; insert 4")
     assert host.sessions.values == [3, 4]
+    first, second = results(host, "insert 5; insert 13")
+    assert first["ok"] == "INSERT 0 1"
+    assert second["error"]["message"] == "13 cannot be committed"
+    assert host.sessions.values == [3, 4]
 
 
 def test_rows_that_fail_on_the_way_have_an_error(host: Host) -> None:

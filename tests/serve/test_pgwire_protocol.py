@@ -130,6 +130,21 @@ def test_one_statement_before_sync_is_no_implicit_transaction() -> None:
     assert session.owner.values == []  # no Sync, no commit
 
 
+def test_an_error_of_the_commit_is_the_last_statements() -> None:
+    def insert(value: int) -> tuple[bytes, ...]:
+        return parse(f"insert {value}"), bind(), execute()
+
+    assert kinds(*insert(1), *insert(13), SYNC, query("table")) == "12C12EZTCZ"
+    assert kinds(*insert(13), *insert(1), SYNC, query("table")) == "12C12EZTCZ"
+    assert kinds(*insert(1), FLUSH, *insert(2), SYNC) == "12C12CZ"
+    assert kinds(query("insert 1; insert 13"), query("table")) == "CEZTCZ"
+    assert kinds(query("insert 1; insert 2"), query("table")) == "CCZTDDCZ"
+    # What comes in pieces is no different.
+    link, session = talk(*insert(13), *insert(13), FLUSH, goodbye=False)
+    assert link.kinds().endswith("12C12C")
+    assert session.owner.values == []
+
+
 def test_flush_and_functions_of_old() -> None:
     assert kinds(parse("rows 1"), FLUSH, frame("F", b"\0\0\0\1"), SYNC) == "1EZ"
 

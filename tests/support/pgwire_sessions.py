@@ -257,9 +257,12 @@ class ScriptedSession:
         self._implicit = True
 
     async def end_implicit(self, commit: bool) -> None:
-        if self._implicit and self._status == "idle":
+        implicit, self._implicit = self._implicit, False
+        if implicit and self._status == "idle":
+            if commit and 13 in self._pending:
+                self._end(False)
+                raise UniqueViolation("13 cannot be committed")
             self._end(commit)
-        self._implicit = False
 
     def fail(self) -> None:
         if self._status == "open":

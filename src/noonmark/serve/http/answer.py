@@ -46,12 +46,14 @@ async def answer(session: Session, request: Request, listener: Listener, figures
         if len(todo) > 1:
             session.begin_implicit()
         try:
-            for one in todo:
-                await _run(session, one, listener)
+            for number, one in enumerate(todo, 1):
+                tag, notices = await _run(session, one, listener)
+                if number == len(todo):  # an error of the commit is the last statement's
+                    await session.end_implicit(True)
+                await listener.end(tag, notices)
         except BaseException:
             await session.end_implicit(False)
             raise
-        await session.end_implicit(True)
     except Lost:
         raise
     except NoonmarkError as error:
@@ -70,13 +72,14 @@ async def _fail(
     await listener.fail(error)
 
 
-async def _run(session: Session, one: One, listener: Listener) -> None:
+async def _run(session: Session, one: One, listener: Listener) -> tuple[str, Sequence[Notice]]:
+    """Run one statement; its tag and what there is to know."""
     prepared = await session.prepare(one.query)
     values = parameters(prepared, one.params, session)
     outcome = await session.execute(prepared, values)
     if isinstance(outcome, Done):
         await listener.begin(None, False)
-        return await listener.end(outcome.tag, outcome.notices)
+        return outcome.tag, outcome.notices
     if not isinstance(outcome, Rows):
         await _refuse(outcome)
         raise Unsupported("COPY is not supported over HTTP", hint="Use PostgreSQL's protocol.")
@@ -89,7 +92,7 @@ async def _run(session: Session, one: One, listener: Listener) -> None:
     finally:
         await outcome.chunks.aclose()
     tag = f"{outcome.verb} {count}" if outcome.counted else outcome.verb
-    return await listener.end(tag, outcome.notices)
+    return tag, outcome.notices
 
 
 async def _refuse(outcome: Outcome) -> None:

@@ -53,6 +53,7 @@ class Conversation:
         self._zone = time_zone(None)
         self._skipping = False  # an error came: nothing is run until Sync
         self._implicit = False  # the session was told that several statements are one transaction
+        self._held: bytes | None = None  # what the last statement is told when all is committed
         self._began: float | None = None
         self._handlers: dict[int, Callable[[Any], Awaitable[None] | None]] = {
             ord("P"): self._parse,
@@ -95,8 +96,10 @@ class Conversation:
             kind, body = frame
             if kind == _TERMINATE:
                 return
-            if self._skipping and kind != _SYNC:
-                continue
+            if kind != _SYNC:
+                if self._skipping:
+                    continue
+                self._let_go()
             if self._began is None:
                 self._began = self._clock.monotonic()
             handle = handlers.get(kind)
@@ -131,6 +134,7 @@ class Conversation:
         at = 0
         for statement in statements:
             at = max(text.find(statement, at), 0)
+            self._let_go()
             try:
                 await self._run(statement)
             except Exception as error:
@@ -156,7 +160,7 @@ class Conversation:
             count = await stream.send(self._link, encode, 0)
         finally:
             await stream.close()
-        return self._link.send(reply.command_complete(stream.tag(count)))
+        return self._complete(reply.command_complete(stream.tag(count)))
 
     async def _tell(self, outcome: Outcome) -> None:
         """Tell the client of an outcome that is no rows."""
@@ -168,7 +172,17 @@ class Conversation:
             assert not isinstance(outcome, Rows)
             done = await take_copy(self._link, outcome, self._zone)
         self._notices(done.notices)
-        self._link.send(reply.command_complete(done.tag) if done.tag else reply.EMPTY_QUERY)
+        self._complete(reply.command_complete(done.tag) if done.tag else reply.EMPTY_QUERY)
+
+    def _complete(self, message: bytes) -> None:
+        """A statement ended well; the last of an implicit transaction only once that is committed.
+
+        So that an error of the commit is an error of that statement: clients expect none later.
+        """
+        if self._implicit:
+            self._held = message
+        else:
+            self._link.send(message)
 
     def _notices(self, notices: tuple[Notice, ...]) -> None:
         for notice in notices:
@@ -224,7 +238,7 @@ class Conversation:
             encode = portal.statement.encoder(portal.formats, self._zone)
             count = await stream.send(self._link, encode, max(message.rows_max, 0))
         if stream.ended:
-            self._link.send(reply.command_complete(stream.tag(count)))
+            self._complete(reply.command_complete(stream.tag(count)))
         else:
             self._link.send(reply.PORTAL_SUSPENDED)
 
@@ -242,6 +256,12 @@ class Conversation:
         raise Unsupported("calling a function by its oid is not supported", hint="Use SELECT.")
 
     # The end of a Query and of a pipeline.
+
+    def _let_go(self) -> None:
+        """Send what was held back: the transaction goes on, or is committed."""
+        if self._held is not None:
+            self._link.send(self._held)
+            self._held = None
 
     def _begin_implicit(self) -> None:
         if not self._implicit:
@@ -261,7 +281,9 @@ class Conversation:
             try:
                 await self._session.end_implicit(not self._skipping)
             except Exception as error:
+                self._held = None
                 self._fail(_told(error))
+            self._let_go()
         if self._session.status != "open":
             await self._names.close_all()
         self._say_ready()
