@@ -180,6 +180,8 @@ def test_a_topic_joined_with_a_table_survives_a_restart(
         assert sorted(await client.ask(joined)) == [("ann", 70), ("robert", 9)]
         statuses = "select name, status from mz_internal.mz_source_statuses order by name"
         assert ("orders", "running") in await client.ask(statuses)
+        figures = "select offset_known, offset_committed from mz_internal.mz_source_statistics "
+        await until(client, f"{figures} where name = 'orders'", [(5, 5)])
 
     run(first, url)
     run(second, url)

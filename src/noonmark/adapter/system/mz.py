@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.system.facts import DATABASE, Facts, Row, relation
 from noonmark.rows.value import Interval
+from noonmark.tvc import known_partitions
+
+if TYPE_CHECKING:
+    from noonmark.adapter.work_sources import SourceWorker
 
 _TYPE = {
     "subsource": "source",
@@ -151,7 +156,22 @@ def _source_statistics(facts: Facts) -> Iterable[Row]:
         if worker is not None:
             status = worker.status
             yield (item.id, item.name, status.ticks, status.rows, status.rows,
-                   status.state == "running")  # fmt: skip
+                   status.state == "running", *_offsets(item, worker))  # fmt: skip
+
+
+def _offsets(item: Item, worker: SourceWorker) -> tuple[int | None, int | None]:
+    """How far upstream is known to be, and how far it is durable here: offsets, added up."""
+    ingestion, last = worker.ingestion, worker.status.last
+    if ingestion is None or last is None:
+        return None, None
+    unit = ingestion.source.offset_unit
+    # The log is partition 0 of a database; what else it has are fates of tables.
+    log = item.definition.get("upstream") == "postgres"
+    sums = []
+    for frontier in (ingestion.remap.latest, last.released):
+        known = known_partitions(frontier).items()
+        sums.append(sum(offset // unit for partition, offset in known if not log or partition == 0))
+    return sums[0], sums[1]
 
 
 _T, _I, _B = "text", "integer", "bigint"
@@ -187,5 +207,5 @@ RELATIONS = (
              last_status_change_at="timestamptz", status=_T, error=_T),
     relation("mz_internal.mz_source_statistics", _source_statistics, id=_T, name=_T,
              messages_received=_B, updates_staged=_B, updates_committed=_B,
-             snapshot_committed="boolean"),
+             snapshot_committed="boolean", offset_known=_B, offset_committed=_B),
 )  # fmt: skip
