@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
 def measured(world: TpchViews, again: Again, names: list[str], rounds: int) -> dict[str, Times]:
     times: dict[str, Times] = {who: {n: [] for n in names} for who in ("view", "spark", "duckdb")}
     for number in range(rounds + 1):
-        changed = world.change(FRACTION, ROWS_MAX)
+        changed = world.change(FRACTION, ROWS_MAX, few=False)
         for name in names:
             view = world.flow.views[name]
             spent = {

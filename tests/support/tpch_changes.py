@@ -60,9 +60,18 @@ class Tables:
         self.now = initial(seed, scale_factor)
         self.gone = {name: table.slice(0, 0) for name, table in self.now.items()}
 
-    def change(self, time: int, fraction: float, rows_max: int = 2_000) -> dict[str, pa.Table]:
-        """The updates of one time, of about that fraction of each table."""
-        return {name: self._change(name, time, fraction, rows_max) for name in self.now}
+    def change(
+        self, time: int, fraction: float, rows_max: int = 2_000, *, few: bool = True
+    ) -> dict[str, pa.Table]:
+        """The updates of one time, of about that fraction of each table.
+
+        Without `few` the tables of a handful of rows stay as they are: a region that goes takes a
+        fifth of everything with it.
+        """
+        chosen = [n for n, table in self.now.items() if few or table.num_rows >= FEW_ROWS]
+        made = {name: table.slice(0, 0) for name, table in self.now.items()}
+        made = {name: updates(table, time, 1) for name, table in made.items()}
+        return made | {name: self._change(name, time, fraction, rows_max) for name in chosen}
 
     def _change(self, name: str, time: int, fraction: float, rows_max: int) -> pa.Table:
         table = self.now[name]

@@ -41,9 +41,9 @@ class TpchViews:
             definition = Definition.of_sql(name, QUERIES[name], SCHEMAS)
             self.flow.add(View(self.client, self.spark, definition))
 
-    def change(self, fraction: float, rows_max: int = 6_000) -> int:
-        """Change all tables, one time later; how many updates there were."""
-        made = self.tables.change(self.now + 1, fraction, rows_max)
+    def change(self, fraction: float, rows_max: int = 6_000, *, few: bool = True) -> int:
+        """Change the tables, one time later; how many updates there were."""
+        made = self.tables.change(self.now + 1, fraction, rows_max, few=few)
         self._append(made)
         return sum(table.num_rows for table in made.values())
 

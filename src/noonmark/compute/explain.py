@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from noonmark.compute import aggregates, keyed
 from noonmark.compute.arrangement import Keeper, Need, own_needs
-from noonmark.compute.askable import inputs_of, usable
+from noonmark.compute.askable import asked_whole, inputs_of, operators, usable
+from noonmark.compute.definition import Definition
 from noonmark.compute.expression import is_native
 from noonmark.compute.group import Group, Keys, group_of, path
 from noonmark.compute.view import View
@@ -26,6 +27,15 @@ def explain_view(view: View) -> str:
     kept = dict(view.keepers)
     lines = _Lines(keys, kept).of(view.definition.plan, 0)
     return "\n".join([f"view {view.name}", *lines])
+
+
+def changes_cost_all(definition: Definition, keys: Keys) -> bool:
+    """Whether some change of the view reads all of a relation: what STRICT refuses."""
+    return any(
+        any(True for _ in asked_whole(node, keys))
+        for node in operators(definition.plan)
+        if not isinstance(node, r.Scan)
+    )
 
 
 class _Lines:

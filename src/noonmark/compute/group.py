@@ -221,8 +221,9 @@ def _later(equality: Equality, by: int) -> Equality:
 def path(group: Group, bound: Sequence[int], keys: Keys, usable: Usable) -> tuple[Step, ...]:
     """The steps that reach all other leaves, from those that are bound.
 
-    A leaf of which at most one row has the key comes first, one that is filtered before one that
-    is not: they make no more rows than there are.
+    A leaf of which at most one row has the key comes first: it makes no more rows than there are.
+    Then one whose rows belong to one row that is known, before one whose rows are many for each of
+    many; and one that is filtered before one that is not.
     """
     steps: list[Step] = []
     reached = list(bound)
@@ -235,15 +236,26 @@ def path(group: Group, bound: Sequence[int], keys: Keys, usable: Usable) -> tupl
     return tuple(steps)
 
 
-def _rank(group: Group, step: Step, keys: Keys) -> tuple[bool, bool, bool, int]:
+def _rank(group: Group, step: Step, keys: Keys) -> tuple[bool, bool, bool, bool, int]:
     leaf = group.leaves[step.leaf]
     alone = isinstance(leaf, r.Aggregate) and not leaf.keys
     return (
         not step.key and not alone,
         not _unique(leaf, step.key, keys),
+        not _from_unique(group, step, keys),
         not _narrow(leaf),
         step.leaf,
     )
+
+
+def _from_unique(group: Group, step: Step, keys: Keys) -> bool:
+    """Whether what is asked for belongs to one row of a leaf: its lines, not all of its kind."""
+    known: dict[int, list[Scalar]] = {}
+    for probe in step.probes:
+        leaf = group.leaf_of(probe)
+        if leaf is not None:
+            known.setdefault(leaf, []).append(shift(probe, -group.starts[leaf]))
+    return any(_unique(group.leaves[leaf], own, keys) for leaf, own in known.items())
 
 
 def _step(group: Group, reached: Sequence[int], leaf: int, usable: Usable) -> Step:
