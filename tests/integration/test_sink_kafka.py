@@ -96,23 +96,7 @@ def run(body: Callable[[Conversation, Database], Awaitable[None]], url: str = ""
 
 
 def committed(server: KafkaServer, topic: str) -> list[Any]:
-    """All records of the one partition that a careful reader sees."""
-    from confluent_kafka import KafkaError, TopicPartition
-
-    from noonmark.source.impl.kafka.client import open_consumer, received
-
-    consumer = open_consumer(server.options, f"reader-{SYSTEM.fresh_id()}")
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
-    try:
-        while True:
-            for each in received(consumer):
-                if each.error() is None:
-                    found.append(each)
-                elif each.error().code() == KafkaError._PARTITION_EOF:
-                    return found
-    finally:
-        consumer.close()
+    return server.committed_records(topic)
 
 
 def state_of(records: list[Any]) -> dict[int, str]:

@@ -92,6 +92,25 @@ class KafkaServer:
             producer.poll(0)
         assert producer.flush(30) == 0
 
+    def committed_records(self, topic: str) -> list[Any]:
+        """All records of partition 0 that a reader of committed ones sees."""
+        from confluent_kafka import KafkaError, TopicPartition
+
+        from noonmark.source.impl.kafka.client import open_consumer, received
+
+        consumer = open_consumer(self.options, f"reader-of-{topic}")
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found = []
+        try:
+            while True:
+                for each in received(consumer):
+                    if each.error() is None:
+                        found.append(each)
+                    elif each.error().code() == KafkaError._PARTITION_EOF:
+                        return found
+        finally:
+            consumer.close()
+
     def committed(self, group: str, topic: str, partition: int = 0) -> int:
         from confluent_kafka import Consumer, TopicPartition
 
