@@ -1,6 +1,6 @@
 """The Compute layer: one more call beside those of Storage.
 
-    maintain_view([ReadCapability], view) -> [ReadCapability]
+    maintain_view([ReadCapability], view or views) -> [ReadCapability]
 
 installs a view over collections that the caller may read, from the capabilities' common frontier
 on. Compute takes its own hold of every input, durable with the view, and moves it only as the
@@ -19,10 +19,17 @@ from typing import TYPE_CHECKING
 from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import VIEW, Definition
 from noonmark.compute.reading import is_view
-from noonmark.compute.view import TickRecord, View
-from noonmark.errors import CapabilityInvalid, Unsupported, UsageError
+from noonmark.compute.view import RETAIN_MS, TickRecord, View
+from noonmark.errors import (
+    CapabilityInvalid,
+    NameTaken,
+    UnknownCollection,
+    Unsupported,
+    UsageError,
+)
 from noonmark.storage import ReadCapability, Storage, WriteCapability
 from noonmark.storage.description import description_of
+from noonmark.storage.subscription import Subscription
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,29 +46,73 @@ class Compute:
     def maintain_view(
         self,
         reads: Sequence[ReadCapability],
-        definition: Definition,
+        view: Definition | Sequence[Definition],
         writes: Sequence[WriteCapability] = (),
+        *,
+        retain_ms: int = RETAIN_MS,
+        strict: bool = False,
     ) -> list[ReadCapability]:
         """Install a view; durable on return. Its contents come with the next ticks.
 
         Args:
             reads: a capability for every input; they are given to Compute, which drops them once
                 it holds the inputs itself.
-            definition: the view.
+            view: the view, or several outputs, which begin at one time and in one commit.
             writes: not supported: a view makes its own collection.
+            retain_ms: how much history it keeps.
+            strict: whether a tick is never to compute the whole anew.
+
+        Returns:
+            a capability for each output, in their order.
         """
         if writes:
             raise Unsupported(
                 "a view cannot write into a collection that was made for it",
                 hint="Read the collection that has the view's name.",
             )
-        as_of = self._common_time(reads, definition)
-        view = View(self.storage.client, self._spark, definition, as_of=as_of)
-        self.dataflow.add(view)
+        definitions = [view] if isinstance(view, Definition) else list(view)
+        as_of = max(self._common_time(reads, each) for each in definitions)
+        made = [
+            View(
+                self.storage.client, self._spark, each, retain_ms=retain_ms, strict=strict,
+                create=False,
+            )
+            for each in definitions
+        ]  # fmt: skip
+        taken = [each.name for each in made if each.name in self.storage.client.state.names]
+        if taken:
+            raise NameTaken(f'collection "{taken[0]}" exists already', collection=taken[0])
+        commands = [command for each in made for command in each.creation(as_of)]
+        self.storage.client.submit(tuple(commands)).result()
+        for each in made:
+            self.dataflow.add(each)
         self.storage.drop(*reads)
-        read, write = self.storage.acquire_capabilities(view.name)
+        return [self._read_capability(each.name) for each in made]
+
+    def _read_capability(self, id: str) -> ReadCapability:
+        read, write = self.storage.acquire_capabilities(id)
         self.storage.drop(write)
-        return [read]
+        return read
+
+    # -- the calls of Storage, for the ids that Compute introduced -----------------------------
+
+    def acquire_capabilities(self, id: str) -> ReadCapability:
+        """The right to read a view; who maintains it is the only one that may write."""
+        self._own(id)
+        return self._read_capability(id)
+
+    def subscribe_at(self, capability: ReadCapability, *, snapshot: bool = True) -> Subscription:
+        """The contents of a view at the capability's time, and its changes from then on."""
+        self._own(capability.id)
+        return self.storage.subscribe_at(capability, snapshot=snapshot)
+
+    def _own(self, id: str) -> None:
+        if id not in self.dataflow.views:
+            raise UnknownCollection(
+                f'"{id}" is no view that is maintained here',
+                hint="Ask Storage for collections that are no views.",
+                collection=id,
+            )
 
     def _common_time(self, reads: Sequence[ReadCapability], definition: Definition) -> int:
         missing = set(definition.inputs) - {each.id for each in reads}
