@@ -53,8 +53,8 @@ class Reservation(msgspec.Struct, frozen=True):
 
     owner: str
     high: int
-    token: str
     released: bool = False
+    token: str = ""
 
 
 class AsyncReservedOracle:
@@ -121,7 +121,7 @@ class AsyncReservedOracle:
                 return
             self._closed = True
             last = max(self._read, self._write)
-            await self._append(Reservation(self._owner, last, self._clock.fresh_id(), True))
+            await self._append(Reservation(self._owner, last, True, self._clock.fresh_id()))
 
     def give_write(self) -> int | None:
         """A time for a write."""
@@ -179,7 +179,7 @@ class AsyncReservedOracle:
         """Make a range durable that reaches beyond `at_least`; False when somebody else did."""
         began = self._clock.monotonic()
         high = max(at_least, self._clock.now_ms()) + RANGE_MS
-        if not await self._append(Reservation(self._owner, high, self._clock.fresh_id())):
+        if not await self._append(Reservation(self._owner, high, token=self._clock.fresh_id())):
             return False
         self._high, self._dies_at = high, began + LIFE_S
         return True
