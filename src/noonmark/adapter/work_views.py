@@ -150,7 +150,11 @@ class ViewWorker:
         database, item = self._database, self.item
         definition = view_definition(database.catalog, item)
         retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
-        return View(database.client, self._session, definition, retain_ms=retain_ms, create=False)
+        strict = item.definition.get("maintenance") == "strict"
+        return View(
+            database.client, self._session, definition, retain_ms=retain_ms, strict=strict,
+            create=False,
+        )  # fmt: skip
 
     def _session(self) -> Session:
         """Called in the thread of a tick, which only begins when Spark has started."""
