@@ -26,7 +26,7 @@ def test_execute_ask_and_follow(tmp_path: Path, spark: SparkSession) -> None:
         assert answer.rows() == [(1, "one", 1), (2, None, 2)]
         assert answer.to_arrow().to_pydict() == {"a": [1, 2], "b": ["one", None], "a_1": [1, 2]}
         assert list(answer.to_pandas()["b"]) == ["one", None]
-        assert db.spark() is spark
+        assert db.spark().sparkContext is spark.sparkContext, "the caller's, not a second one"
         assert answer.to_spark().count() == 2
         steps = db.subscribe("t")
         first = next(steps)
