@@ -32,6 +32,8 @@ from noonmark.sql.ir.scalar import Scalar, columns_of
 
 #: How many small batches stay decoded in a process.
 _MEMORY_MAX = 4096
+#: How many parts stay mapped in a process.
+_OPEN_MAX = 1024
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,12 @@ class Shelf:
                 yield self._small(place, batch)
                 continue
             for part in batch.parts:
-                cached = self._parts.get(part.key)
-                if cached is None:
-                    cached = self._parts[part.key] = Cached(self.root, place.place, part)
+                # What was not used for longest is closed: a part that is gone frees its disk then.
+                name = f"{place.place.url} {part.key}"
+                cached = self._parts.pop(name, None) or Cached(self.root, place.place, part)
+                while len(self._parts) >= _OPEN_MAX:
+                    self._parts.pop(next(iter(self._parts)))
+                self._parts[name] = cached
                 yield _Segment(_rows(cached, place.collection, columns), cached, {})
 
     def _small(self, place: Place, batch: Batch) -> _Segment:
@@ -138,11 +143,6 @@ class Shelf:
             rows = from_table(inline_table(place.collection, batch))
             self._inline[name] = _Segment(rows, None, {})
         return self._inline[name]
-
-    def forget(self, keep: set[str]) -> None:
-        """Close the parts that no collection of this process's tasks has any more."""
-        for key in [key for key in self._parts if key not in keep]:
-            del self._parts[key]
 
 
 def _before(rows: Rows) -> Rows:
