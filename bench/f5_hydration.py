@@ -8,37 +8,27 @@ figure is the median of the ratios; ours also sorts, checksums, fsyncs and commi
 from __future__ import annotations
 
 import statistics
-import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sqlglot
 
 from bench.measure import timed
-from bench.tpch import QUERIES, Again, TpchViews, options
-from noonmark import persist
-from noonmark.compute.session import for_batches, spark_session, stop_session
-from noonmark.persist.client import Options
+from bench.tpch import QUERIES, Again, both, options
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, scale=0.1, rounds=1)
     names = chosen.queries.split(",")
-    spark = spark_session("local[2]", options={"spark.driver.memory": "6g"})
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        persist.open(Path(folder) / "data", options=Options(notify_host=None)) as client,
-    ):
-        world = TpchViews(client, lambda: spark, chosen.seed, chosen.scale)
-        again = Again(world, for_batches(spark), Path(folder))
+    times: dict[str, tuple[float, float]] = {}
+    with both(chosen) as (world, again, folder):
         world.create(names)
-        times: dict[str, tuple[float, float]] = {}
         for name in names:
-            theirs = min(timed(lambda n=name, f=folder: written(again, n, f)) for _ in range(2))
+            theirs = min(timed(partial(written, again, name, folder)) for _ in range(2))
             times[name] = timed(world.flow.views[name].tick), theirs
             print(f"{name}: {times[name][0]:.2f} s, Spark {theirs:.2f} s", flush=True)
-    stop_session()
     ratios = {name: mine / theirs for name, (mine, theirs) in times.items()}
     value = statistics.median(ratios.values())
     slowest = max(ratios, key=ratios.__getitem__)
@@ -55,7 +45,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def written(again: Again, name: str, folder: str) -> None:
+def written(again: Again, name: str, folder: Path) -> None:
     """The peer's work: ask, and write the answer."""
     text = sqlglot.transpile(QUERIES[name], read="postgres", write="spark")[0]
     found = again.spark.sql(text)

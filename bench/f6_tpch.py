@@ -8,17 +8,12 @@ them meet the same machine. ``--scale 10`` is for a larger one.
 from __future__ import annotations
 
 import statistics
-import tempfile
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from bench.measure import timed
-from bench.tpch import FRACTION, ROWS_MAX, Again, TpchViews, hydrate, options
-from noonmark import persist
-from noonmark.compute.session import for_batches, spark_session, stop_session
-from noonmark.persist.client import Options
+from bench.tpch import FRACTION, ROWS_MAX, Again, TpchViews, both, hydrate, options
 
 Times = dict[str, list[float]]
 
@@ -26,16 +21,9 @@ Times = dict[str, list[float]]
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, scale=1.0, rounds=3)
     names = chosen.queries.split(",")
-    spark = spark_session("local[2]", options={"spark.driver.memory": "6g"})
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        persist.open(Path(folder) / "data", options=Options(notify_host=None)) as client,
-    ):
-        world = TpchViews(client, lambda: spark, chosen.seed, chosen.scale)
-        again = Again(world, for_batches(spark), Path(folder))
+    with both(chosen) as (world, again, _):
         hydrate(world, names, chosen.scale)
         times = measured(world, again, names, chosen.rounds)
-    stop_session()
     return figure(times, chosen.scale, chosen.rounds)
 
 

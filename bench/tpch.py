@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +20,16 @@ import sqlglot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from noonmark import persist
+from noonmark.compute.session import for_batches, spark_session, stop_session
+from noonmark.persist.client import Options
 from support.tpch import QUERIES
 from support.tpch_views import TpchViews
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QUERIES", "Again", "TpchViews", "hydrate", "options"]
+__all__ = ["QUERIES", "Again", "TpchViews", "both", "hydrate", "options"]
 
 #: Of the tables, how much changes at a tick, and how many rows of one table at most.
 FRACTION, ROWS_MAX = 0.001, 3_300
@@ -69,3 +74,16 @@ class Again:
     def on_duckdb(self, name: str) -> int:
         """How many rows DuckDB finds."""
         return len(self.duck.execute(QUERIES[name]).fetchall())
+
+
+@contextmanager
+def both(chosen: argparse.Namespace) -> Iterator[tuple[TpchViews, Again, Path]]:
+    """The tables in a location of ours and as Parquet, on one Spark, in a folder for scratch."""
+    spark = spark_session("local[2]", options={"spark.driver.memory": "6g"})
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        persist.open(Path(folder) / "data", options=Options(notify_host=None)) as client,
+    ):
+        world = TpchViews(client, lambda: spark, chosen.seed, chosen.scale)
+        yield world, Again(world, for_batches(spark), Path(folder)), Path(folder)
+    stop_session()
