@@ -11,7 +11,7 @@ import asyncio
 import signal
 import subprocess
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -176,6 +176,7 @@ class Process:
         self._lives += 1
         self.child: subprocess.Popen[bytes] = start("rival", folder, form, f"{name}{self._lives}")
         self._lines = Lines(self.child)
+        self._early: deque[str] = deque()
         self.alive = True
 
     def tell(self, command: str) -> None:
@@ -184,7 +185,12 @@ class Process:
         self.child.stdin.flush()
 
     def hear(self, seconds: float, *until: str) -> str:
-        """Pass on what it says, for so long, or until a line that begins with one of these."""
+        """Pass on what it says, for so long, or until a line that begins with one of these.
+
+        What it answered while nobody waited for an answer (it may be faster than us) is kept.
+        """
+        if until and self._early and self._early[0].startswith(until):
+            return self._early.popleft()
         deadline = SYSTEM.monotonic() + seconds
         while not self._lines.ended and (left := deadline - SYSTEM.monotonic()) > 0:
             line = self._lines.read(left)
@@ -193,6 +199,8 @@ class Process:
             self._book.hear(line)
             if until and line.startswith(until):
                 return line
+            if not until and line.startswith("done"):
+                self._early.append(line)
         if until and not self._lines.ended:
             raise Violation(f"a rival did not answer {until} within {seconds} s")
         return ""
