@@ -230,6 +230,11 @@ async def test_an_inactive_source_waits_to_be_asked(opened: Database) -> None:
         while worker.status.ticks < ticks + 2:
             await asyncio.sleep(0.05)
     assert len(await client.ask("select * from s")) > first
+    ((status, releases, why_not),) = await client.ask(
+        "select status, releases, releases_detail from mz_internal.mz_source_statuses"
+    )
+    assert (status, releases) == ("running", False)
+    assert "nothing upstream to forget" in why_not
 
 
 @with_database

@@ -147,7 +147,16 @@ def _source_statuses(facts: Facts) -> Iterable[Row]:
         worker = facts.work.sources.get(item.number)
         if worker is not None:
             kind = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
-            yield (item.id, item.name, kind, None, worker.status.state, worker.status.error)
+            yield (item.id, item.name, kind, None, worker.status.state, worker.status.error,
+                   *_releases(worker))  # fmt: skip
+
+
+def _releases(worker: SourceWorker) -> tuple[bool | None, str | None]:
+    """Whether upstream is told what is durable here and may be forgotten there; why not."""
+    if worker.ingestion is None:
+        return None, None
+    why_not = worker.ingestion.source.releases
+    return why_not is None, why_not
 
 
 def _source_statistics(facts: Facts) -> Iterable[Row]:
@@ -204,7 +213,8 @@ RELATIONS = (
     relation("mz_internal.mz_materialization_lag", _lag, object_id=_T, local_lag="interval",
              global_lag="interval"),
     relation("mz_internal.mz_source_statuses", _source_statuses, id=_T, name=_T, type=_T,
-             last_status_change_at="timestamptz", status=_T, error=_T),
+             last_status_change_at="timestamptz", status=_T, error=_T, releases="boolean",
+             releases_detail=_T),
     relation("mz_internal.mz_source_statistics", _source_statistics, id=_T, name=_T,
              messages_received=_B, updates_staged=_B, updates_committed=_B,
              snapshot_committed="boolean", offset_known=_B, offset_committed=_B),
