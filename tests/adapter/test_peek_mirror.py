@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from noonmark.adapter.peek.mirrors import Mirrors, row_count
 from noonmark.errors import IntegrityError
 from noonmark.persist import Config, Options, Update
 from noonmark.persist.client import Client
+from noonmark.persist.plan import Query
+from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
 
 SCHEMA = Schema.of(id="bigint", item="text", size="double precision", tags="text[]")
@@ -174,3 +177,65 @@ def test_a_row_that_is_there_less_than_never_is_an_integrity_error() -> None:
     mirror = Mirror("t", [((1,), 1)], 0)
     with pytest.raises(IntegrityError, match='"t" has rows with negative multiplicity'):
         mirror.advance([((1,), 1, -2)], 1)
+
+
+class Overtaken(Mirrors):
+    """Mirrors whose reads of storage are overtaken by a reader of an older state."""
+
+    def by(self, collection: Collection, time: int) -> Overtaken:
+        self.older = (collection, time)
+        return self
+
+    async def _read(self, collection: int, query: Query) -> list[pa.Table]:
+        found = await super()._read(collection, query)
+        self.now(*self.older)
+        return found
+
+
+@pytest.mark.parametrize("overtaken_at", [3, 5, 6])
+def test_a_mirror_that_others_move_takes_each_update_once(
+    inlining: Client, overtaken_at: int
+) -> None:
+    client = inlining
+    name = client.clock.fresh_id()
+    write, _ = client.create_or_load(name, SCHEMA, ("id",))
+    write.seal(2).result(10)
+    mirrors = Overtaken(client)
+    empty = asyncio.run(mirrors.by(client.state.collection(name), 1).at(mirrors.older[0], 1))
+    assert empty is not None
+    for time in range(2, 7):
+        write.write([Update((time, "x", 1.0, None), time, 1)]).result(10)
+    write.seal(7).result(10)
+    inline = client.state.collection(name)
+    write.allow_compaction(1).result(10)
+    client.compact(name).result(10)
+    stored = client.state.collection(name)
+    assert all(batch.inline is None for batch in stored.batches), "only storage has them now"
+    found = asyncio.run(mirrors.by(inline, overtaken_at).at(stored, 5))
+    if overtaken_at > 5:
+        assert found is None, "it is beyond that time by now"
+        found = asyncio.run(mirrors.at(stored, 6))
+    assert found is not None
+    assert sorted(row[0] for row in found.rows) == list(range(2, max(5, overtaken_at) + 1))
+    assert set(found.rows.values()) == {1}
+
+
+def test_an_empty_mirror_answers_at_its_time_while_others_move_on(inlining: Client) -> None:
+    client = inlining
+    name = client.clock.fresh_id()
+    write, _ = client.create_or_load(name, SCHEMA, ("id",))
+    write.seal(2).result(10)
+    before = client.state.collection(name)
+    write.write([Update((1, "x", 1.0, None), 2, 1)]).result(10)
+    write.seal(3).result(10)
+    mirrors = Mirrors(client)
+
+    async def read(collection: Collection, time: int) -> int | None:
+        mirror = await mirrors.at(collection, time)
+        return None if mirror is None else len(mirror)
+
+    async def go() -> list[int | None]:
+        after = client.state.collection(name)
+        return await asyncio.gather(*(read(before, 1) for _ in range(3)), read(after, 2))
+
+    assert asyncio.run(go()) == [0, 0, 0, 1]

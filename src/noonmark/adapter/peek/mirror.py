@@ -54,7 +54,9 @@ class Mirror:
         """Take in every update at a time after `as_of` up to the new one."""
         taken = list(updates)
         if taken:
-            self.changed = max(time for _, time, _ in taken)
+            times = [time for _, time, _ in taken]
+            assert self.as_of < min(times) <= max(times) <= as_of, "each update is taken in once"
+            self.changed = max(times)
             self._add((row, diff) for row, _, diff in taken)
         self.as_of = max(self.as_of, as_of)
 

@@ -90,7 +90,9 @@ class Mirrors:
             return mirror
         async with self._turns.setdefault(collection.id, asyncio.Lock()):
             # Someone may have made it while this one waited for its turn.
-            mirror = self.now(collection, time) or await self._follow(collection, time)
+            mirror = self.now(collection, time)
+            if mirror is None:  # not `or`: an empty mirror is one, too
+                mirror = await self._follow(collection, time)
             if mirror is None and collection.id not in self._mirrors:
                 mirror = await self._make(collection, time)
         return mirror
@@ -121,8 +123,12 @@ class Mirrors:
         # A large change is read by persist; only decoded rows come back to this loop.
         tables = await self._read(collection.id, plan.query)
         found = await asyncio.to_thread(_changes, tables, collection)
-        if not mirror.covers(time):
-            self._take(collection, mirror, found, time)
+        if mirror.covers(time):
+            return mirror  # others brought it there meanwhile
+        if mirror.as_of != plan.query.after:
+            # Others moved it, some of the way or beyond: what was read does not fit any more.
+            return await self._follow(collection, time)
+        self._take(collection, mirror, found, time)
         return mirror
 
     def _take(
