@@ -285,3 +285,12 @@ def test_large_reads_are_merged_in_bounded_memory(tmp_path: Path) -> None:
         assert batch.rows == count
         assert len(batch.parts) >= count // 4000
         assert sum(rows(read, 3).values()) == total
+
+
+def test_rows_may_have_arrays(tmp_path: Path) -> None:
+    with persist.open(tmp_path) as client:
+        schema = Schema.of(k="bigint", numbers="integer[]")
+        write, read = client.create_or_load("arrays", schema)
+        write.write([persist.Update((1, [2, None]), 0, 2), persist.Update((2, None), 0, 1)])
+        write.seal(1).result()
+        assert read.snapshot(0).result().rows() == [(1, (2, None)), (1, (2, None)), (2, None)]

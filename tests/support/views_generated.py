@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.reference import outcome
 from noonmark.errors import EvaluationError, NoonmarkError
 from noonmark.persist.run import TIME
+from noonmark.sql.functions.cast import freeze
 from noonmark.tvc import Update
-from support.sql_generator import Generator
 from support.sql_queries import SCHEMAS
+from support.sql_wide import WideGenerator
+from support.views_coverage import operators_of
 from support.views_walk import Walker
 
 Row = tuple[Any, ...]
@@ -28,27 +30,45 @@ History = dict[str, list[Update[Row, int]]]
 KEYS: tuple[dict[str, tuple[str, ...]], ...] = ({}, {"t": ("a",), "u": ("a", "x"), "v": ("k",)})
 
 
+#: How often a collection does not change at a time.
+STILL = 0.6
+#: How many of the integers divide by something that may be 0.
+FAILS = 0.15
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """How many answers were compared, how many of them had rows, and what was wrong."""
+    """How many answers were compared, how many had rows or were errors, and what was wrong."""
 
-    compared: int
-    filled: int
-    failed: int
-    wrong: tuple[str, ...]
+    compared: int = 0
+    filled: int = 0
+    failed: int = 0
+    wrong: tuple[str, ...] = ()
+    operators: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(
+            self.compared + other.compared,
+            self.filled + other.filled,
+            self.failed + other.failed,
+            self.wrong + other.wrong,
+            self.operators + other.operators,
+        )
 
 
 def history(seed: int, times: int) -> History:
-    """Updates at times 1, 2, ...; no row is retracted that is not there."""
-    chance, rows = random.Random(seed), Generator(seed)
+    """Updates at times 1, 2, ...: of some collections each; no row goes that is not there."""
+    chance, rows = random.Random(seed), WideGenerator(seed)
     made: History = {name: [] for name in SCHEMAS}
     present: dict[str, Counter[Row]] = {name: Counter() for name in SCHEMAS}
     for time in range(1, times + 1):
         for name, fresh in rows.rows().items():
             there = [row for row, count in present[name].items() if count > 0]
             gone = [row for row in there if chance.random() < 0.25 + 0.05 * len(there)]
+            if chance.random() < STILL:
+                continue
             changes = [(row, -1) for row in gone] if chance.random() < 0.7 else []
-            if chance.random() < 0.6:
+            if chance.random() < 0.7:
                 changes += list(fresh.items())[: chance.randrange(4)]
             for row, diff in changes:
                 present[name][row] += diff
@@ -58,7 +78,7 @@ def history(seed: int, times: int) -> History:
 
 def definitions(seed: int, count: int) -> Iterator[Definition]:
     """Queries that can be planned; what is refused is not maintained either."""
-    generator = Generator(seed)
+    generator = WideGenerator(seed, FAILS)
     made = 0
     while made < count:
         sql, _ = generator.query(2, [])
@@ -71,31 +91,29 @@ def definitions(seed: int, count: int) -> Iterator[Definition]:
             yield definition
 
 
-def run(path: Path, seed: int, count: int, times: int) -> Outcome:
+def run(path: Path, seed: int, count: int, ticks: int) -> Outcome:
     """Maintain `count` generated views over a generated history, and compare all answers."""
     chance = random.Random(seed)
+    steps = [chance.choice([1, 1, 2, 3]) for _ in range(ticks)]
+    times = sum(steps)
     changes = history(seed, times)
     walker = Walker(path, SCHEMAS, KEYS[seed % 2])
     waiting = list(definitions(seed, count))
     begun: dict[str, tuple[Definition, int]] = {}
     now = 0
-    while now < times:
+    for step in steps:
         for _ in range(min(len(waiting), max(1, count // 3))):
             definition = waiting.pop()
             walker.create(definition)
             begun[definition.name] = (definition, now)
-        now = min(times, now + chance.choice([1, 1, 2, 3]))
+        now += step
         walker.write(changes, now + 1)
-        for name in begun:
-            walker.tick(name)
-    outcomes = [_compare(walker, changes, *each, times) for each in begun.values()]
+        walker.tick(*begun)
+    done = Outcome(operators=Counter(o for d, _ in begun.values() for o in operators_of(d.sql)))
+    for definition, start in begun.values():
+        done += _compare(walker, changes, definition, start, times)
     walker.stop()
-    return Outcome(
-        sum(each.compared for each in outcomes),
-        sum(each.filled for each in outcomes),
-        sum(each.failed for each in outcomes),
-        tuple(text for each in outcomes for text in each.wrong),
-    )
+    return done
 
 
 def _compare(
@@ -141,4 +159,5 @@ class _Replay(_Played):
         first = [Update(row, start, n) for row, n in read.snapshot(start).result().counts().items()]
         step = next(iter(read.listen(start)))
         assert step.table.num_rows == 0 or max(step.table.column(TIME).to_pylist()) <= times
-        super().__init__([*first, *step.updates])
+        later = [Update(tuple(map(freeze, u.data)), u.time, u.diff) for u in step.updates]
+        super().__init__([*first, *later])

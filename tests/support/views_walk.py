@@ -14,12 +14,14 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark import persist
+from noonmark.compute.arrangement import Keeper
 from noonmark.compute.definition import ERRORS_SCHEMA, Definition, errors_name
 from noonmark.compute.tick import Inputs, contents_of, output_of, work_of
 from noonmark.compute.walk.job import Program, perform
 from noonmark.compute.walk.state import Shelf
 from noonmark.persist.client import Client, Options
 from noonmark.persist.spark import Staged
+from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
 
@@ -36,6 +38,7 @@ class Walker:
         self.shelf = Shelf(path / "cache")
         self.keys = dict(keys)
         self.views: dict[str, Definition] = {}
+        self.programs: dict[str, tuple[tuple[Keeper, ...], bytes]] = {}
         self.inputs = dict(schemas)
         for name, schema in schemas.items():
             handle = self.client.create_or_load(name, schema, key=self.keys.get(name, ()))[0]
@@ -45,7 +48,8 @@ class Walker:
         """Begin a view at the latest time that is known of its inputs."""
         name, client = definition.name, self.client
         as_of = min(client.state.collection(n).upper.only() or 0 for n in definition.inputs) - 1
-        keepers = definition.keepers(self.keys).values()
+        keepers = tuple(definition.keepers(self.keys).values())
+        self.programs[name] = keepers, Program(definition.plan, keepers, self.keys).packed
         created = {name: (definition.plan.schema, ()), errors_name(name): (ERRORS_SCHEMA, ())}
         created |= {keeper.name: (keeper.schema, keeper.key) for keeper in keepers}
         for each, (schema, key) in created.items():
@@ -54,7 +58,9 @@ class Walker:
             ).result()
         self.views[name] = definition
         tables = contents_of(client, self._read(definition), as_of)
-        self._perform(definition, tables, (as_of, as_of + 1), hydrates=True)
+        txn = client.atomic()
+        self._perform(txn, definition, tables, (as_of, as_of + 1), hydrates=True)
+        txn.commit().result()
 
     def _read(self, definition: Definition) -> tuple[str, ...]:
         """The inputs of a view, and the errors of those that are views."""
@@ -70,8 +76,14 @@ class Walker:
             given = [u for u in updates.get(name, []) if lower <= u.time < upper]
             handle.compare_and_append(given, lower, upper).result()
 
-    def tick(self, name: str) -> None:
-        """Bring a view up to its inputs."""
+    def tick(self, *names: str) -> None:
+        """Bring views that do not read each other up to their inputs, in one commit."""
+        txn = self.client.atomic()
+        for name in names:
+            self._tick(txn, name)
+        txn.commit().result()
+
+    def _tick(self, txn: MultiWriteHandle, name: str) -> None:
         definition, client = self.views[name], self.client
         lower = client.state.collection(name).upper.only()
         assert lower is not None
@@ -79,10 +91,11 @@ class Walker:
         upper = min(client.state.collection(n).upper.only() or 0 for n in names)
         if upper > lower:
             tables = Inputs.of(client, names, lower, upper).read(client)
-            self._perform(definition, tables, (lower, upper))
+            self._perform(txn, definition, tables, (lower, upper))
 
     def _perform(
         self,
+        txn: MultiWriteHandle,
         definition: Definition,
         tables: Mapping[str, pa.Table],
         times: tuple[int, int],
@@ -90,21 +103,19 @@ class Walker:
         hydrates: bool = False,
     ) -> None:
         client, name = self.client, definition.name
-        keepers = tuple(definition.keepers(self.keys).values())
+        keepers, program = self.programs[name]
         own = [name, errors_name(name), *(keeper.name for keeper in keepers)]
-        program = Program(definition.plan, keepers, self.keys).packed
         as_of = times[0] if hydrates else times[0] - 1
         names = (*self._read(definition), *own)
         work = work_of(client, program, tables, names, as_of, hydrates=hydrates)
-        stored = output_of(perform(self.shelf, name, work)).of(name)
-        txn = client.atomic()
+        idle = not (tables or hydrates)
+        stored = {} if idle else output_of(perform(self.shelf, name, work)).of(name)
         for each in own:
             handle, what = client.create_or_load(each)[0], stored.get(each)
             if isinstance(what, Staged):
                 what.append_to(txn, handle, *times)
             else:
                 txn.append(handle, what, *times)
-        txn.commit().result()
 
     def at(self, name: str, time: int) -> Any:
         """What a view says at a time: its rows, or "error"."""

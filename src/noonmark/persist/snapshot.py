@@ -76,12 +76,19 @@ class Snapshot:
 
 
 def counts_of(table: pa.Table, codec: Codec) -> Counter[Any]:
-    """Rows with `_diff` as a multiset, zeros dropped."""
+    """Rows with `_diff` as a multiset, zeros dropped; arrays in it are tuples."""
     counts: Counter[Any] = Counter()
     diffs = table.column(DIFF).to_pylist()
-    for value, diff in zip(codec.decode(table.drop_columns([DIFF])), diffs, strict=True):
+    values = codec.decode(table.drop_columns([DIFF]))
+    if any(pa.types.is_nested(each) for each in table.schema.types):
+        values = [_hashable(value) for value in values]
+    for value, diff in zip(values, diffs, strict=True):
         counts[value] += diff
     return Counter({value: count for value, count in counts.items() if count})
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if type(value) in (list, tuple) else value
 
 
 @dataclass(frozen=True)
