@@ -44,6 +44,7 @@ VIEWS = {
     "best": "SELECT k, v, s FROM l ORDER BY v DESC LIMIT 3",
     "less": "SELECT k, v FROM l EXCEPT ALL SELECT k, w FROM r",
     "both": "SELECT k, v FROM l UNION ALL SELECT k, w FROM r",
+    "doubled": "SELECT l.k FROM l CROSS JOIN (VALUES (1), (2)) x(n)",
     "of_pairs": "SELECT v, sum(w) AS w FROM pairs GROUP BY v",
     "of_fails": "SELECT count(*) AS n FROM fails",
 }
@@ -136,7 +137,7 @@ def test_views_are_their_definitions_at_every_time(world: World, tmp_path: Path)
     assert audit_view(again.flow.views["totals"], TIMES - 1) == []
 
 
-LARGE = ("fails", "totals", "missing")
+LARGE = ("fails", "totals", "missing", "doubled")
 
 
 def test_large_changes_are_the_same_by_sparks_own_operators(world: World) -> None:

@@ -52,6 +52,7 @@ QUERIES = {
     "either": "SELECT k FROM l UNION SELECT w FROM r",
     "series": "SELECT k, g FROM l, generate_series(1, v) AS g",
     "constants": "SELECT l.k, x.n FROM l JOIN (VALUES (1, 'one'), (2, 'two')) x(i, n) ON l.k = x.i",
+    "doubled": "SELECT l.k FROM l CROSS JOIN (VALUES (1), (2)) x(n)",
     "cases": "SELECT CASE WHEN v = 0 THEN 0 ELSE 6 / v END AS safe, coalesce(s, 'none') AS s "
     "FROM l",
     "twice": "SELECT a.k, a.n, b.n AS m FROM (SELECT k, count(*) AS n FROM l GROUP BY k) a "

@@ -88,7 +88,8 @@ class Batch:
             return empty_frame(self.spark, node.schema, timed=False)
         table = to_table(list(node.rows), node.columns)
         table = table.rename_columns(names(len(node.schema)))
-        return local_frame(self.spark, keyed.as_updates(table), node.schema, timed=False)
+        rows = keyed.as_updates(table, len(node.rows))
+        return local_frame(self.spark, rows, node.schema, timed=False)
 
     def _inner_join(self, node: r.Join) -> DataFrame:
         left, right = self.frame(node.left), self.frame(node.right)

@@ -111,11 +111,11 @@ def _exact(kinds: Sequence[SqlType]) -> bool:
     return len(stored) == 1 and isinstance(kinds[0], EXACT)
 
 
-def as_updates(table: pa.Table) -> pa.Table:
-    """Plain rows in the layout: each once, without an error."""
-    count = table.num_rows
+def as_updates(table: pa.Table, count: int) -> pa.Table:
+    """So many plain rows in the layout: each once, without an error."""
     errors, ones = pa.nulls(count, pa.string()), pa.array([1] * count, pa.int64())
-    return table.append_column(ERROR, errors).append_column(DIFF, ones)
+    # Column by column: a table without columns does not know how many rows it has.
+    return pa.table([*table.columns, errors, ones], names=[*table.column_names, ERROR, DIFF])
 
 
 def keyed_frames(parts: Sequence[Part], frames: Sequence[DataFrame]) -> list[DataFrame]:

@@ -238,11 +238,11 @@ def _all(node: r.Relation) -> set[int]:
 
 def constant(node: r.Constant) -> Rows:
     """The rows of a constant."""
-    table = to_table(list(node.rows), node.columns)
     ones = np.ones(len(node.rows), np.int64)
-    table = table.append_column(TIME, pa.array(ones * BEFORE)).append_column(DIFF, pa.array(ones))
-    if not len(node.schema):
+    if not len(node.schema):  # a table without columns would not know how many rows it has
         return Rows((), ones * BEFORE, ones)
+    table = to_table(list(node.rows), node.columns)
+    table = table.append_column(TIME, pa.array(ones * BEFORE)).append_column(DIFF, pa.array(ones))
     return from_table(table).consolidated()
 
 
