@@ -100,6 +100,7 @@ def run(path: Path, seed: int, count: int, ticks: int) -> Outcome:
     walker = Walker(path, SCHEMAS, KEYS[seed % 2])
     waiting = list(definitions(seed, count))
     begun: dict[str, tuple[Definition, int]] = {}
+    crashed: list[str] = []
     now = 0
     for step in steps:
         for _ in range(min(len(waiting), max(1, count // 3))):
@@ -108,8 +109,11 @@ def run(path: Path, seed: int, count: int, ticks: int) -> Outcome:
             begun[definition.name] = (definition, now)
         now += step
         walker.write(changes, now + 1)
-        walker.tick(*begun)
-    done = Outcome(operators=Counter(o for d, _ in begun.values() for o in operators_of(d.sql)))
+        for name, text in walker.tick_all().items():
+            definition, _ = begun.pop(name)
+            crashed.append(f"{definition.sql} at {now}: {text}")
+    covered = Counter(o for d, _ in begun.values() for o in operators_of(d.sql))
+    done = Outcome(wrong=tuple(crashed), operators=covered)
     for definition, start in begun.values():
         done += _compare(walker, changes, definition, start, times)
     walker.stop()

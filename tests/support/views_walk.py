@@ -19,6 +19,7 @@ from noonmark.compute.definition import ERRORS_SCHEMA, Definition, errors_name
 from noonmark.compute.tick import Inputs, contents_of, output_of, work_of
 from noonmark.compute.walk.job import Program, perform
 from noonmark.compute.walk.state import Shelf
+from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client, Options
 from noonmark.persist.spark import Staged
 from noonmark.persist.write import MultiWriteHandle
@@ -26,6 +27,17 @@ from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
 
 Row = tuple[Any, ...]
+#: What a walk raises only when it is wrong: an expression without a value is data.
+DEFECTS = (
+    NoonmarkError,
+    pa.ArrowException,
+    AssertionError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 class Walker:
@@ -76,12 +88,27 @@ class Walker:
             given = [u for u in updates.get(name, []) if lower <= u.time < upper]
             handle.compare_and_append(given, lower, upper).result()
 
-    def tick(self, *names: str) -> None:
-        """Bring views that do not read each other up to their inputs, in one commit."""
+    def tick(self, name: str) -> None:
+        """Bring a view up to its inputs."""
         txn = self.client.atomic()
-        for name in names:
-            self._tick(txn, name)
+        self._tick(txn, name)
         txn.commit().result()
+
+    def tick_all(self) -> dict[str, str]:
+        """Bring all views, which do not read each other, up to their inputs, in one commit.
+
+        Returns:
+            What went wrong where: such a view is let go.
+        """
+        txn, failures = self.client.atomic(), {}
+        for name in tuple(self.views):
+            try:
+                self._tick(txn, name)
+            except DEFECTS as error:
+                failures[name] = repr(error)
+                del self.views[name]
+        txn.commit().result()
+        return failures
 
     def _tick(self, txn: MultiWriteHandle, name: str) -> None:
         definition, client = self.views[name], self.client
