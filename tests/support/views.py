@@ -17,6 +17,7 @@ from noonmark.compute.reference import outcome
 from noonmark.errors import EvaluationError
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import bind
 from noonmark.tvc import Update
 
 Row = tuple[Any, ...]
@@ -88,5 +89,6 @@ def contents(updates: list[Update[Row, int]], time: int) -> dict[Row, int]:
 
 def answer(plan: r.Relation, history: Mapping[str, list[Update[Row, int]]], time: int) -> Any:
     """What the plan is at a time: its rows, or "error"."""
+    plan = bind(plan, (), time)
     found = outcome(plan, {name: contents(updates, time) for name, updates in history.items()})
     return "error" if isinstance(found, EvaluationError) else found

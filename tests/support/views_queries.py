@@ -58,3 +58,45 @@ QUERIES = {
     "twice": "SELECT a.k, a.n, b.n AS m FROM (SELECT k, count(*) AS n FROM l GROUP BY k) a "
     "JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) b ON a.k = b.k",
 }
+
+#: Temporal filters: of every form, below and above every rule; times are 1 to 13.
+TEMPORAL = {
+    "from": "SELECT k, v FROM l WHERE mz_now() >= k * 4",
+    "after": "SELECT k, v FROM l WHERE k * 4 < mz_now()",
+    "until": "SELECT k, v FROM l WHERE mz_now() < k * 3 + v",
+    "up_to": "SELECT k, v FROM l WHERE mz_now() <= k * 3 + v",
+    "exactly": "SELECT k, v FROM l WHERE mz_now() = k * 3",
+    "sliding": "SELECT k, v, s FROM l WHERE mz_now() BETWEEN k * 2 AND k * 2 + 3 + v",
+    "not_before": "SELECT k, v FROM l WHERE NOT mz_now() < k * 3",
+    "halves": "SELECT k, w FROM r WHERE mz_now() >= k * 2.5 AND mz_now() < k * 3.5 + w",
+    "floats": "SELECT k, w FROM r WHERE mz_now() > k * 2.5::float8 AND mz_now() <= w * 4.5::float8",
+    "far": "SELECT k, v FROM l WHERE mz_now() < k * 1e30 AND mz_now() >= v * 1e30",
+    "dated": "SELECT k FROM l WHERE mz_now() < to_timestamp(0.001 * (k * 4))",
+    "never": "SELECT k FROM l WHERE mz_now() < NULL",
+    "window_fails": "SELECT k, v FROM l WHERE mz_now() >= k AND mz_now() < 24 / v",
+    "guarded": "SELECT k, v FROM l WHERE v > 0 AND mz_now() < 24 / v",
+    "counted": "SELECT k, count(*) AS n, sum(v) AS t FROM l WHERE mz_now() < k * 4 GROUP BY k",
+    "counted_all": "SELECT count(*) AS n, max(v) AS m FROM l WHERE mz_now() >= k * 3",
+    "having": "SELECT k, sum(w) AS t FROM r GROUP BY k HAVING mz_now() <= sum(w) * 3 + 2",
+    "pairs_until": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k WHERE mz_now() < l.k * 4 + r.w",
+    "pairs_each": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k AND mz_now() < l.k * 4 "
+    "AND mz_now() >= r.w * 2",
+    "three_until": "SELECT a.k, b.v, r.w FROM l a JOIN l b ON a.k = b.k JOIN r ON b.v = r.w "
+    "WHERE mz_now() < a.k * 3 AND mz_now() < b.k * 2 + a.v AND mz_now() >= r.k",
+    "missing_until": "SELECT l.k, v, w FROM l LEFT JOIN r ON l.k = r.k AND mz_now() < r.w * 5",
+    "exists_until": "SELECT k, v FROM l "
+    "WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND mz_now() < r.w * 6)",
+    "less_until": "SELECT k, v FROM l EXCEPT SELECT k, w FROM r WHERE mz_now() < k * 4",
+    "once_until": "SELECT DISTINCT k FROM l WHERE mz_now() < v * 5",
+    "best_until": "SELECT k, v FROM l WHERE mz_now() < k * 4 ORDER BY v DESC LIMIT 2",
+    "ranked_until": "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v, s) AS n FROM l "
+    "WHERE mz_now() >= k * 3",
+    "either_until": "SELECT k FROM l WHERE mz_now() < k * 3 UNION SELECT k FROM r "
+    "WHERE mz_now() >= k * 3",
+    "above_mean_until": "SELECT k, v FROM l "
+    "WHERE v >= (SELECT avg(w) FROM r WHERE mz_now() < k * 4)",
+    "constant_until": "SELECT l.k, x.n FROM l JOIN (VALUES (1, 4), (2, 9)) x(i, n) ON l.k = x.i "
+    "WHERE mz_now() < x.n",
+    "constants_come": "SELECT x.n FROM (VALUES (4), (9)) x(n) WHERE mz_now() >= x.n "
+    "UNION ALL SELECT v FROM l",
+}

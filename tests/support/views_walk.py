@@ -17,6 +17,7 @@ from noonmark import persist
 from noonmark.compute.arrangement import Keeper
 from noonmark.compute.definition import ERRORS_SCHEMA, Definition, errors_name
 from noonmark.compute.tick import Inputs, contents_of, output_of, work_of
+from noonmark.compute.turns import Turns
 from noonmark.compute.walk.job import Program, perform
 from noonmark.compute.walk.state import Shelf
 from noonmark.errors import NoonmarkError
@@ -132,10 +133,11 @@ class Walker:
         client, name = self.client, definition.name
         keepers, program = self.programs[name]
         own = [name, errors_name(name), *(keeper.name for keeper in keepers)]
-        as_of = times[0] if hydrates else times[0] - 1
+        turning = [keeper.name for keeper in keepers if keeper.need.turns]
         names = (*self._read(definition), *own)
-        work = work_of(client, program, tables, names, as_of, hydrates=hydrates)
-        idle = not (tables or hydrates)
+        due = {} if hydrates else Turns(client, turning).due(*times).read(client)
+        work = work_of(client, program, tables, names, times, due=due, hydrates=hydrates)
+        idle = not (tables or due or hydrates)
         stored = {} if idle else output_of(perform(self.shelf, name, work)).of(name)
         for each in own:
             handle, what = client.create_or_load(each)[0], stored.get(each)

@@ -1,9 +1,10 @@
 """Arrangements: what operators have to remember, kept sorted by the key by which they ask for it.
 
 Almost everything that a delta rule asks for is asked of the inputs by key (`askable`). The rest is
-kept by arrangements: the accumulators of linear aggregates, and relations that are asked for as a
-whole. An arrangement is an internal collection that is hydrated, and then changed in the same
-commits, as the view that needs it. So at every time it is exactly what its definition says.
+kept by arrangements: the accumulators of linear aggregates, what waits for its turn in a temporal
+filter, and relations that are asked for as a whole. An arrangement is an internal collection that
+is hydrated, and then changed in the same commits, as the view that needs it. So it is exactly what
+its definition says whenever the view is brought up to a time.
 
 Where it runs: driver.
 """
@@ -19,8 +20,10 @@ from noonmark.compute import aggregates
 from noonmark.compute.askable import asked_whole, is_whole, operators
 from noonmark.compute.frame import rows_of
 from noonmark.compute.group import Keys
+from noonmark.compute.turns import TURN, turns_schema
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.temporal import temporal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,15 +33,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Need:
-    """A relation as a whole, or (`sums`) the accumulators of an aggregation."""
+    """A relation as a whole, the accumulators of an aggregation, or what waits in a filter."""
 
     relation: r.Relation
     sums: bool = False
+    turns: bool = False
 
     @property
     def digest(self) -> str:
         """The same for the same need, in every process."""
-        text = repr((self.relation, self.sums))
+        text = repr((self.relation, "turns" if self.turns else self.sums))
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -61,6 +65,9 @@ class Keeper:
     def contents(self, batch: Batch) -> DataFrame:
         """All of it at the time of a batch."""
         relation = self.need.relation
+        if self.need.turns:
+            assert isinstance(relation, r.Filter)
+            return batch.waiting(relation)
         fails = batch.fails(relation)
         if self.need.sums:
             assert isinstance(relation, r.Aggregate)
@@ -76,6 +83,8 @@ def keeper(view: str, need: Need) -> Keeper:
         assert isinstance(need.relation, r.Aggregate)
         schema = aggregates.accumulator_schema(need.relation)
         return Keeper(need, name, schema, schema.names[: len(need.relation.keys)])
+    if need.turns:
+        return Keeper(need, name, turns_schema(need.relation), (TURN,))
     columns = [Column(f"c{at}", each.type) for at, each in enumerate(need.relation.schema)]
     return Keeper(need, name, Schema(tuple(columns)), ())
 
@@ -94,6 +103,8 @@ def own_needs(node: r.Relation, keys: Keys) -> Iterator[Need]:
     """What has to be kept for the delta rule of one operator."""
     if isinstance(node, r.Aggregate) and aggregates.is_linear(node):
         yield Need(node, sums=True)
+    if temporal(node) is not None:
+        yield Need(node, turns=True)
     for relation in asked_whole(node, keys):
         if not is_whole(relation):
             yield Need(relation)

@@ -40,7 +40,7 @@ def audit_view(view: View, as_of: int, *, limit: int = 1000) -> list[Difference]
     spark = session.for_batches(view.spark)
     plan, client = view.definition.plan, view.client
     read = partial(frame_at, spark, client, as_of)
-    batch = Batch(spark, read, inputs_fail=view.inputs_fail)
+    batch = Batch(spark, read, inputs_fail=view.inputs_fail, now=as_of)
     wanted = batch.frame(plan)
     stored = read(r.Scan(view.name, plan.schema))
     both = union([stored, wanted.withColumn(DIFF, -f.col(DIFF))])

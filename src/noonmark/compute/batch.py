@@ -32,11 +32,14 @@ from noonmark.compute.frame import (
 from noonmark.compute.linear import filtered, projected
 from noonmark.compute.match import joined
 from noonmark.compute.sure import may_have_errors
+from noonmark.compute.turned import waiting, with_turns
 from noonmark.errors import Unsupported
 from noonmark.persist.run import DIFF
 from noonmark.rows.arrow import to_table
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.node import Node
+from noonmark.sql.ir.asked import bind
+from noonmark.sql.ir.node import Node, children
+from noonmark.sql.ir.temporal import temporal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,10 +50,14 @@ Read = Callable[[r.Scan], "DataFrame"]
 class Batch:
     """Compiles relations over the inputs that `read` gives. Equal subplans become one frame."""
 
-    def __init__(self, spark: SparkSession, read: Read, *, inputs_fail: bool) -> None:
+    def __init__(
+        self, spark: SparkSession, read: Read, *, inputs_fail: bool, now: int | None = None
+    ) -> None:
         self.spark = spark
         self.read = read
         self.inputs_fail = inputs_fail
+        #: What mz_now() is; None for plans that do not ask.
+        self.now = now
         self._made: dict[r.Relation, DataFrame] = {}
 
     def frame(self, node: r.Relation) -> DataFrame:
@@ -66,7 +73,8 @@ class Batch:
             case r.Constant():
                 return self._constant(node)
             case r.Filter():
-                return filtered(node, self.frame(node.input))
+                bound = node if temporal(node) is None else bind(node, (), self.now)
+                return filtered(bound, self.frame(node.input))
             case r.Project():
                 return projected(node, self.frame(node.input))
             case r.FlatMap():
@@ -82,6 +90,13 @@ class Batch:
         if not keyed.is_known(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
         return self._recompute(node)
+
+    def waiting(self, node: r.Filter) -> DataFrame:
+        """What waits in a temporal filter: rows, each with its turn."""
+        assert self.now is not None, "a plan that follows the time is asked at one"
+        frame = rows_of(self.frame(node.input), self.fails(node.input))
+        fails = self.fails(*children(node))
+        return waiting(node, rows_of(with_turns(node, frame), fails), self.now + 1)
 
     def _constant(self, node: r.Constant) -> DataFrame:
         if not node.rows:

@@ -18,6 +18,7 @@ from noonmark.compute.arrangement import Keeper, Need, keeper, needs
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import Node, rebuild
+from noonmark.sql.rules.temporal import separated
 
 VIEW, ERRORS, ARRANGEMENT = "view", "view_errors", "arrangement"
 ERRORS_SCHEMA = Schema.of(sqlstate="text not null", message="text not null")
@@ -55,8 +56,12 @@ class Definition:
 
     @cached_property
     def plan(self) -> r.Relation:
-        """The plan without names for its parts: equal parts are found by being equal."""
-        return inlined(self.relation, {})
+        """The plan without names for its parts: equal parts are found by being equal.
+
+        Raises:
+            Unsupported: it follows the time in a way that no row decides.
+        """
+        return separated(inlined(self.relation, {}))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import Node, children
 from noonmark.sql.ir.scalar import Scalar, may_fail
 from noonmark.sql.ir.show import text
+from noonmark.sql.ir.temporal import temporal
 
 
 def explain_view(view: View) -> str:
@@ -93,6 +94,8 @@ def rule_of(node: r.Relation) -> str:
             return "its changes"
         case r.Constant():
             return "never changes"
+        case r.Filter() if (what := temporal(node)) is not None:
+            return f"every row {'comes' if what.begins else 'goes'} at its turn, found by its time"
         case r.Filter() | r.Project() | r.FlatMap() | r.Union():
             return "linear, applied to the changes"
         case r.Join(kind=r.JoinKind.INNER):

@@ -13,7 +13,8 @@ with at least one change is counted once, at the last leaf of which it has a cha
 
 A *path* begins with some leaf, and reaches each other leaf by a key whose values are known by then.
 So nothing between the leaves is ever stored. Only what cannot fail is flattened: an error of a pair
-is there whatever the pair meets next.
+is there whatever the pair meets next. And only what does not follow the time: a row may have its
+turn when nothing changed.
 
 Where it runs: driver and executors; pure.
 """
@@ -38,6 +39,7 @@ from noonmark.sql.ir.scalar import (
     may_fail,
     shift,
 )
+from noonmark.sql.ir.temporal import temporal
 
 Keys = Mapping[str, tuple[str, ...]]
 
@@ -142,7 +144,7 @@ def _flat(node: r.Relation) -> Group:
     match node:
         case r.Join(kind=r.JoinKind.INNER) if not _fails(node):
             return _joined(node, _flat(node.left), _flat(node.right))
-        case r.Filter() if not may_fail(node.predicate):
+        case r.Filter() if temporal(node) is None and not may_fail(node.predicate):
             below = _flat(node.input)
             if len(below.leaves) > 1:
                 parts = tuple(conjuncts(_over(node.predicate, below.outputs)))

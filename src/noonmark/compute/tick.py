@@ -131,11 +131,13 @@ def work_of(
     program: bytes,
     tables: Mapping[str, pa.Table],
     names: tuple[str, ...],
-    as_of: int,
+    times: tuple[int, int],
     *,
+    due: Mapping[str, pa.Table] | None = None,
     hydrates: bool = False,
 ) -> Work:
-    """What a task is to do; `names` are the collections that it may look into."""
+    """What a task is to do over [lower, upper); `names` are those that it may look into."""
+    lower, upper = times
     views = {name for name in names if is_view(client, name)}
     errors = {
         name: errors_in(tables[errors_name(name)]) for name in views if errors_name(name) in tables
@@ -148,7 +150,9 @@ def work_of(
         errors,
         {name: state.collection(name) for name in names if name not in beside},
         task.Place(client.blob.url, client.config, client.parts.epoch),
-        as_of,
+        lower if hydrates else lower - 1,
+        upper,
+        due or {},
         hydrates,
     )
 
@@ -204,6 +208,7 @@ def on_spark(
     for need, keeper in keepers.items():
         delta = rules.settled(need.relation)
         kept = scope.sums.get(need) if need.sums else delta
+        kept = scope.turns.get(need) if need.turns else kept
         if kept is not None and not kept.empty:
             frame = named(rows_of(kept.frame), keeper.schema.names)
             arrangements[keeper.name] = _staged(client, frame, keeper.name)
@@ -224,7 +229,8 @@ def definition_at(
     inputs_fail: bool,
 ) -> dict[str, DataFrame]:
     """What the collections of a view hold at a time by its definition, as it is stored."""
-    batch = Batch(spark, partial(frame_at, spark, client, time), inputs_fail=inputs_fail)
+    read = partial(frame_at, spark, client, time)
+    batch = Batch(spark, read, inputs_fail=inputs_fail, now=time)
     at = f.lit(time).cast("bigint")
     plan = definition.plan
     top, fails = batch.frame(plan).withColumn(TIME, at), batch.fails(plan)

@@ -48,6 +48,7 @@ from noonmark.compute.tick import (
     recomputed,
     work_of,
 )
+from noonmark.compute.turns import Turns
 from noonmark.compute.walk.job import Made, Program, Work, run
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
@@ -55,6 +56,7 @@ from noonmark.persist.client import Client
 from noonmark.persist.spark import Staged, stage_frame
 from noonmark.persist.state import Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
+from noonmark.sql.ir.temporal import FOREVER
 from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import CollectionDescription, description_of
 from noonmark.tvc import EMPTY, Antichain
@@ -127,6 +129,7 @@ class View:
         self.inputs = inputs_with_errors(client, definition.inputs)
         keys = {name: client.state.collection(name).key for name in definition.inputs}
         self.keepers = definition.keepers(keys)
+        self.turns = Turns(client, [k.name for k in self.keepers.values() if k.need.turns])
         if create and self.name in client.state.names:
             self._check_same()
         elif create:
@@ -165,6 +168,11 @@ class View:
     def inputs_fail(self) -> bool:
         """Whether an input is a view, which may have no answer."""
         return len(self.inputs) > len(self.definition.inputs)
+
+    @property
+    def follows_time(self) -> bool:
+        """Whether rows come and go though no input changed."""
+        return any(keeper.need.turns for keeper in self.keepers.values())
 
     def arrangements(self) -> list[Keeper]:
         """The arrangements of this view."""
@@ -264,13 +272,16 @@ class View:
             return None
         last = self._end() if upper is None else upper
         inputs = Inputs.of(self.client, self.inputs, lower, last)
-        if inputs.bytes > self.walk_bytes_max:
+        # Of what is complete for ever all turns are known, however late they are.
+        until = FOREVER if upper is None and self.follows_time else last
+        waiting = self.turns.due(lower, until)
+        if inputs.bytes + waiting.bytes > self.walk_bytes_max:
             return Begun(lower, upper, self._strategy(inputs), group, now, inputs.rows)
-        tables = inputs.read(self.client)
-        if not tables:
+        tables, due = inputs.read(self.client), waiting.read(self.client)
+        if not tables and not due:
             return Begun(lower, upper, "idle", group, now)
         names = (*self.inputs, *self._own_names())
-        work = work_of(self.client, self._program, tables, names, lower - 1)
+        work = work_of(self.client, self._program, tables, names, (lower, until), due=due)
         rows = sum(table.num_rows for table in tables.values())
         return Begun(lower, upper, "delta", group, now, rows, work)
 
@@ -281,7 +292,8 @@ class View:
         if self._input_bytes() <= self.walk_bytes_max // 2:
             tables = contents_of(self.client, self.inputs, as_of)
             names = (*self.inputs, *self._own_names())
-            work = work_of(self.client, self._program, tables, names, as_of, hydrates=True)
+            times = as_of, as_of + 1
+            work = work_of(self.client, self._program, tables, names, times, hydrates=True)
         return Begun(as_of, as_of + 1, "hydrate", group, now, work=work)
 
     def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
@@ -306,7 +318,8 @@ class View:
         for name in self._own_names():
             self._append(txn, name, stored.get(name), begun.lower, upper)
         last = self._end() if begun.upper is None else begun.upper
-        horizon = max(self.hydrated_at, last - 1 - self.retain_ms)
+        # What is complete for ever may end long after now.
+        horizon = max(self.hydrated_at, min(last - 1, self.client.clock.now_ms()) - self.retain_ms)
         held = self.since.only() or 0
         # An idle view lets go now and then: what it holds is old anyway.
         due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS
@@ -357,13 +370,15 @@ class View:
     def _strategy(self, inputs: Inputs) -> str:
         """Of a large change: what is cheaper, as far as it may be chosen."""
         large = inputs.bytes > RECOMPUTE_SHARE * self._input_bytes()
-        return "recompute" if large and not self.strict and inputs.time is not None else "spark"
+        may = not self.strict and not self.follows_time and inputs.time is not None
+        return "recompute" if large and may else "spark"
 
     def _large(self, begun: Begun) -> Output:
         """The changes by Spark's own operators, or the whole anew."""
         spark = self._session(f"{begun.strategy} {self.name}", begun.group)
         last = self._end() if begun.upper is None else begun.upper
-        act, times = on_spark, (begun.lower, last)
+        until = FOREVER if begun.upper is None and self.follows_time else last
+        act, times = on_spark, (begun.lower, until)
         if begun.strategy == "recompute":
             found = Inputs.of(self.client, self.inputs, begun.lower, last).time
             assert found is not None, "what is recomputed has one time"

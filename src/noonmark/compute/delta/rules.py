@@ -4,6 +4,7 @@
     Constant                   nothing: it is the same at every time
     Filter, Project, FlatMap,
     Union                      linear: the operator applied to the changes
+    Filter that follows time   delta.temporal
     inner Join                 delta.join
     Aggregate, linear          delta.aggregate
     all others with a key      delta.keyed
@@ -21,6 +22,7 @@ from noonmark.compute.delta.aggregate import aggregate
 from noonmark.compute.delta.join import join
 from noonmark.compute.delta.keyed import recompute
 from noonmark.compute.delta.scope import Scope
+from noonmark.compute.delta.temporal import follow
 from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import NOTHING, Delta, union
 from noonmark.compute.linear import filtered, projected
@@ -28,6 +30,7 @@ from noonmark.errors import Unsupported
 from noonmark.persist.spark import typed_errors
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import may_fail
+from noonmark.sql.ir.temporal import temporal
 
 
 class Rules:
@@ -49,6 +52,8 @@ class Rules:
                 return self.scope.changes(node.collection, node.columns)
             case r.Constant():
                 return NOTHING
+            case r.Filter() if temporal(node) is not None:
+                return follow(node, self.scope, self.settled(node.input))
             case r.Filter() | r.Project() | r.FlatMap():
                 below = self.delta(node.input)
                 return below if below.empty else _linear(node, below)

@@ -22,6 +22,7 @@ from noonmark.compute.frame import ERROR, NOTHING, Delta, errors_of, rows_of, un
 from noonmark.compute.keyed import BEFORE
 from noonmark.compute.lookup import Place
 from noonmark.compute.reading import frame_at, is_view
+from noonmark.compute.turns import TURN, due_query
 from noonmark.persist.client import Client
 from noonmark.persist.plan import Query
 from noonmark.persist.run import DIFF, TIME
@@ -51,8 +52,10 @@ class Scope:
         self.lower, self.upper = times
         #: What the accumulators are to be changed by; those without changes are not here.
         self.sums: dict[Need, Delta] = {}
+        #: What the arrangements of temporal filters are to be changed by.
+        self.turns: dict[Need, Delta] = {}
         read = partial(frame_at, spark, client, self.lower - 1)
-        self._batch = Batch(spark, read, inputs_fail=inputs_fail)
+        self._batch = Batch(spark, read, inputs_fail=inputs_fail, now=self.lower - 1)
         self._kept: list[DataFrame] = []
 
     # -- inputs -----------------------------------------------------------------------------
@@ -77,6 +80,19 @@ class Scope:
         frame = frame_of(self.spark, self.client, plan)
         self._kept.append(frame)
         return Delta(lambda: _in_layout(frame, schema))
+
+    def due(self, keeper: Keeper) -> DataFrame | None:
+        """What is due of what waits for its turn, in the layout; None when there is nothing."""
+        plan = plan_at(self.client, keeper.name, due_query(self.lower, self.upper))
+        if not plan.runs and not plan.inline:
+            return None
+        frame = frame_of(self.spark, self.client, plan)
+        self._kept.append(frame)
+        values = [f.col(name).alias(f"c{at}") for at, name in enumerate(keeper.schema.names[:-1])]
+        once = f.lit(1).cast("bigint").alias(DIFF)
+        return frame.select(
+            *values, f.lit(None).cast("string").alias(ERROR), f.col(TURN).alias(TIME), once
+        )
 
     # -- what was there -----------------------------------------------------------------------
 

@@ -39,7 +39,9 @@ from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, to_table
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.scalar import Scalar, column, columns_of
+from noonmark.sql.ir.temporal import temporal
 
 Key = tuple[Scalar, ...]
 
@@ -53,6 +55,7 @@ class Old:
         sums: the places of accumulators, by aggregation.
         wholes: the places of relations that are kept as a whole.
         keys: the keys of the collections.
+        as_of: the time before the tick.
     """
 
     def __init__(
@@ -62,12 +65,15 @@ class Old:
         sums: Mapping[r.Relation, Place],
         wholes: Mapping[r.Relation, Place],
         keys: Keys,
+        *,
+        as_of: int,
     ) -> None:
         self.shelf = shelf
         self.places = places
         self.sums = sums
         self.wholes = wholes
         self.keys = keys
+        self.as_of = as_of
 
     # -- as a whole -----------------------------------------------------------------------------
 
@@ -82,7 +88,7 @@ class Old:
             case r.Constant():
                 return constant(node)
             case r.Filter():
-                return filtered(node, self.whole(node.input))
+                return filtered(self._bound(node), self.whole(node.input))
             case r.Project():
                 return self._project(node, self.whole(node.input))
             case r.Union():
@@ -95,6 +101,10 @@ class Old:
                 rows = self.shelf.everything(place, set(range(len(schema))))
                 return finished(node, rows.consolidated(), Errors())[0]
         raise AssertionError(f"{type(node).__name__} is not kept as a whole")
+
+    def _bound(self, node: r.Filter) -> r.Filter:
+        """A filter as it was before the tick, also if it follows the time."""
+        return node if temporal(node) is None else bind(node, (), self.as_of)
 
     # -- by key ---------------------------------------------------------------------------------
 
@@ -117,7 +127,7 @@ class Old:
             case r.Filter():
                 used = wanted | columns_of(node.predicate)
                 places, rows = self._ask(node.input, key, probes, used)
-                passed = kept(node.predicate, rows, Errors())
+                passed = kept(self._bound(node).predicate, rows, Errors())
                 return places[passed], rows.take(passed)
             case r.Project():
                 return self._asked_projection(node, key, probes, wanted)

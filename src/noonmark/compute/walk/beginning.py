@@ -15,13 +15,16 @@ from noonmark.compute.arrangement import Keeper
 from noonmark.compute.reference import evaluate
 from noonmark.compute.row_by_row import error_text
 from noonmark.compute.walk.rows import Changes, Rows, empty_rows
+from noonmark.compute.walk.temporal import waiting_of
 from noonmark.errors import EvaluationError
 from noonmark.rows.arrow import to_array
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import bind
 
 
 def of_nothing(relation: r.Relation, time: int) -> Changes:
-    """The rows, or the error, of a relation whose inputs are empty."""
+    """The rows, or the error, of a relation whose inputs are empty, at a time."""
+    relation = bind(relation, (), time)
     try:
         found = evaluate(relation, {name: {} for name in r.scans(relation)})
     except EvaluationError as error:
@@ -35,6 +38,9 @@ def of_nothing(relation: r.Relation, time: int) -> Changes:
 def kept_of_nothing(keeper: Keeper, time: int) -> Rows:
     """What an arrangement holds when the inputs are empty."""
     relation = keeper.need.relation
+    if keeper.need.turns:
+        assert isinstance(relation, r.Filter)
+        return waiting_of(relation, of_nothing(relation.input, time).rows, time + 1)
     if not keeper.need.sums:
         return of_nothing(relation, time).rows
     assert isinstance(relation, r.Aggregate)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from noonmark.compute.arrangement import Keeper
+from noonmark.compute.turns import TURN
 from noonmark.compute.walk.ask import Old
 from noonmark.compute.walk.beginning import kept_of_nothing, of_nothing
 from noonmark.compute.walk.rows import Changes, Error, Rows, concat, empty_rows, from_table
@@ -72,6 +73,8 @@ class Work:
         collections: the inputs and arrangements as they are known now.
         place: where parts are, and under which epoch they are written.
         as_of: the time before the tick; or the time at which the view is hydrated.
+        upper: the end of the tick.
+        due: what waited for a turn in the tick, by arrangement.
         hydrates: whether there is nothing before: the changes are the contents of the inputs.
     """
 
@@ -81,6 +84,8 @@ class Work:
     collections: Mapping[str, Collection]
     place: task.Place
     as_of: int
+    upper: int
+    due: Mapping[str, pa.Table] = field(default_factory=dict)
     hydrates: bool = False
 
 
@@ -127,7 +132,8 @@ def perform(shelf: Shelf, name: str, work: Work) -> Made:
     first: dict[str, Rows] = {}
     if work.hydrates:
         first = {k.name: kept_of_nothing(k, work.as_of) for k in program.keepers}
-    walk = Walk(_inputs(program, work), _old(shelf, program, work, first))
+    old = _old(shelf, program, work, first)
+    walk = Walk(_inputs(program, work), old, work.upper, _due(program, work))
     arrangements: dict[str, pa.Table | task.Written] = {}
     for keeper in program.keepers:
         begun = [first[keeper.name]] if work.hydrates else []
@@ -156,8 +162,19 @@ def _old(shelf: Shelf, program: Program, work: Work, first: Mapping[str, Rows]) 
         collection = bare_collection(known) if work.hydrates else known
         places[name] = Place(work.place, collection, work.as_of, first.get(name))
     sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
-    wholes = {k.need.relation: places[k.name] for k in program.keepers if not k.need.sums}
-    return Old(shelf, places, sums, wholes, program.keys)
+    others = (k for k in program.keepers if not k.need.sums and not k.need.turns)
+    wholes = {k.need.relation: places[k.name] for k in others}
+    return Old(shelf, places, sums, wholes, program.keys, as_of=work.as_of)
+
+
+def _due(program: Program, work: Work) -> dict[r.Relation, Rows]:
+    """What is due, by temporal filter."""
+    made: dict[r.Relation, Rows] = {}
+    for keeper in program.keepers:
+        table = work.due.get(keeper.name)
+        if table is not None:
+            made[keeper.need.relation] = from_table(table.append_column(TIME, table.column(TURN)))
+    return made
 
 
 def _unpacked(packed: bytes) -> Program:
@@ -183,10 +200,10 @@ def _inputs(program: Program, work: Work) -> dict[str, Changes]:
 def _of_keeper(walk: Walk, keeper: Keeper) -> Rows:
     """What an arrangement is to be changed by."""
     relation = keeper.need.relation
-    if not keeper.need.sums:
-        return walk.delta(relation).rows.consolidated()
-    walk.delta(relation)
-    return walk.sums[relation]
+    changes = walk.delta(relation)
+    if keeper.need.turns:
+        return walk.turns[relation]
+    return walk.sums[relation] if keeper.need.sums else changes.rows.consolidated()
 
 
 def _stored(work: Work, name: str, table: pa.Table) -> pa.Table | task.Written:

@@ -6,6 +6,7 @@
     Union                      linear: the operator applied to the changes
     inner Joins                the group that they are (`noonmark.compute.group`)
     Aggregate, linear          `accumulate`
+    Filter that follows time   `temporal`
     all others with a key      the operator before and after, for the keys that changed
 
 Law: ``Walk(...).delta(r)`` is differentiate(r(integrate(inputs))) over the range of the tick; equal
@@ -24,6 +25,7 @@ import pyarrow as pa
 from noonmark.compute import aggregates, keyed
 from noonmark.compute.askable import usable
 from noonmark.compute.group import Group, Step, group_of, path
+from noonmark.compute.turns import turns_schema
 from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.accumulate import accumulate
@@ -32,19 +34,32 @@ from noonmark.compute.walk.meaning import meaning
 from noonmark.compute.walk.rows import BEFORE, Changes, Error, Errors, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept, projected
+from noonmark.compute.walk.temporal import follow
 from noonmark.compute.walk.walked import Found, Walked
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.ir.temporal import temporal
 
 
 class Walk:
     """One tick of one view."""
 
-    def __init__(self, inputs: Mapping[str, Changes], old: Old) -> None:
+    def __init__(
+        self,
+        inputs: Mapping[str, Changes],
+        old: Old,
+        upper: int,
+        due: Mapping[r.Relation, Rows],
+    ) -> None:
         self.inputs = inputs
         self.old = old
+        self.upper = upper
+        #: What waited in temporal filters, and is due now.
+        self.due = due
+        #: What the arrangements of those are to be changed by.
+        self.turns: dict[r.Relation, Rows] = {}
         #: What the accumulators of linear aggregates are to be changed by.
         self.sums: dict[r.Relation, Rows] = {}
         self._made: dict[r.Relation, Changes] = {}
@@ -61,6 +76,10 @@ class Walk:
                 return self.inputs.get(node.collection) or Changes(empty_rows(node.schema))
             case r.Constant():
                 return Changes(empty_rows(node.schema))
+            case r.Filter() if temporal(node) is not None:
+                due = self.due.get(node) or empty_rows(turns_schema(node))
+                made, self.turns[node] = follow(node, self.delta(node.input), due, self.upper)
+                return made
             case r.Filter() | r.Project() | r.FlatMap():
                 return self._linear(node, self.delta(node.input))
             case r.Union():

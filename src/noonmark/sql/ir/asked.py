@@ -5,7 +5,7 @@
     Ask          a question to the session: who is asking, what the catalog says of an object
 
 A plan is made once and run many times: `bind` puts literals in their place. What a maintained view
-may have of these is `Now` alone, and only in a comparison.
+may have of these is `Now` alone, and only in temporal filters (`ir.temporal`).
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def _plain(target: t.SqlType) -> t.SqlType:
 
 @dataclass(frozen=True, slots=True)
 class Now(Scalar):
-    """The time of the query, in milliseconds since the epoch."""
+    """The time of the query, in milliseconds since the epoch; `position` is where it is written."""
 
     type: t.SqlType = field(init=False)
     nullable: bool = field(init=False)
+    position: int | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", t.BigInt())

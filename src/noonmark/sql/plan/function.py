@@ -41,7 +41,7 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
     if name in TABLE_FUNCTIONS.by_name:
         raise unsupported(f"the set-returning function {name} in {row.place}", tree)
     if name == "mz_now" and not tree.expressions:
-        return Now()
+        return Now(position)
     session = row.statement.session
     if session is not None and name in session.by_name:
         return ask(name, [plan(each, row) for each in tree.expressions], tree, row)

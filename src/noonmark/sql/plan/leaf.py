@@ -16,6 +16,7 @@ from noonmark.rows import types as t
 from noonmark.rows.pginterval import parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
+from noonmark.sql.functions.fit import WIDE
 from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import (
     BOOLEAN,
@@ -64,9 +65,8 @@ def number(text: str) -> Literal:
         if math.isinf(float(value)):
             raise InvalidValue(f"{text[:50]} has more than {t.NUMERIC_PRECISION_MAX} digits")
         return Literal(t.Double(), float(value))
-    return Literal(
-        t.Numeric(max(digits, scale, 1), scale), value.quantize(Decimal(1).scaleb(-scale))
-    )
+    exact = value.quantize(Decimal(1).scaleb(-scale), context=WIDE)
+    return Literal(t.Numeric(max(digits, scale, 1), scale), exact)
 
 
 def _null(_: exp.Null, __: Row) -> Scalar:

@@ -1,0 +1,69 @@
+"""Turns in Spark: the rows of frames with the times at which a temporal filter changes for them.
+
+Law: that of `noonmark.compute.walk.temporal`; rows for which the comparison is NULL are not there,
+and those on which it has no value are errors.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from noonmark.compute.expression import compile_scalar
+from noonmark.compute.frame import ERROR, columns
+from noonmark.persist.run import DIFF
+from noonmark.rows import types as t
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.temporal import FOREVER, NEVER, ROUNDED_UP, Temporal, temporal
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+#: The column of turns beside the layout.
+AT = "_turn"
+
+
+def with_turns(node: r.Filter, frame: DataFrame) -> DataFrame:
+    """The updates that have a turn, with it, and the errors."""
+    what = temporal(node)
+    assert what is not None, "a filter that does not follow the time"
+    compiled = compile_scalar(what.scalar, columns(len(node.schema)))
+    if compiled.error is not None:
+        frame = frame.withColumn(ERROR, f.coalesce(f.col(ERROR), compiled.error))
+    made = frame.withColumn(AT, _turn(what, compiled.value))
+    return made.where(f.col(ERROR).isNotNull() | f.col(AT).isNotNull())
+
+
+def waiting(node: r.Filter, rows: DataFrame, upper: int) -> DataFrame:
+    """Of rows with turns, those whose turn is still to come; the turn is their last column."""
+    width = len(node.schema)
+    later = rows.where((f.col(AT) >= upper) & (f.col(AT) < FOREVER))
+    rest = [name for name in later.columns if name not in (AT, DIFF, *_layout(width))]
+    return later.select(*_layout(width)[:-1], f.col(AT).alias(f"c{width}"), ERROR, *rest, DIFF)
+
+
+def _layout(width: int) -> list[str]:
+    return [*(f"c{at}" for at in range(width)), ERROR]
+
+
+def _turn(what: Temporal, value: Column) -> Column:
+    whole = _whole(what, value)
+    if what.op in ROUNDED_UP:
+        return whole
+    return f.when(whole == FOREVER, whole).otherwise(whole + f.lit(1).cast("bigint"))
+
+
+def _whole(what: Temporal, value: Column) -> Column:
+    """The value as a whole number; one beyond all times is the last of them."""
+    if isinstance(what.scalar.type, t.BigInt):
+        return value
+    rounded = f.ceil(value) if what.op in ROUNDED_UP else f.floor(value)
+    most, least = f.lit(FOREVER).cast("bigint"), f.lit(NEVER).cast("bigint")
+    if isinstance(what.scalar.type, t.Numeric):
+        fits = rounded.cast("bigint")
+        return f.when(rounded >= most, most).when(rounded <= least, least).otherwise(fits)
+    edge = f.lit(float(FOREVER))  # NaN is beyond it, as in SQL
+    return f.when(value >= edge, most).when(value <= -edge, least).otherwise(rounded)
