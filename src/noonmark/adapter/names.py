@@ -21,6 +21,7 @@ from noonmark.errors import InvalidSyntax, NameTaken
 from noonmark.rows.schema import Schema
 from noonmark.sql.dialect import parse
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import unplaced
 from noonmark.sql.ir.node import Node, rebuild
 from noonmark.sql.ir.scalar import column
 from noonmark.sql.parse import Query, plan_query
@@ -161,7 +162,7 @@ class _Replacing:
         if item.kind == "view":
             inner = view_relation(self._catalog, item)
             self._leaves.update({leaf.number: leaf for leaf in inner.leaves})
-            return _first(inner.query.relation, len(node.columns))
+            return _first(unplaced(inner.query.relation), len(node.columns))
         self._leaves[item.number] = item
         return replace(node, collection=item.scan_name)
 

@@ -95,6 +95,21 @@ def asked(node: Node) -> frozenset[type[Scalar]]:
     return frozenset(type(each) for each in walk_once(node) if isinstance(each, kinds))
 
 
+def unplaced(node: N) -> N:
+    """The plan of another text: where mz_now() stands there says nothing here."""
+    if Now not in asked(node):
+        return node
+
+    def act(each: Any) -> Node:
+        if id(each) not in done:
+            done[id(each)] = (each, Now() if isinstance(each, Now) else rebuild(each, act))
+        return done[id(each)][1]
+
+    done: dict[int, tuple[Node, Node]] = {}
+    result: N = rebuild(node, act)
+    return result
+
+
 def bind(node: N, values: Sequence[Any], now: int | None = None) -> N:
     """The plan with the parameters' values, and the time if it is known, in their places.
 
