@@ -212,8 +212,15 @@ class Bench:
 def write_lines(folder: Path, rows: int, seed: int) -> None:
     """JSON lines, in files of about the same size."""
     folder.mkdir()
+    for number, documents in enumerate(json_documents(rows, seed, FILES)):
+        with (folder / f"{number}.json").open("w") as file:
+            file.write("\n".join(documents) + "\n")
+
+
+def json_documents(rows: int, seed: int, pieces: int) -> Iterator[list[str]]:
+    """Documents of `SCHEMA`, in pieces of about the same size."""
     random = np.random.default_rng(seed)
-    for number, ids in enumerate(np.array_split(np.arange(rows), FILES)):
+    for ids in np.array_split(np.arange(rows), pieces):
         count = len(ids)
         columns = {
             "id": pa.array(ids).cast(pa.string()),
@@ -222,12 +229,10 @@ def write_lines(folder: Path, rows: int, seed: int) -> None:
             "price": pa.array(random.integers(1, 10**6, count) / 100).cast(pa.string()),
             "note": _quoted("as agreed on day ", random.integers(0, 365, count)),
         }
-        pieces: list[Any] = []
+        parts: list[Any] = []
         for at, (name, values) in enumerate(columns.items()):
-            pieces += ["{" if at == 0 else ", ", f'"{name}": ', values]
-        text = pc.binary_join_element_wise(*pieces, "}", "")
-        with (folder / f"{number}.json").open("w") as file:
-            file.write("\n".join(text.to_pylist()) + "\n")
+            parts += ["{" if at == 0 else ", ", f'"{name}": ', values]
+        yield pc.binary_join_element_wise(*parts, "}", "").to_pylist()
 
 
 def _quoted(prefix: str, numbers: Any) -> pa.Array:

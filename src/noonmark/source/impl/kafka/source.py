@@ -28,10 +28,10 @@ from enum import IntEnum
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import TopicPartition
 
-from noonmark.clock import SYSTEM, Clock
-from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.clock import Clock
+from noonmark.errors import SourceBroken
 from noonmark.source.contract import (
     START,
     Frontier,
@@ -39,7 +39,6 @@ from noonmark.source.contract import (
     PartitionKind,
     Split,
     error_batch,
-    points,
     ranges,
     record_schema,
 )
@@ -52,15 +51,13 @@ from noonmark.source.impl.kafka.client import (
     errors,
     open_admin,
     open_consumer,
-    received,
 )
+from noonmark.source.impl.kafka.records import batches
 from noonmark.tvc import Partition, known_partitions, partition_frontier
 
 #: The partition that stands for the source as a whole.
 WHOLE = -1
 SPLIT_OFFSETS = 1 << 18
-_BATCH_RECORDS = 10_000
-_SILENT_S = 30.0
 
 
 class Doom(IntEnum):
@@ -234,18 +231,7 @@ class Kafka:
             return
         with errors():
             consumer.assign([where])
-        for records in _records(consumer, split.upper):
-            yield self._batch(split, records)
-
-    def _batch(self, split: Split, records: list[Any]) -> pa.RecordBatch:
-        arrays = [
-            *points("number", split.partition, [each.offset() for each in records], 0),
-            pa.array([each.key() for each in records], pa.binary()),
-            pa.array([each.value() for each in records], pa.binary()),
-            pa.array([_micros(each) for each in records], pa.timestamp("us", "UTC")),
-            pa.array([_headers(each) for each in records], record_schema(self, 0).field(6).type),
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=record_schema(self, 0))
+        yield from batches(consumer, split, record_schema(self, 0))
 
     # -- as plain data ----------------------------------------------------------------------
 
@@ -263,44 +249,6 @@ class Kafka:
         """The inverse of `to_plain`."""
         start = tuple((int(partition), int(offset)) for partition, offset in plain["start"])
         return cls(options, plain["topic"], plain["topic_id"], plain["group"], start)
-
-
-def _records(consumer: Any, stop: int, clock: Clock = SYSTEM) -> Iterator[list[Any]]:
-    """The records before an offset, in batches; ends at one beyond it, or at the partition's end.
-
-    A partition may end in offsets without a record: then only its end tells that all were read.
-    """
-    heard = clock.monotonic()
-    records: list[Any] = []
-    done = False
-    while not done:
-        for each in received(consumer):
-            heard = clock.monotonic()
-            error = each.error()
-            if error is None and each.offset() < stop:
-                records.append(each)
-                done = done or each.offset() == stop - 1
-            elif error is None:
-                done = True
-            elif error.code() == KafkaError._PARTITION_EOF:
-                done = done or each.offset() >= stop
-            else:
-                raise SourceStalled(f"Kafka does not give its records: {error.str()}")
-        if len(records) >= _BATCH_RECORDS or (done and records):
-            yield records
-            records = []
-        if clock.monotonic() - heard > _SILENT_S:
-            raise SourceStalled("Kafka sends nothing")
-
-
-def _micros(record: Any) -> int | None:
-    kind, timestamp_ms = record.timestamp()
-    return timestamp_ms * 1000 if kind else None
-
-
-def _headers(record: Any) -> list[dict[str, Any]] | None:
-    found = record.headers()
-    return None if found is None else [{"key": key, "value": value} for key, value in found]
 
 
 def _fate(partition: Partition) -> int:
