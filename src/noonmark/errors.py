@@ -32,6 +32,7 @@
     │   ├── InsufficientPrivilege  a right that the role does not have
     │   ├── InFailedTransaction   a statement in a transaction that an error ended
     │   ├── NoActiveTransaction   a statement that only means something inside of a transaction
+    │   ├── InTransaction         a statement that cannot be part of a transaction
     │   ├── UnknownSavepoint      no savepoint of that name in the transaction
     │   ├── NotNullViolation      NULL for a column that takes none
     │   ├── StringTooLong         text that is longer than its column takes
@@ -252,6 +253,10 @@ class InFailedTransaction(UsageError, id="in_failed_transaction", sqlstate="25P0
 
 class NoActiveTransaction(UsageError, id="no_active_transaction", sqlstate="25P01"):
     """The statement only means something inside of a transaction."""
+
+
+class InTransaction(UsageError, id="in_transaction", sqlstate="25001"):
+    """The statement cannot be part of a transaction: it could not be undone."""
 
 
 class UnknownSavepoint(UsageError, id="unknown_savepoint", sqlstate="3B001"):

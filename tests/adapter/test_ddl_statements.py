@@ -237,16 +237,6 @@ async def test_an_inactive_source_waits_to_be_asked(opened: Database) -> None:
     assert "nothing upstream to forget" in why_not
 
 
-@with_database
-async def test_ddl_in_a_transaction_says_that_it_stays(opened: Database) -> None:
-    client = await connect(opened)
-    await client.ask("begin")
-    told = await notices(client, "create table t (a int)")
-    assert told == ["CREATE TABLE takes effect at once and is not undone by ROLLBACK"]
-    await client.ask("rollback")
-    assert await client.ask("select * from t") == []
-
-
 def test_files_become_a_source(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("id,name\n1,ann\n2,bob\nthree,eve\n")
 

@@ -1,4 +1,7 @@
-"""Work on long texts beside the loop: a statement of a megabyte must not make others wait.
+"""Work beside a statement's own: long texts in a thread, and what goes to its end in any case.
+
+A statement of a megabyte must not make others wait (`aside`). What is not taken back once it has
+begun is waited for to its end, whatever comes (`to_its_end`).
 
 Where it runs: the adapter's loop; what is long in a thread.
 """
@@ -6,8 +9,9 @@ Where it runs: the adapter's loop; what is long in a thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,3 +25,15 @@ async def aside(length: int, act: Callable[P, T], *args: P.args, **kwargs: P.kwa
     if length <= LENGTH_MAX:
         return act(*args, **kwargs)
     return await asyncio.to_thread(act, *args, **kwargs)
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for what is several steps, one of them durable: a cancel comes too late for it.
+
+    Ended between two of them, the catalog in memory would not be the one that is stored.
+    """
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()

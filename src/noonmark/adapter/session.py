@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import require
+from noonmark.adapter.catalog.staging import Staging, Store
 from noonmark.adapter.contract import (
     Chunks,
     CopyOut,
@@ -35,6 +36,7 @@ from noonmark.adapter.run.handler import Described, Quick
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
 from noonmark.adapter.system.settings import at_start
+from noonmark.adapter.transaction import current
 from noonmark.errors import (
     BeforeSince,
     InFailedTransaction,
@@ -83,6 +85,8 @@ class Transaction(Protocol):
     failed: bool
     #: Several statements that were sent as one: nobody said BEGIN.
     implicit: bool
+    #: The catalog with the transaction's own changes, if it made any.
+    staging: Staging | None
 
     async def commit(self) -> None:
         """Make what it wrote durable."""
@@ -136,7 +140,14 @@ class AdapterSession:
     @property
     def catalog(self) -> Catalog:
         """The newest catalog: ask once per statement, and plan against that."""
-        return self.database.catalog
+        staging = None if self.transaction is None else self.transaction.staging
+        return self.database.catalog if staging is None else staging.catalog
+
+    @property
+    def store(self) -> Store:
+        """Where a statement of this session changes the catalog now."""
+        transaction = current(self)
+        return self.database.store if transaction is None else transaction.stage()
 
     @property
     def status(self) -> TransactionStatus:

@@ -42,12 +42,15 @@ from noonmark.persist.plan import Query
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.snapshot import counts_of
 from noonmark.persist.state import Collection
+from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows import pgtext
 from noonmark.rows.arrow import to_table
 from noonmark.tvc import Antichain
 
 Row = tuple[Any, ...]
 Write = tuple[Row, int]
+#: Adds to a commit, given its time.
+Beside = Callable[[MultiWriteHandle, int], None]
 
 #: How much history a table keeps, unless it is told otherwise.
 RETAIN_MS = 600_000
@@ -71,6 +74,7 @@ class _Request:
     encoded: Mapping[str, _Encoded]
     read_at: int | None
     reads: frozenset[str]
+    beside: Beside | None = None
     done: asyncio.Future[int] = field(default_factory=asyncio.Future)
 
 
@@ -134,6 +138,7 @@ class Tables:
         *,
         read_at: int | None = None,
         reads: Iterable[str] = (),
+        beside: Beside | None = None,
     ) -> int:
         """Write rows to tables, all or none, and return the time when it is durable.
 
@@ -142,6 +147,7 @@ class Tables:
             read_at: the time at which what is written was computed; None when it was computed from
                 nothing.
             reads: the tables that it was computed from; those that are written, if none is named.
+            beside: adds more to the commit, which is then of this alone.
 
         Raises:
             SerializationFailure: others wrote meanwhile; nothing happened; read again.
@@ -149,7 +155,7 @@ class Tables:
         """
         # Before it is queued: rows that do not fit are refused alone.
         encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
-        request = _Request(writes, encoded, read_at, frozenset(reads))
+        request = _Request(writes, encoded, read_at, frozenset(reads), beside)
         self._check_open()
         self._waiting.append(request)
         self._wake.set()
@@ -214,21 +220,28 @@ class Tables:
             self._wake.clear()
             group, self._waiting = self._waiting, []
             advances, self._advances = self._advances, []
-            if not group and not advances:
-                continue
-            try:
-                await self._commit(group, advances)
-            except UnknownCollection:
-                # One was dropped between looking and committing: nothing happened, look again.
-                self._waiting, self._advances = group + self._waiting, advances + self._advances
-                self._wake.set()
-            except NoonmarkError as error:
-                for request in group:
-                    _refuse(request.done, error)
-                for advance in advances:
-                    _refuse(advance.done, error)
+            together = [request for request in group if request.beside is None]
+            if together or advances:
+                await self._try(together, advances)
+            for request in group:
+                if request.beside is not None:
+                    await self._try([request], [])
         for advance in self._advances:
             advance.done.cancel()
+
+    async def _try(self, group: list[_Request], advances: list[_Advance]) -> None:
+        """Commit, or tell everybody why not."""
+        try:
+            await self._commit(group, advances)
+        except UnknownCollection:
+            # One was dropped between looking and committing: nothing happened, look again.
+            self._waiting, self._advances = group + self._waiting, advances + self._advances
+            self._wake.set()
+        except NoonmarkError as error:
+            for request in group:
+                _refuse(request.done, error)
+            for advance in advances:
+                _refuse(advance.done, error)
 
     async def _commit(self, group: list[_Request], advances: list[_Advance]) -> None:
         accepted, totals = await self._accept(group)
@@ -246,6 +259,9 @@ class Tables:
             elif read.upper.less_equal(time):
                 transaction.append(write, None, read.upper, time + 1)
             self._allow(transaction.add, state.collection(name), time)
+        for request in accepted:
+            if request.beside is not None:
+                request.beside(transaction, time)
         # Also if the answer is lost: then it may have happened.
         self._written.update(dict.fromkeys(totals, time))
         await asyncio.wrap_future(transaction.commit())
@@ -390,6 +406,20 @@ class _Keys:
             detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
             table=name,
         )
+
+
+def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa.Table]:
+    """The rows that a table is made with, as updates at the time of that.
+
+    Raises:
+        UniqueViolation: a key would be there twice.
+    """
+    if found.key:
+        places = tuple(found.schema.index(column) for column in found.key)
+        _Keys(found, places, Counter()).tried(writes)
+    data = to_table([row for row, _ in writes], found.schema)
+    parts = [_Encoded(found.id, data, [diff for _, diff in writes])]
+    return lambda time: _at(time, parts)
 
 
 def _at(time: int, parts: list[_Encoded]) -> pa.Table:

@@ -14,15 +14,22 @@ nothing happened. So it is as if all of it had happened at the time of the commi
 Only for tables, and views of tables alone, can it be known that they are unchanged. A transaction
 that read a source cannot write.
 
-A group of statements that were sent as one is an implicit transaction. There a read after writes
-first makes the writes durable, as if each were alone.
+What it changes in the catalog waits for COMMIT with the rows (`adapter.staged`).
+
+A group of statements that were sent as one is an implicit transaction, by the same laws. Only where
+an explicit one would be refused, because no transaction can do both things, the group is committed
+up to there, and goes on as another one (`end_group`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.aside import to_its_end
+from noonmark.adapter.catalog import Catalog
+from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.holds import Held
 from noonmark.errors import ReadOnly, UnknownSavepoint
 
@@ -32,6 +39,15 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Writes = Mapping[str, Sequence[tuple[Row, int]]]
+
+
+@dataclass(frozen=True)
+class _Savepoint:
+    """What was written and staged when it was made: each table's rows, and how many there were."""
+
+    name: str
+    writes: Mapping[str, tuple[list[tuple[Row, int]], int]]
+    catalog: Catalog | None
 
 
 class OpenTransaction:
@@ -53,7 +69,9 @@ class OpenTransaction:
         self._read_tables: set[str] = set()
         self._unchecked: str | None = None
         #: Savepoints: a name, and how many rows each table had waiting.
-        self._saved: list[tuple[str, dict[str, int]]] = []
+        self._saved: list[_Savepoint] = []
+        #: The catalog with its own changes; None before the first.
+        self.staging: Staging | None = None
 
     @property
     def time(self) -> int | None:
@@ -63,12 +81,27 @@ class OpenTransaction:
     @property
     def is_writing(self) -> bool:
         """Whether something waits for COMMIT."""
-        return bool(self._writes)
+        return bool(self._writes) or (self.staging is not None and self.staging.has_changed)
 
-    async def before_read(self) -> None:
-        """Called before a statement that reads: a group's writes before it become durable."""
-        if self._writes and self.implicit:
-            await self.commit()
+    def stage(self) -> Staging:
+        """Where a statement changes the catalog.
+
+        Raises:
+            ReadOnly: see `before_write`.
+        """
+        self.before_write()
+        if self.staging is None:
+            self.staging = Staging(self._database.catalog)
+        return self.staging
+
+    @property
+    def fresh(self) -> frozenset[str]:
+        """The collections that it made itself: nothing of them is stored yet."""
+        return frozenset() if self.staging is None else self.staging.fresh()
+
+    def forget(self, collections: Iterable[str]) -> None:
+        """Tables were dropped: what waits for them never happens."""
+        self._writes = {k: rows for k, rows in self._writes.items() if k not in set(collections)}
 
     def note_read(self, tables: Iterable[str], unchecked: str | None) -> None:
         """A statement reads tables; `unchecked` is what it reads that may change unseen.
@@ -76,7 +109,7 @@ class OpenTransaction:
         Raises:
             ReadOnly: it reads what cannot be checked, and the transaction has written.
         """
-        if unchecked is not None and self._writes and not self.implicit:
+        if unchecked is not None and self.is_writing:
             raise ReadOnly(
                 f'this transaction writes, and cannot read "{unchecked}"',
                 detail="It may have changed by the time of the write, and nobody would know.",
@@ -102,12 +135,17 @@ class OpenTransaction:
         """
         if self.read_only:
             raise ReadOnly("cannot write in a read-only transaction")
-        if self._unchecked is not None and not self.implicit:
+        if self._unchecked is not None:
             raise ReadOnly(
                 f'this transaction read "{self._unchecked}", and cannot write',
                 detail="It may have changed by the time of the write, and nobody would know.",
                 hint="Read sources, and views of them, before BEGIN or after COMMIT.",
             )
+
+    @property
+    def read_unchecked(self) -> bool:
+        """Whether it has read what may change unseen."""
+        return self._unchecked is not None
 
     @property
     def pending(self) -> Writes:
@@ -126,8 +164,9 @@ class OpenTransaction:
 
     def save(self, name: str) -> None:
         """SAVEPOINT: what is written so far can be gone back to."""
-        writes = {each: len(rows) for each, rows in self._writes.items()}
-        self._saved.append((name, writes))
+        writes = {each: (rows, len(rows)) for each, rows in self._writes.items()}
+        catalog = None if self.staging is None else self.staging.catalog
+        self._saved.append(_Savepoint(name, writes, catalog))
 
     def release(self, name: str) -> None:
         """Forget a savepoint, and those after it; their writes stay."""
@@ -137,37 +176,40 @@ class OpenTransaction:
         """Undo what was written after a savepoint, and the failure of the transaction."""
         at = self._savepoint(name)
         del self._saved[at + 1 :]
-        kept = self._saved[at][1]
-        self._writes = {each: self._writes[each][:count] for each, count in kept.items()}
+        kept = self._saved[at]
+        self._writes = {each: rows[:count] for each, (rows, count) in kept.writes.items()}
+        if self.staging is not None:
+            self.staging.catalog = kept.catalog or self.staging.base
         self.failed = False
 
     def _savepoint(self, name: str) -> int:
         for at in range(len(self._saved) - 1, -1, -1):
-            if self._saved[at][0] == name:
+            if self._saved[at].name == name:
                 return at
         raise UnknownSavepoint(f'savepoint "{name}" does not exist')
-
-    def reset(self) -> None:
-        """Forget the writes so far, which are durable by now."""
-        self._writes = {}
 
     async def commit(self) -> None:
         """Make everything durable at one time, and let go of the holds."""
         writes, self._writes = self._writes, {}
         read_at, self.read_at = self.read_at, None
         reads, self._reads = self._reads | self._read_tables, set()
-        if self._held is not None and not self.implicit:
+        staging, self.staging = self.staging, None
+        if self._held is not None:
             read_at = self._held.time
         read_at = read_at if reads else None
         try:
-            if writes:
+            if staging is not None and staging.has_changed:
+                from noonmark.adapter.staged import commit_staged
+
+                await to_its_end(commit_staged(self._database, staging, writes, read_at, reads))
+            elif writes:
                 await self._database.tables.commit(writes, read_at=read_at, reads=reads)
         finally:
             await self._let_go()
 
     async def rollback(self) -> None:
         """Forget the writes and let go of the holds."""
-        self._writes, self.read_at = {}, None
+        self._writes, self.read_at, self.staging = {}, None, None
         await self._let_go()
 
     async def _let_go(self) -> None:
@@ -184,6 +226,41 @@ def current(session: AdapterSession) -> OpenTransaction | None:
         )
     transaction = session.transaction
     assert transaction is None or isinstance(transaction, OpenTransaction)
+    return transaction
+
+
+async def end_group(session: AdapterSession) -> None:
+    """Commit what statements that were sent as one did so far; the next begins another group."""
+    transaction = current(session)
+    assert transaction is not None, "a group is open"
+    assert transaction.implicit, "only a group goes on by itself"
+    session.transaction = None
+    await transaction.commit()
+
+
+async def reading(
+    session: AdapterSession, tables: Iterable[str], unchecked: str | None
+) -> OpenTransaction | None:
+    """The transaction of a statement that reads these tables; see `note_read`."""
+    transaction = current(session)
+    if transaction is None:
+        return None
+    if transaction.implicit and transaction.is_writing and unchecked is not None:
+        await end_group(session)
+        return await reading(session, tables, unchecked)
+    transaction.note_read(tables, unchecked)
+    return transaction
+
+
+async def writing(session: AdapterSession) -> OpenTransaction | None:
+    """The transaction of a statement that writes; see `before_write`."""
+    transaction = current(session)
+    if transaction is None:
+        return None
+    if transaction.implicit and transaction.read_unchecked:
+        await end_group(session)
+        return await writing(session)
+    transaction.before_write()
     return transaction
 
 

@@ -150,20 +150,26 @@ class MultiWriteHandle:
         table = update_table(updates, handle.codec, schema)
         if not table.num_rows:
             return None
+        self.add_table(collection, client.state.collection(collection).key, schema_id, table)
+        times = table.column(run.TIME).to_numpy()
+        return int(times.min()), int(times.max())
+
+    def add_table(
+        self, collection: int, key: tuple[str, ...], schema_id: int, table: pa.Table
+    ) -> None:
+        """Add updates to a collection, which may be made by a command before them."""
+        client = self._client
         if table.nbytes <= client.config.inline_bytes_max:
             command = inline_append(collection, table, schema_id)
             if command.bytes <= client.config.inline_bytes_max:
                 self._commands.append(command)
-                return command.time_min, command.time_max
-        key = client.state.collection(collection).key
+                return
 
         async def prepare() -> c.AnyCommand:
             parts = await client.parts.write(collection, key, schema_id, table)
             return append_command(collection, parts)
 
         self._commands.append(prepare)
-        times = table.column(run.TIME).to_numpy()
-        return int(times.min()), int(times.max())
 
 
 def as_frontier(time: int | Frontier) -> Frontier:

@@ -157,21 +157,35 @@ class CatalogStore:
             removed: the numbers of items to take away.
             beside: what else the transaction does, given its time.
         """
-        gone = set(removed)
-        after = self.catalog.changed(added, gone)
-        rows = {number: row for number, row in self._rows.items() if number not in gone}
-        rows.update((item.number, to_row(item)) for item in added)
-        rows[0] = (0, _COUNTER, "", "", str(after.next_number))
+        after = self.catalog.changed(added, removed)
         time = await asyncio.to_thread(self._oracle.write_ts)
         transaction = self._client.atomic()
         for command in beside(time):
             transaction.add(command)
-        self._append_rows(transaction, rows, time)
+        self.put(transaction, after, time)
         await asyncio.wrap_future(transaction.commit())
-        self._rows = rows
-        self.catalog = after
+        self.became(after)
         await asyncio.to_thread(self._oracle.apply_write, time)
         return after
+
+    def put(self, transaction: MultiWriteHandle, after: Catalog, time: int) -> None:
+        """Make a transaction replace the stored catalog; the caller holds `turn`."""
+        self._append_rows(transaction, self._rows_of(after), time)
+
+    def became(self, after: Catalog) -> None:
+        """A transaction that `put` it is durable: this is the catalog now."""
+        self._rows = self._rows_of(after)
+        self.catalog = after
+
+    def _rows_of(self, after: Catalog) -> dict[int, Row]:
+        """The rows of another catalog; an item that is the same object has the row it had."""
+        rows: dict[int, Row] = {0: (0, _COUNTER, "", "", str(after.next_number))}
+        before = self.catalog.by_number
+        for number, item in after.by_number.items():
+            if item.kind != "system":
+                same = before.get(number) is item
+                rows[number] = self._rows[number] if same else to_row(item)
+        return rows
 
     def _append_rows(self, transaction: MultiWriteHandle, rows: dict[int, Row], time: int) -> None:
         """What changes the stored rows from the old ones to the new ones."""

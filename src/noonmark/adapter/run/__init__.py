@@ -27,7 +27,15 @@ from noonmark.adapter.run import (
     view,
     view_index,
 )
-from noonmark.adapter.run.handler import Describers, Handlers, Quicks, to_the_end
+from noonmark.adapter.run.handler import (
+    Describers,
+    Handler,
+    Handlers,
+    Quicks,
+    alone,
+    to_the_end,
+)
+from noonmark.sql.statement import statement as st
 
 #: Statements that change the catalog: once begun they go to their end.
 _OF_THE_CATALOG = (
@@ -39,6 +47,16 @@ _OF_THE_CATALOG = (
     source,
     view,
     view_index,
+)
+#: Those that reach outside, or change what others read: COMMIT could not make them one.
+_ALONE = (
+    st.CreateSource,
+    st.AlterSource,
+    st.CreateConnection,
+    st.CreateSink,
+    st.CreateSecret,
+    st.Rename,
+    st.AddColumn,
 )
 _MODULES = (
     *_OF_THE_CATALOG,
@@ -54,8 +72,14 @@ _MODULES = (
     show,
 )
 
+
+def _guarded(kind: type[st.Statement], handler: Handler) -> Handler:
+    """The handler of a statement that changes the catalog."""
+    return to_the_end(alone(handler) if kind in _ALONE else handler)
+
+
 HANDLERS: Handlers = {
-    kind: to_the_end(handler) if module in _OF_THE_CATALOG else handler
+    kind: _guarded(kind, handler) if module in _OF_THE_CATALOG else handler
     for module in _MODULES
     for kind, handler in module.HANDLERS.items()
 }

@@ -14,7 +14,7 @@ from noonmark.adapter.peek.rows import hashable
 from noonmark.adapter.run.dml_read import write
 from noonmark.adapter.run.dml_target import columns_of, default_of, fitted, loose, target
 from noonmark.adapter.run.handler import Handlers
-from noonmark.adapter.transaction import current
+from noonmark.adapter.transaction import writing
 from noonmark.errors import InvalidSyntax
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
@@ -109,9 +109,7 @@ async def run_copy(session: AdapterSession, statement: st.Copy, _: Sequence[Any]
         assert statement.table is not None, "the parser takes only a table FROM STDIN"
         item = target(session, session.catalog, statement.table, "copy to")
         session.require("INSERT", item)
-        transaction = current(session)
-        if transaction is not None:
-            transaction.before_write()
+        await writing(session)
         places = columns_of(item, statement.columns, statement.table.position)
         return CopyFrom(session, item, places, made)
     outcome = await session.run(statement.statement or _select(statement))

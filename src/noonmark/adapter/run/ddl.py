@@ -12,13 +12,12 @@ from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.ddl_common import (
     Created,
     create,
-    creation,
-    notices,
     place,
     refuse_options,
     retain_ms,
 )
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.staged import creation
 from noonmark.errors import (
     DuplicateObject,
     NameTaken,
@@ -108,14 +107,14 @@ async def run_add_column(
             [replace(item, schema=schema)],
             beside=lambda _: (c.Evolve(collection, schema_to_wire(schema)),),
         )
-    return Done("ALTER TABLE", notices(session, "ALTER TABLE"))
+    return Done("ALTER TABLE")
 
 
 async def run_create_schema(
     session: AdapterSession, statement: st.CreateSchema, _: Sequence[Any]
 ) -> Outcome:
     """CREATE SCHEMA."""
-    store, name = session.database.store, statement.name.last
+    store, name = session.store, statement.name.last
     async with store.turn:
         if store.catalog.has_schema(name):
             if not statement.if_not_exists:
@@ -123,7 +122,7 @@ async def run_create_schema(
             return Done("CREATE SCHEMA", (Notice(f'schema "{name}" already exists, skipping'),))
         item = Item(store.catalog.next_number, "schema", "", name, owner=session.user)
         await store.change([item])
-    return Done("CREATE SCHEMA", notices(session, "CREATE SCHEMA"))
+    return Done("CREATE SCHEMA")
 
 
 async def run_create_database(

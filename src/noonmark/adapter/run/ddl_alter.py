@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.run.ddl_common import Created, check_free, notices, place
+from noonmark.adapter.run.ddl_common import Created, check_free, place
 from noonmark.adapter.run.ddl_drop import find, missing
 from noonmark.adapter.run.ddl_rename import Renaming
 from noonmark.adapter.run.handler import Handlers
@@ -45,12 +45,12 @@ async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[
             await database.store.change([renamed], beside=lambda _: commands)
         finally:
             await database.work.take_up(renaming.numbers)
-    return Done(tag, notices(session, tag))
+    return Done(tag)
 
 
 async def run_comment(session: AdapterSession, statement: st.Comment, _: Sequence[Any]) -> Outcome:
     """COMMENT ON an object or a column."""
-    store = session.database.store
+    store = session.store
     async with store.turn:
         item = _commented(session, statement)
         session.require(OWN, item)
@@ -58,7 +58,7 @@ async def run_comment(session: AdapterSession, statement: st.Comment, _: Sequenc
         comments = {**item.comments, place_: statement.text or ""}
         kept = {where: text for where, text in comments.items() if text}
         await store.change([replace(item, comments=kept)])
-    return Done("COMMENT", notices(session, "COMMENT"))
+    return Done("COMMENT")
 
 
 def _commented(session: AdapterSession, statement: st.Comment) -> Item:

@@ -1,8 +1,8 @@
 """What statements that change the catalog share.
 
 Each takes the catalog's turn, looks at the catalog, and makes one change of it; the collections
-that the change names are made, renamed and dropped in the same commit. Such a change takes effect
-at once, also inside a transaction, where it is not undone by ROLLBACK: a notice says so.
+that the change names are made, renamed and dropped in the same commit. In a transaction that commit
+is COMMIT's (`adapter.staged`): until then only its own statements see the change.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from noonmark.adapter.catalog.item import PUBLIC
 from noonmark.adapter.contract import Done, Notice
 from noonmark.errors import InvalidValue, NameTaken, UndefinedObject, UsageError
 from noonmark.persist import command as c
-from noonmark.persist.state import schema_to_wire
 from noonmark.sql.statement.base import Name, Options
-from noonmark.storage.description import CollectionDescription
-from noonmark.tvc import Antichain
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
@@ -56,7 +53,7 @@ async def create(
     session: AdapterSession, tag: str, name: Name, if_not_exists: bool, make: Make
 ) -> tuple[Done, Created | None]:
     """Make an object, unless IF NOT EXISTS finds one of that name."""
-    store = session.database.store
+    store = session.store
     async with store.turn:
         schema, last = place(store.catalog, name)
         found = store.catalog.by_name.get((schema, last))
@@ -72,7 +69,7 @@ async def create(
         except BaseException:
             await session.database.work.take_up(created.removed)  # what it was to replace goes on
             raise
-    return Done(tag, notices(session, tag)), created
+    return Done(tag), created
 
 
 def check_free(session: AdapterSession, created: Created) -> None:
@@ -82,28 +79,11 @@ def check_free(session: AdapterSession, created: Created) -> None:
         other = catalog.by_name.get((item.schema_name, item.name))
         if other is not None and other.number not in created.removed:
             raise name_taken(item)
-        mine = other.collection if other is not None else ""
+        # The name is free where its collection goes in the same commit.
+        before = session.database.catalog.by_name.get((item.schema_name, item.name))
+        mine = before.collection if before is not None else ""
         if item.collection in state.names and item.collection != mine:
             raise name_taken(item)
-
-
-def notices(session: AdapterSession, tag: str) -> tuple[Notice, ...]:
-    """What a client in a transaction should know."""
-    if session.status == "idle":
-        return ()
-    return (Notice(f"{tag} takes effect at once and is not undone by ROLLBACK"),)
-
-
-def creation(item: Item, time: int) -> c.Create:
-    """The command that makes the collection of an item."""
-    description = CollectionDescription(item.schema, item.key, item.kind)
-    return c.Create(
-        item.collection,
-        item.key,
-        schema_to_wire(item.schema),
-        Antichain.of(time),
-        description.annotation(),
-    )
 
 
 def retain_ms(options: Options) -> int | None:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.run.ddl_common import notices
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.staged import STAGED
+from noonmark.adapter.transaction import current
 from noonmark.adapter.upstream.prepare import leftovers
 from noonmark.errors import (
     DependentObjects,
+    InTransaction,
     NoonmarkError,
     UndefinedObject,
     UndefinedTable,
@@ -27,6 +29,7 @@ from noonmark.persist import command as c
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
     from noonmark.adapter.session import AdapterSession
 
 #: What the names of these kinds are called in errors, as in PostgreSQL.
@@ -36,7 +39,7 @@ _RELATION_KINDS = ("table", "source", "view", "materialized-view")
 async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]) -> Outcome:
     """DROP kind names [CASCADE]."""
     tag = f"DROP {statement.kind.replace('-', ' ').upper()}"
-    store, told = session.database.store, []
+    store, told = session.store, []
     async with store.turn:
         catalog = store.catalog
         targets: list[Item] = []
@@ -58,7 +61,7 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
             told += [
                 Notice(why, severity="WARNING") for each in behind if (why := await each.remove())
             ]
-    return Done(tag, (*told, *notices(session, tag)))
+    return Done(tag, tuple(told))
 
 
 def find(catalog: Catalog, kind: str, name: st.Name) -> Item | None:
@@ -177,7 +180,19 @@ async def remove(session: AdapterSession, doomed: Sequence[Item]) -> None:
     """End the work of items and drop them; the caller has the catalog's turn."""
     database = session.database
     numbers = [item.number for item in doomed]
-    commands = await removal_of(session, doomed)
+    transaction = current(session)
+    if transaction is not None:
+        for item in doomed:
+            if item.kind not in STAGED:
+                raise InTransaction(
+                    f"{item} cannot be dropped inside a transaction block",
+                    detail="What it has outside of this database could not be brought back.",
+                    hint="COMMIT, and drop it by itself.",
+                )
+        await session.store.change(removed=numbers)
+        transaction.forget(item.collection for item in doomed)
+        return
+    commands = await removal_of(database, doomed)
     await database.work.remove(numbers)
     try:
         await database.store.change(removed=numbers, beside=lambda _: commands)
@@ -186,9 +201,8 @@ async def remove(session: AdapterSession, doomed: Sequence[Item]) -> None:
         raise
 
 
-async def removal_of(session: AdapterSession, doomed: Iterable[Item]) -> tuple[c.AnyCommand, ...]:
+async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyCommand, ...]:
     """What removes the collections of items."""
-    database = session.database
     made: list[c.AnyCommand] = []
     for item in doomed:
         worker = database.work.views.get(item.number)

@@ -23,7 +23,6 @@ from noonmark.adapter.catalog.privilege import (
 )
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.password import make_verifier
-from noonmark.adapter.run.ddl_common import notices
 from noonmark.adapter.run.ddl_drop import find, missing
 from noonmark.adapter.run.handler import Handlers
 from noonmark.errors import (
@@ -70,7 +69,7 @@ async def run_create_role(
     session: AdapterSession, statement: st.CreateRole, _: Sequence[Any]
 ) -> Outcome:
     """CREATE ROLE."""
-    store, name = session.database.store, statement.name
+    store, name = session.store, statement.name
     async with store.turn:
         catalog = store.catalog
         _require_superuser(session, catalog, "create role")
@@ -88,14 +87,14 @@ async def run_create_role(
             items.append(Item(catalog.next_number + 1, "role", "", session.user, definition=own))
             told = (Notice(f'role "{session.user}" was made a superuser'),)
         await store.change(items)
-    return Done("CREATE ROLE", (*told, *notices(session, "CREATE ROLE")))
+    return Done("CREATE ROLE", told)
 
 
 async def run_alter_role(
     session: AdapterSession, statement: st.AlterRole, _: Sequence[Any]
 ) -> Outcome:
     """ALTER ROLE; everybody may change their own password."""
-    store = session.database.store
+    store = session.store
     async with store.turn:
         role = store.catalog.role(statement.name)
         own_password = statement.login is None and statement.superuser is None
@@ -103,7 +102,7 @@ async def run_alter_role(
             _require_superuser(session, store.catalog, "alter role")
         after = _attributes(session, statement, dict(role.definition))
         await store.change([replace(role, definition=after)])
-    return Done("ALTER ROLE", notices(session, "ALTER ROLE"))
+    return Done("ALTER ROLE")
 
 
 # -- GRANT and REVOKE ----------------------------------------------------------------------------
@@ -122,7 +121,7 @@ async def run_revoke(session: AdapterSession, statement: st.Revoke, _: Sequence[
 async def _change_rights(
     session: AdapterSession, statement: st.Grant | st.Revoke, tag: str, *, add: bool
 ) -> Outcome:
-    store = session.database.store
+    store = session.store
     async with store.turn:
         catalog = store.catalog
         for name in statement.roles:
@@ -138,7 +137,7 @@ async def _change_rights(
                 if not (statement.kind == "schema" and name.parts == (PUBLIC,))
             ]
         await store.change(changed)
-    return Done(tag, notices(session, tag))
+    return Done(tag)
 
 
 def _members(

@@ -23,9 +23,10 @@ from weakref import WeakKeyDictionary
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.gather import Multiset, narrowed
-from noonmark.adapter.transaction import current, domain
+from noonmark.adapter.transaction import domain, writing
 from noonmark.compute.reference import evaluate
 from noonmark.errors import SerializationFailure, Unsupported
+from noonmark.rows.schema import Schema
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -49,11 +50,13 @@ class Reading:
         session: who reads.
         time: when.
         pending: the transaction's own writes, by collection.
+        fresh: the collections that the transaction made, of which nothing is stored.
     """
 
     session: AdapterSession
     time: int
     pending: Writes
+    fresh: frozenset[str] = frozenset()
 
     @property
     def now(self) -> int:
@@ -63,20 +66,28 @@ class Reading:
     async def multiset(self, peek: Peek) -> Multiset:
         """The rows of a peek."""
         reads, system = self.session.database.reads, self.session.system_rows
-        if not any(self.pending.get(name) for name in peek.collections):
+        if not any(self.pending.get(n) or n in self.fresh for n in peek.collections):
             return await reads.multiset(peek, self.time, system)
-        await reads.complete(peek.collections, self.time)
-        await reads.check_errors(peek.collections, self.time)
+        stored = [name for name in peek.collections if name not in self.fresh]
+        await reads.complete(stored, self.time)
+        await reads.check_errors(stored, self.time)
         given: dict[str, Multiset] = {}
         for leaf in peek.shape.leaves:
-            rows = dict(await reads.answers.leaf(leaf, peek, self.time, system))
+            rows: Multiset = {}
+            if leaf.collection not in self.fresh:
+                rows = dict(await reads.answers.leaf(leaf, peek, self.time, system))
             own = self.pending.get(leaf.collection)
             if own:
-                schema = reads.state.collection(leaf.collection).schema
+                schema = self._schema(leaf.collection)
                 for row, count in narrowed(leaf, schema, own).items():
                     rows[row] = rows.get(row, 0) + count
             given[leaf.name] = {row: count for row, count in rows.items() if count}
         return await asyncio.to_thread(evaluate, peek.shape.rest, given)
+
+    def _schema(self, collection: str) -> Schema:
+        item = self.session.catalog.of_collection(collection)
+        assert item is not None, "only tables of the catalog are written"
+        return item.schema
 
 
 @dataclass(frozen=True)
@@ -123,17 +134,17 @@ Compute = Callable[[Reading], Awaitable[tuple[Writes, Any]]]
 
 async def read_then_write(session: AdapterSession, needs: Needs, compute: Compute) -> Any:
     """Compute and commit; in a transaction, compute and leave it to COMMIT."""
-    transaction, reads = current(session), needs.tables
+    transaction, reads = await writing(session), needs.tables
     if transaction is not None:
-        transaction.before_write()
+        fresh = transaction.fresh
+        reads -= fresh
         time = transaction.time
         if time is None:
             # Later statements of the transaction read there too, and other tables.
             time = (await session.database.reads.choose(sorted(reads))).time
-            if not transaction.implicit:
-                held = session.database.reads.holds.take(domain(session, reads, time), time)
-                transaction.hold(await held)
-        writes, result = await compute(Reading(session, time, transaction.pending))
+            held = session.database.reads.holds.take(domain(session, reads, time), time)
+            transaction.hold(await held)
+        writes, result = await compute(Reading(session, time, transaction.pending, fresh))
         transaction.write(writes, time, reads)
         return result
     async with _turn(session.database, reads):
@@ -173,7 +184,7 @@ async def _turn(database: Database, tables: Iterable[str]) -> AsyncIterator[None
 
 async def write(session: AdapterSession, writes: Writes) -> None:
     """Commit what was computed from nothing; in a transaction, leave it to COMMIT."""
-    transaction = current(session)
+    transaction = await writing(session)
     if transaction is not None:
         transaction.write(writes)
     elif any(writes.values()):

@@ -12,17 +12,22 @@ client stated, None where it stated none. A kind without a describer takes and g
 
 from __future__ import annotations
 
-import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from noonmark.adapter.aside import to_its_end
 from noonmark.adapter.contract import Field, Outcome
+from noonmark.adapter.transaction import current, end_group
+from noonmark.errors import InTransaction
 from noonmark.rows.types import SqlType
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
+
+#: Where a word of a name like CreateSource begins.
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,43 @@ Quicks: TypeAlias = dict[type[Any], Quick]
 
 
 def to_the_end(handler: Handler) -> Handler:
-    """The handler of a statement that is not taken back: a cancel comes too late for it.
+    """The handler of a statement that is not taken back once it has begun."""
 
-    What it does is several steps, one of them durable: ended between two of them, the catalog in
-    memory would not be the one that is stored.
+    async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
+        return await to_its_end(_awaited(handler(session, statement, values)))
+
+    return run
+
+
+async def _awaited(outcome: Awaitable[Outcome]) -> Outcome:
+    return await outcome
+
+
+def alone(handler: Handler) -> Handler:
+    """The handler of a statement that is never part of a transaction.
+
+    In BEGIN it is refused. Among statements that were sent as one, what came before is committed.
     """
 
     async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
-        task = asyncio.ensure_future(handler(session, statement, values))
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.shield(task)
-        return task.result()
+        transaction = current(session)
+        if transaction is None:
+            return await handler(session, statement, values)
+        if not transaction.implicit:
+            raise InTransaction(
+                f"{_shown(statement)} cannot run inside a transaction block",
+                detail="It could not be undone by ROLLBACK.",
+                hint="Run it by itself: drivers call that autocommit.",
+            )
+        await end_group(session)
+        grouped, session.grouped = session.grouped, False
+        try:
+            return await handler(session, statement, values)
+        finally:
+            session.grouped = grouped
 
     return run
+
+
+def _shown(statement: Any) -> str:
+    return _WORDS.sub(" ", type(statement).__name__).upper()

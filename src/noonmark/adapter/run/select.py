@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import Outcome, Rows
 from noonmark.adapter.peek.answer import Peek, finished
 from noonmark.adapter.peek.chunks import Listed
@@ -21,7 +22,14 @@ from noonmark.adapter.recency import is_on, recency_of
 from noonmark.adapter.run.dml_read import Reading, checked
 from noonmark.adapter.run.handler import Described, Describers, Handlers, Quicks
 from noonmark.adapter.timestamp import STRICT, Choice
-from noonmark.adapter.transaction import OpenTransaction, current, domain, isolation_of
+from noonmark.adapter.transaction import (
+    OpenTransaction,
+    current,
+    domain,
+    end_group,
+    isolation_of,
+    reading,
+)
 from noonmark.errors import BeforeSince, Unsupported
 from noonmark.rows.types import BigInt, SqlType
 from noonmark.sql.ir.asked import Now
@@ -113,7 +121,7 @@ def quick_select(
         return None
     types = statement.types if isinstance(statement, TypedSelect) else ()
     plan = session.plans.get((statement.query, types))
-    if plan is None or plan.catalog is not session.catalog or plan.late or Now in plan.peek.asks:
+    if plan is None or plan.catalog is not session.catalog or plan.late or _is_of_now(plan):
         return None
     found = session.database.reads.at_once(plan.peek.bound(values))
     return None if found is None else Rows(plan.fields, Listed(found[1]))
@@ -125,32 +133,55 @@ async def run_select(
     """The rows of a query at one time."""
     types = statement.types if isinstance(statement, TypedSelect) else ()
     plan = planned(session, statement, types, values)
+    transaction = current(session)
+    if transaction is not None:
+        tables, unchecked = checked(plan.catalog, plan.leaves)
+        if transaction.implicit and _cannot_include(transaction, plan) is not None:
+            await end_group(session)
+            plan = planned(session, statement, types, values)
+        transaction = await reading(session, tables - transaction.fresh, unchecked)
     time = await read_time(session, statement, plan, values)
     peek = plan.peek.bound(values, time)
-    transaction = current(session)
-    if transaction is not None and not transaction.implicit:
-        tables, unchecked = checked(plan.catalog, plan.leaves)
-        transaction.note_read(tables, unchecked)
-        if tables & transaction.pending.keys():
-            return await _with_own(session, transaction, plan, peek, time)
+    if transaction is not None and _is_own(transaction, plan):
+        return await _with_own(session, transaction, plan, peek, time)
     chunks = await session.database.reads.ask(peek, time, session.system_rows)
     return Rows(plan.fields, chunks)
+
+
+def _is_own(transaction: OpenTransaction, plan: PlannedQuery) -> bool:
+    """Whether a query reads what the transaction itself wrote or made."""
+    own = transaction.pending.keys() | transaction.fresh
+    return bool(own) and bool(checked(plan.catalog, plan.leaves)[0] & own)
+
+
+def _cannot_include(transaction: OpenTransaction, plan: PlannedQuery) -> Item | None:
+    """A view among what is read that is kept, and so cannot include the transaction's writes."""
+    fresh, written = transaction.fresh, transaction.pending.keys()
+    for item in plan.leaves:
+        if item.kind not in ("table", "system") and (
+            item.collection in fresh or checked(plan.catalog, [item])[0] & (written | fresh)
+        ):
+            return item
+    return None
 
 
 async def _with_own(
     session: AdapterSession, transaction: OpenTransaction, plan: PlannedQuery, peek: Peek, time: int
 ) -> Outcome:
     """The rows of a query over tables that the transaction itself has written."""
-    written = transaction.pending.keys()
-    for item in plan.leaves:
-        if item.kind != "table" and checked(plan.catalog, [item])[0] & written:
-            raise Unsupported(
-                f'"{item.name}" cannot be read: this transaction wrote to tables below it',
-                detail="What is kept of it has no time that includes those writes yet.",
-                hint="Read it after COMMIT.",
-            )
-    rows = await Reading(session, time, transaction.pending).multiset(peek)
+    item = _cannot_include(transaction, plan)
+    if item is not None:
+        raise Unsupported(
+            f'"{item.name}" cannot be read: this transaction wrote to tables below it, or made it',
+            detail="What is kept of it has no time that includes those writes yet.",
+            hint="Read it after COMMIT.",
+        )
+    rows = await Reading(session, time, transaction.pending, transaction.fresh).multiset(peek)
     return Rows(plan.fields, Listed(finished(peek, rows)))
+
+
+def _is_of_now(plan: PlannedQuery) -> bool:
+    return plan.follows_time or Now in plan.peek.asks
 
 
 async def wish_of(
@@ -167,6 +198,9 @@ async def wish_of(
     if statement.as_of_at_least is not None:
         least = time_of(session, statement.as_of_at_least, values)
         wish = replace(wish, as_of=least, at_least=True)
+    elif plan.follows_time and wish.isolation == STRICT:
+        # Nothing has to be written for its rows to come and go: now is a bound, too.
+        wish = replace(wish, as_of=session.database.clock.now_ms(), at_least=True)
     return replace(wish, recency=await recency_of(session, plan))
 
 
@@ -179,13 +213,14 @@ async def read_time(
     """The time of a statement's read: the transaction's, or a new one."""
     transaction = current(session)
     reads = session.database.reads
-    names = plan.peek.collections
+    names: Sequence[str] = plan.peek.collections
     if transaction is not None:
-        await transaction.before_read()
+        fresh = transaction.fresh
+        names = [name for name in names if name not in fresh]
         if transaction.time is not None:
             return _inside(session, transaction, statement, plan, values)
     choice: Choice = await reads.choose(names, await wish_of(session, statement, plan, values))
-    if transaction is not None and names and not transaction.implicit:
+    if transaction is not None and names:
         transaction.hold(await reads.holds.take(domain(session, names, choice.time), choice.time))
     return choice.time
 
@@ -210,8 +245,9 @@ def _inside(
                     position=text.position,
                 )
     state = session.database.client.state
+    fresh = transaction.fresh
     for name in plan.peek.collections:
-        if not transaction.readable(state.collection(name).id):
+        if name not in fresh and not transaction.readable(state.collection(name).id):
             raise BeforeSince(
                 f'"{name}" cannot be read at the time of this transaction',
                 detail=f"The transaction reads at {time}; the relation begins later.",

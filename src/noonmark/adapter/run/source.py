@@ -19,13 +19,12 @@ from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.run.ddl_common import (
     Created,
     create,
-    creation,
-    notices,
     place,
     refuse_options,
     retain_ms,
 )
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.staged import creation
 from noonmark.adapter.upstream.prepare import Prepared, prepare
 from noonmark.adapter.upstream.topic import topic_feed
 from noonmark.adapter.upstream.webhook import webhook_definition, webhook_schema
@@ -311,7 +310,7 @@ async def run_alter_source(
         ]
         await store.change([changed, *parts])
         await session.database.work.altered(changed)
-    return Done(tag, notices(session, tag))
+    return Done(tag)
 
 
 def _altered(item: Item, statement: st.AlterSource) -> Item:

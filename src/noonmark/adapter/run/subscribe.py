@@ -12,7 +12,7 @@ from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.adapter.run.select import planned, wish_of, with_times
 from noonmark.adapter.subscribe.envelope import Envelope
 from noonmark.adapter.subscribe.stream import Stream, Subscribed
-from noonmark.adapter.transaction import current
+from noonmark.adapter.transaction import reading
 from noonmark.errors import Unsupported
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir.asked import Now
@@ -79,10 +79,7 @@ async def run_subscribe(
     plan = planned(session, statement, types, values)
     _check(plan)
     envelope = _envelope(statement, plan)
-    transaction = current(session)
-    if transaction is not None:
-        await transaction.before_read()
-        transaction.note_read((), "SUBSCRIBE")
+    await reading(session, (), "SUBSCRIBE")
     reads = session.database.reads
     names = plan.peek.collections
     choice = await reads.choose(names, await wish_of(session, statement, plan, values))

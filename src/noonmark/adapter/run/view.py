@@ -20,9 +20,12 @@ from noonmark.adapter.names import Planned, plan_tree, with_columns
 from noonmark.adapter.run.ddl_common import Created, create, place, retain_ms
 from noonmark.adapter.run.ddl_drop import dependents_refused, removal_of
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.staged import foreseen
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist import command as c
-from noonmark.sql.ir.asked import asked
+from noonmark.sql.ir.asked import Now, asked
+from noonmark.sql.rules import simplify
+from noonmark.sql.rules.temporal import separated
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -52,6 +55,8 @@ def view_item(
 ) -> Item:
     """The item that a statement describes."""
     planned = planned_view(session, catalog, statement.query)
+    if kind == "materialized-view":
+        separated(simplify(planned.query.relation))  # refuses mz_now() where it has no turn
     schema_name, name = place(catalog, statement.name)
     query = with_columns(planned.query, statement.columns)
     definition: dict[str, Any] = {
@@ -60,6 +65,8 @@ def view_item(
         "names": {written: list(pin) for written, pin in planned.pins.items()},
         "columns": list(statement.columns),
     }
+    if Now in asked(planned.query.relation):
+        definition["follows_time"] = True
     options = getattr(statement, "options", {})
     if "maintenance" in options:
         definition["maintenance"] = options["maintenance"]
@@ -123,17 +130,18 @@ async def run_create_materialized_view(
         item = view_item(session, catalog, number, statement, "materialized-view")
         refuse_unmaintained(catalog, item)
         definition = view_definition(catalog, item)
-        if asked(definition.relation):
+        if asked(definition.relation) - {Now}:
             raise Unsupported(
-                "mz_now() and the session's own functions cannot be maintained",
+                "the session's own functions cannot be maintained",
                 hint="Ask for them in the SELECT that reads the view.",
             )
-        view = View(database.client, database.started_spark, definition, create=False)
+        client = await foreseen(session)
+        view = View(client, database.started_spark, definition, create=False)
         check_maintained(view, strict=item.definition.get("maintenance") == "strict")
         before: tuple[c.AnyCommand, ...] = ()
-        if old:
+        if old and session.store is database.store:
             doomed = [*catalog.dependents([old]), catalog.by_number[old]]  # indexes on it
-            before = await removal_of(session, doomed)
+            before = await removal_of(database, doomed)
             await database.work.remove([each.number for each in doomed])
 
         def beside(_: int) -> Iterable[c.AnyCommand]:
@@ -144,7 +152,7 @@ async def run_create_materialized_view(
     done, created = await create(
         session, "CREATE MATERIALIZED VIEW", statement.name, statement.if_not_exists, make
     )
-    if created is not None:
+    if created is not None and session.store is database.store:
         await database.work.add_view(created.items[0])
     return done
 

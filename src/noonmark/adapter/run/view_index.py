@@ -17,6 +17,7 @@ from noonmark.adapter.definitions import view_definition
 from noonmark.adapter.run.ddl_common import Created, create, refuse_options, retain_ms
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.run.view import refuse_unmaintained
+from noonmark.adapter.staged import foreseen
 from noonmark.errors import UndefinedColumn, Unsupported, WrongObjectType
 from noonmark.persist import command as c
 from noonmark.rows import types as t
@@ -62,7 +63,8 @@ async def run_create_index(
         )
         refuse_unmaintained(catalog, item)
         definition = view_definition(catalog, item)
-        view = View(database.client, database.started_spark, definition, create=False)
+        client = await foreseen(session)
+        view = View(client, database.started_spark, definition, create=False)
 
         def beside(_: int) -> Iterable[c.AnyCommand]:
             return view.creation()
@@ -70,7 +72,7 @@ async def run_create_index(
         return Created((item,), beside)
 
     done, created = await create(session, "CREATE INDEX", name, statement.if_not_exists, make)
-    if created is not None:
+    if created is not None and session.store is database.store:
         await database.work.add_view(created.items[0])
     return done
 

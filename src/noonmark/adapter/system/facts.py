@@ -52,7 +52,7 @@ class Facts:
         """The facts now."""
         database = session.database
         return cls(
-            database.catalog, database.client.state, database.work, session, database.clock.now_ms()
+            session.catalog, database.client.state, database.work, session, database.clock.now_ms()
         )
 
     def schema_oid(self, name: str) -> int:

@@ -1,0 +1,189 @@
+"""COMMIT of what a transaction did to the catalog: one commit, with the rows that it wrote.
+
+What goes with the new catalog follows from the two catalogs alone, the one before and the one
+after: collections of items that are gone are dropped, those of new tables are made with the rows
+that the transaction wrote to them, those of new views begin at the time of the commit. So it does
+not matter by which statements the transaction came from the one to the other.
+
+Law (all or nothing): catalog, collections and rows change in one commit of persist, or not at all.
+Law (still true): the commit is refused with `SerializationFailure` where somebody else changed the
+catalog since the transaction first did.
+
+Not everything can wait for a COMMIT: what reaches outside (sources, sinks, connections) and what
+others read under its old name or columns is refused inside of a transaction (`alone`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.item import Kind
+from noonmark.adapter.catalog.staging import Staging
+from noonmark.adapter.definitions import view_definition
+from noonmark.adapter.tables import first_rows
+from noonmark.errors import SerializationFailure
+from noonmark.persist import command as c
+from noonmark.persist.client import Client
+from noonmark.persist.machine import apply
+from noonmark.persist.state import State, schema_to_wire
+from noonmark.persist.write import MultiWriteHandle
+from noonmark.storage.description import CollectionDescription
+from noonmark.tvc import Antichain
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.adapter.session import AdapterSession
+
+Row = tuple[Any, ...]
+Writes = Mapping[str, Sequence[tuple[Row, int]]]
+
+#: The kinds that a transaction may make and drop.
+STAGED: frozenset[Kind] = frozenset(
+    ("table", "view", "materialized-view", "index", "schema", "role")
+)
+_VIEWS = ("materialized-view", "index")
+
+
+class ForeseenClient(Client):
+    """A client of the location as it will be after commands that are not committed yet."""
+
+    def __init__(self, client: Client, state: State) -> None:
+        self.__dict__.update(vars(client))
+        self._foreseen = state
+
+    @property
+    def state(self) -> State:
+        """The state after those commands."""
+        return self._foreseen
+
+
+def creation(item: Item, time: int, expected_id: int = 0) -> c.Create:
+    """The command that makes the collection of an item."""
+    description = CollectionDescription(item.schema, item.key, item.kind)
+    return c.Create(
+        item.collection,
+        item.key,
+        schema_to_wire(item.schema),
+        Antichain.of(time),
+        description.annotation(),
+        expected_id,
+    )
+
+
+class _Making:
+    """The commands of a commit, and the state that they lead to."""
+
+    def __init__(self, database: Database, removal: Iterable[c.AnyCommand]) -> None:
+        self._database = database
+        self._commands: list[c.AnyCommand] = []
+        self.state = database.client.state
+        self.add(*removal)
+
+    def add(self, *commands: c.AnyCommand) -> None:
+        """Append commands."""
+        self._commands += commands
+        self.state = apply(self.state, commands, self._database.clock.now_ms())
+
+    def make(self, staging: Staging, time: int) -> dict[str, int]:
+        """Everything new; the ids of the collections of tables."""
+        tables: dict[str, int] = {}
+        for item in staging.new():
+            if item.kind == "table":
+                tables[item.collection] = self.state.next_collection
+                self.add(creation(item, time, self.state.next_collection))
+                self.add(c.Seal(tables[item.collection], Antichain.of(time + 1)))
+            elif item.kind in _VIEWS:
+                self.add(*self._view(staging.catalog, item))
+        return tables
+
+    def _view(self, catalog: Catalog, item: Item) -> c.Transaction:
+        from noonmark.compute.view import View
+
+        database = self._database
+        client = ForeseenClient(database.client, self.state)
+        definition = view_definition(catalog, item)
+        return View(client, database.started_spark, definition, create=False).creation()
+
+    def into(self, transaction: MultiWriteHandle, rows: Mapping[int, pa.Table]) -> None:
+        """Add the commands, and the first rows of tables before those are sealed."""
+        for command in self._commands:
+            if isinstance(command, c.Seal) and command.collection in rows:
+                found = self.state.collection(command.collection)
+                transaction.add_table(found.id, found.key, 0, rows[found.id])
+            transaction.add(command)
+
+
+async def foreseen(session: AdapterSession) -> Client:
+    """The location as a statement finds it: with what its transaction made and dropped."""
+    from noonmark.adapter.run.ddl_drop import removal_of
+
+    database, store = session.database, session.store
+    if not isinstance(store, Staging) or not store.has_changed:
+        return database.client
+    making = _Making(database, await removal_of(database, store.gone()))
+    making.make(store, database.clock.now_ms())
+    return ForeseenClient(database.client, making.state)
+
+
+async def commit_staged(
+    database: Database, staging: Staging, writes: Writes, read_at: int | None, reads: Iterable[str]
+) -> None:
+    """Make a transaction durable that changed the catalog.
+
+    Raises:
+        SerializationFailure: somebody else changed the catalog, or what the transaction read.
+        UniqueViolation: a key would be there twice; nothing happened.
+    """
+    from noonmark.adapter.run.ddl_drop import removal_of
+
+    store = database.store
+    async with store.turn:
+        if store.catalog is not staging.base:
+            raise SerializationFailure(
+                "could not serialize access due to a concurrent change of the catalog",
+                detail="Another session made, changed or dropped objects meanwhile.",
+                hint="The transaction might succeed if it is run again.",
+            )
+        gone, fresh = staging.gone(), staging.fresh()
+        removal = await removal_of(database, gone)
+        first = await _first_rows(database, staging, removal, writes)
+        numbers = [item.number for item in gone]
+        await database.work.remove(numbers)
+
+        def beside(transaction: MultiWriteHandle, time: int) -> None:
+            making = _Making(database, removal)
+            made = making.make(staging, time)
+            making.into(transaction, {made[name]: rows(time) for name, rows in first.items()})
+            store.put(transaction, staging.catalog, time)
+
+        try:
+            await database.tables.commit(
+                {name: rows for name, rows in writes.items() if name not in fresh},
+                read_at=read_at,
+                reads=frozenset(reads) - fresh,
+                beside=beside,
+            )
+        except BaseException:
+            await database.work.take_up(numbers)  # nothing was dropped: it goes on
+            raise
+        store.became(staging.catalog)
+        await database.work.take_up([item.number for item in staging.new()])
+
+
+async def _first_rows(
+    database: Database, staging: Staging, removal: Iterable[c.AnyCommand], writes: Writes
+) -> dict[str, Callable[[int], pa.Table]]:
+    """What was written to tables that the transaction made."""
+    making = _Making(database, removal)
+    made = making.make(staging, database.clock.now_ms())
+    found: dict[str, Callable[[int], pa.Table]] = {}
+    for name, ref in made.items():
+        if rows := writes.get(name):
+            collection = making.state.collection(ref)
+            found[name] = await asyncio.to_thread(first_rows, collection, rows)
+    return found
