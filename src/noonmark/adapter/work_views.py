@@ -1,7 +1,9 @@
 """A maintained view at work: it ticks as soon as all its inputs have moved.
 
 The worker waits for the commit that lets the view go on, and ticks in a thread; while a tick runs
-its inputs gather, so under load ticks grow and when idle there are none. A tick that fails is tried
+its inputs gather, so under load ticks grow and when idle there are none. In a view that follows the
+time rows come and go though nothing was written: then the worker brings the tables below up to now,
+as soon as a row has its turn. A tick that fails is tried
 again with growing pauses; what the view has so far stays readable.
 
 Where it runs: the adapter's loop; the tick in a thread.
@@ -30,6 +32,8 @@ LOG = logging.getLogger("noonmark.work")
 _RECORDS_MAX = 1_000
 _PAUSE_FIRST_S = 0.25
 _PAUSE_LARGEST_S = 30.0
+#: How often, at most, it is looked whether a row has its turn.
+_TURN_PAUSE_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ class ViewWorker:
             return can_go_on(state) or bool(_left_behind(view, state, tables))
 
         while not can_go_on(client.state):
-            await asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(is_ready)))
+            ready = asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(is_ready)))
+            await self._until_turn(view, ready, tables)
             await self._pull(_left_behind(view, client.state, tables))
         await self._database.spark()
         pool = self._database.work.pool
@@ -125,6 +130,27 @@ class ViewWorker:
         record = await asyncio.shield(self._tick)
         if record is not None:
             self.records.append(record)
+
+    async def _until_turn(
+        self, view: View, ready: asyncio.Future[None], tables: dict[str, list[str]]
+    ) -> None:
+        """Wait for the inputs; when a row has its turn before, bring the tables up to it."""
+        clock = self._database.clock
+        try:
+            while not ready.done() and (turn := view.turns.next()) is not None:
+                left_s = (turn - clock.now_ms()) / 1000
+                pause_s = min(max(left_s, _TURN_PAUSE_S), _PAUSE_LARGEST_S)
+                sleep = asyncio.ensure_future(clock.sleep(pause_s))
+                await asyncio.wait({ready, sleep}, return_when=asyncio.FIRST_COMPLETED)
+                sleep.cancel()
+                now = clock.now_ms()
+                if not ready.done() and await asyncio.to_thread(view.is_due, now):
+                    below = {table for names in tables.values() for table in names}
+                    await self._database.tables.advance(now, below)
+                    break
+            await ready
+        finally:
+            ready.cancel()
 
     async def _pull(self, behind: dict[str, int]) -> None:
         """Tables move when somebody wants them to; a source beside them does."""

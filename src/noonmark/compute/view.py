@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from noonmark.compute import session
 from noonmark.compute.arrangement import Keeper
 from noonmark.compute.definition import (
     ARRANGEMENT,
@@ -42,7 +41,7 @@ from noonmark.compute.tick import (
     Output,
     Stored,
     contents_of,
-    definition_at,
+    hydrated,
     on_spark,
     output_of,
     recomputed,
@@ -53,7 +52,7 @@ from noonmark.compute.walk.job import Made, Program, Work, run
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.spark import Staged, stage_frame
+from noonmark.persist.spark import Staged
 from noonmark.persist.state import Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
 from noonmark.sql.ir.temporal import FOREVER
@@ -173,6 +172,13 @@ class View:
     def follows_time(self) -> bool:
         """Whether rows come and go though no input changed."""
         return any(keeper.need.turns for keeper in self.keepers.values())
+
+    def is_due(self, now: int) -> bool:
+        """Whether a row has its turn after what is known of the view, and not after `now`."""
+        upper = self.upper.only()
+        if upper is None or upper > now:
+            return False
+        return bool(self.turns.due(upper, now + 1).read(self.client))
 
     def arrangements(self) -> list[Keeper]:
         """The arrangements of this view."""
@@ -356,16 +362,10 @@ class View:
     def _hydrate(self, begun: Begun) -> Output:
         """One Spark batch at one time."""
         spark = self._session(f"hydrate {self.name}", begun.group)
-        frames = definition_at(
-            session.for_batches(spark), self.client, self.definition, self.keepers, begun.lower,
+        return hydrated(
+            spark, self.client, self.definition, self.keepers, begun.lower,
             inputs_fail=self.inputs_fail,
         )  # fmt: skip
-        staged = {
-            name: stage_frame(frame, self.client, self._write_handle(name))
-            for name, frame in frames.items()
-        }
-        kept = {keeper.name: staged[keeper.name] for keeper in self.arrangements()}
-        return Output(staged[self.name], staged.get(errors_name(self.name)), kept)
 
     def _strategy(self, inputs: Inputs) -> str:
         """Of a large change: what is cheaper, as far as it may be chosen."""

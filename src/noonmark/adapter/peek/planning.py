@@ -7,7 +7,7 @@ is planned again. Its parameters keep the types that they got first.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,9 @@ from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows.value import micros_of_timestamp, micros_of_timestamptz
 from noonmark.sql import parse
-from noonmark.sql.ir.asked import bind
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import Now, asked, bind
+from noonmark.sql.ir.node import walk_once
 from noonmark.sql.plan.row import Statement
 from noonmark.sql.rules import simplify
 from noonmark.sql.statement.base import ScalarText
@@ -47,6 +49,7 @@ class PlannedQuery:
         leaves: the relations whose rows it reads.
         late: whether the plan depends on the values of its parameters.
         settled: whether a plan that is made later, of the same catalog, would be the same.
+        follows_time: whether its rows come and go though nothing is written.
     """
 
     catalog: Catalog
@@ -57,6 +60,7 @@ class PlannedQuery:
     leaves: tuple[Item, ...]
     late: bool
     settled: bool = True
+    follows_time: bool = False
 
 
 def plan_query(
@@ -103,6 +107,17 @@ def _planned_query(
         planned.leaves,
         statement.late,
         indexes.settled,
+        _follows_time(catalog, relation, planned.leaves),
+    )
+
+
+def _follows_time(catalog: Catalog, relation: r.Relation, leaves: Iterable[Item]) -> bool:
+    """Whether a filter of the plan, or of what is kept below it, is of mz_now()."""
+    filters = (n for n in walk_once(relation) if isinstance(n, r.Filter | r.Join))
+    own = (n.predicate if isinstance(n, r.Filter) else n.on for n in filters)
+    below = catalog.needs(leaf.number for leaf in leaves)
+    return any(Now in asked(each) for each in own) or any(
+        item.definition.get("follows_time") for item in below
     )
 
 
