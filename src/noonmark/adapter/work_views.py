@@ -132,7 +132,7 @@ class ViewWorker:
             self.records.append(record)
 
     async def _until_turn(
-        self, view: View, ready: asyncio.Future[None], tables: dict[str, list[str]]
+        self, view: View, ready: asyncio.Future[State], tables: dict[str, list[str]]
     ) -> None:
         """Wait for the inputs; when a row has its turn before, bring the tables up to it."""
         clock = self._database.clock

@@ -184,10 +184,6 @@ def _is_of_now(plan: PlannedQuery) -> bool:
     return plan.follows_time or Now in plan.peek.asks
 
 
-def _is_of_now(plan: PlannedQuery) -> bool:
-    return plan.follows_time or Now in plan.peek.asks
-
-
 async def wish_of(
     session: AdapterSession,
     statement: st.Select | st.Subscribe,
@@ -202,9 +198,6 @@ async def wish_of(
     if statement.as_of_at_least is not None:
         least = time_of(session, statement.as_of_at_least, values)
         wish = replace(wish, as_of=least, at_least=True)
-    elif plan.follows_time and wish.isolation == STRICT:
-        # Nothing has to be written for its rows to come and go: now is a bound, too.
-        wish = replace(wish, as_of=session.database.clock.now_ms(), at_least=True)
     elif plan.follows_time and wish.isolation == STRICT:
         # Nothing has to be written for its rows to come and go: now is a bound, too.
         wish = replace(wish, as_of=session.database.clock.now_ms(), at_least=True)

@@ -26,8 +26,6 @@ from noonmark.persist import command as c
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.rules import simplify
 from noonmark.sql.rules.temporal import separated
-from noonmark.sql.rules import simplify
-from noonmark.sql.rules.temporal import separated
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -67,8 +65,6 @@ def view_item(
         "names": {written: list(pin) for written, pin in planned.pins.items()},
         "columns": list(statement.columns),
     }
-    if Now in asked(planned.query.relation):
-        definition["follows_time"] = True
     if Now in asked(planned.query.relation):
         definition["follows_time"] = True
     options = getattr(statement, "options", {})
