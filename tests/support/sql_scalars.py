@@ -3,6 +3,9 @@
 The row is that of `COLUMNS`, in the table `TABLE`. An expression may fail: then both engines must,
 alike. All that could fail is asked of columns: PostgreSQL computes what is constant before it looks
 at a CASE around it, and whether that fails is no question of meaning.
+
+``{stored}`` is a numeric of a column. A computed one may have another number of digits after the
+point (its type says how many), which its text shows and the rest of a division multiplies.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ _FORMS = {
     "num": (
         "({num} + {num})", "({num} - {int})", "({num} * {num})", "({num} / {num})",
         "round({num}, {small})", "trunc({num}, 1)", "round({num})", "floor({num})", "ceil({num})",
-        "abs({num})", "sign({num})", "({int})::numeric", "({num} % {num})", "(- {num})",
+        "abs({num})", "sign({num})", "({int})::numeric", "({stored} % {stored})", "(- {num})",
         "({num})::numeric(10,2)", "extract(year from {date})", "extract(month from {stamp})",
         "extract(epoch from {stamp})", "extract(dow from {date})", "extract(hour from {stamp})",
         "extract(second from {stamp})", "extract(epoch from {span})", "coalesce({num}, {num})",
@@ -70,12 +73,12 @@ _FORMS = {
         "rtrim({text}, 'k ')", "btrim({text}, 'aN')", "replace({text}, {text}, {text})",
         "reverse({text})", "repeat({text}, {small})", "lpad({text}, {small}, 'xy')",
         "rpad({text}, 5)", "split_part({text}, ' ', 1)", "translate({text}, 'ao', 'x')",
-        "({int})::text", "({num})::text", "({date})::text", "({stamp})::text", "({span})::text",
+        "({int})::text", "({stored})::text", "({date})::text", "({stamp})::text", "({span})::text",
         "({bool})::text", "concat({text}, {int}, {bool})", "concat_ws('-', {text}, {text})",
         "md5({text})", "coalesce({text}, {text})", "nullif({text}, {text})", "({float})::text",
         "regexp_replace({text}, '[a-n]+', '_', 'g')", "to_char({date}, 'YYYY-MM-DD')",
         "overlay({text} placing {text} from 2)", "({text})::varchar(3)",
-        "greatest({text}, {text})",
+        "greatest({text}, {text})", "encode(sha256(convert_to({text}, 'UTF8')), 'hex')",
     ),
     "date": (
         "({date} + {small})", "({date} - {small})", "({stamp})::date", "({text})::date",
@@ -119,6 +122,8 @@ class Scalars:
         pick = self._random.choice
         if kind == "small":
             return pick(("0", "1", "2", "3", "5", "12"))
+        if kind == "stored":
+            kind, depth = "num", 0
         if depth <= 0 or self._random.uniform(0, 1) < 0.25:
             return f"{kind}_{self._random.randrange(len(_VALUES[kind]))}"
         if self._random.uniform(0, 1) < 0.1:

@@ -134,12 +134,14 @@ def _merge(a: t.SqlType, b: t.SqlType) -> t.SqlType | None:
     if isinstance(a, t.Array) and isinstance(b, t.Array):
         element = _merge(a.element, b.element)
         return None if element is None else t.Array(element)
+    if _is_text(a) and _is_text(b):
+        return _unbounded(a)  # each becomes the other: the first stays
     if type(a) is type(b):
-        return t.Varchar() if isinstance(a, t.Varchar) else t.Text() if _is_text(a) else None
+        return None
     if is_implicit(a, type(b)):
-        return as_kind(a, type(b)) if not _is_text(b) else _unbounded(b)
+        return as_kind(a, type(b))
     if is_implicit(b, type(a)):
-        return as_kind(b, type(a)) if not _is_text(a) else _unbounded(a)
+        return as_kind(b, type(a))
     return None
 
 

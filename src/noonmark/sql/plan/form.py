@@ -48,8 +48,9 @@ def _case(tree: exp.Case, row: Row) -> Scalar:
             conditions.append(compare("=", plan(operand, row), plan(branch.this, row), branch))
     default = tree.args.get("default")
     values = [plan(branch.args["true"], row) for branch in branches]
-    values.append(Literal(UNKNOWN, None) if default is None else plan(default, row))
-    *results, otherwise = same_type(values, "CASE", tree)
+    last = Literal(UNKNOWN, None) if default is None else plan(default, row)
+    # Of types that become each other, PostgreSQL takes that of ELSE before all others.
+    otherwise, *results = same_type([last, *values], "CASE", tree)
     whens = tuple(When(c, v) for c, v in zip(conditions, results, strict=True))
     return Case(whens, otherwise)
 

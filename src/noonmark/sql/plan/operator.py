@@ -16,6 +16,7 @@ from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.scalar import (
     And,
+    Case,
     InList,
     Is,
     IsDistinct,
@@ -23,6 +24,7 @@ from noonmark.sql.ir.scalar import (
     Not,
     Or,
     Scalar,
+    When,
     conjuncts,
 )
 from noonmark.sql.plan.row import Row, unsupported
@@ -123,13 +125,12 @@ def compare_rows(op: str, pairs: Sequence[tuple[Scalar, Scalar]], tree: exp.Expr
         return And(tuple(compare("=", a, b, tree) for a, b in pairs))
     if op == "<>":
         return Or(tuple(compare("<>", a, b, tree) for a, b in pairs))
-    strict = op[0]
-    parts: list[Scalar] = []
-    for at, (a, b) in enumerate(pairs):
-        same = [compare("=", *pair, tree) for pair in pairs[:at]]
-        last = op if at == len(pairs) - 1 else strict
-        parts.append(And((*same, compare(last, a, b, tree))))
-    return Or(tuple(parts))
+    *before, last = pairs
+    # What stands behind a pair that decides is not looked at: it may have no value.
+    decided = compare(op, *last, tree)
+    for a, b in reversed(before):
+        decided = Case((When(compare("=", a, b, tree), decided),), compare(op[0], a, b, tree))
+    return decided
 
 
 def _and(tree: exp.And, row: Row) -> Scalar:
