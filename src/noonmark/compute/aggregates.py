@@ -49,10 +49,11 @@ _WHOLE = (t.SmallInt, t.Integer, t.BigInt)
 def is_linear(node: r.Aggregate) -> bool:
     """Whether accumulators are enough for all aggregates of the node."""
     keys = all(isinstance(key.type, EXACT) for key in node.keys)
-    return keys and all(_is_linear(call) for call in node.aggregates)
+    return keys and all(is_linear_call(call) for call in node.aggregates)
 
 
-def _is_linear(call: AggregateCall) -> bool:
+def is_linear_call(call: AggregateCall) -> bool:
+    """Whether accumulators are enough for an aggregate."""
     name, kinds = call.entry.name, [argument.type for argument in call.arguments]
     if call.distinct or call.order:
         return False
@@ -104,21 +105,24 @@ def arguments(node: r.Aggregate, frame: DataFrame) -> DataFrame:
 
 def sums(node: r.Aggregate) -> list[Column]:
     """The accumulators over a group of a frame of `arguments`, in the order of the schema."""
-    diff = f.col(DIFF)
-    made = [f.sum(diff)]
-    for at, call in enumerate(node.aggregates):
-        value, kind = f.col(f"a{at}"), spark_type(sum_type(call))
-        made.append(f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0))))
-        zero = f.lit(0).cast(kind)
-        if call.entry.name == "count":
-            made.append(f.max(zero))
-        else:
-            weighed = (value.cast(kind) * diff.cast("decimal(19,0)")).cast(kind)
-            made.append(f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind))
     first = len(node.keys)
     kinds = [spark_type(each.type) for each in accumulator_schema(node)][first:]
+    made = [f.sum(DIFF)]
+    for at, call in enumerate(node.aggregates):
+        made += sums_of(call, f.col(f"a{at}"))
     empty = [f.coalesce(m, f.lit(0)).cast(k) for m, k in zip(made, kinds, strict=True)]
     return [each.alias(f"c{first + at}") for at, each in enumerate(empty)]
+
+
+def sums_of(call: AggregateCall, value: Column) -> tuple[Column, Column]:
+    """The accumulators of one aggregate over the rows of a group: how many values, their sum."""
+    diff, kind = f.col(DIFF), spark_type(sum_type(call))
+    count = f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0)))
+    zero = f.lit(0).cast(kind)
+    if call.entry.name == "count":
+        return count, f.max(zero)
+    weighed = (value.cast(kind) * diff.cast("decimal(19,0)")).cast(kind)
+    return count, f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind)
 
 
 def accumulated(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame:
@@ -138,7 +142,9 @@ def accumulated(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFram
 
 
 @dataclass(frozen=True)
-class _Final:
+class Final:
+    """An aggregate, and where it may have no value, why."""
+
     value: Column
     error: Column | None = None
 
@@ -149,7 +155,7 @@ def finished(node: r.Aggregate, frame: DataFrame) -> DataFrame:
     values = [f.col(f"c{at}") for at in range(count)]
     errors = [f.col(ERROR)]
     for at, call in enumerate(node.aggregates):
-        made = _finish(call, f.col(f"c{count + 1 + 2 * at}"), f.col(f"c{count + 2 + 2 * at}"))
+        made = finish(call, f.col(f"c{count + 1 + 2 * at}"), f.col(f"c{count + 2 + 2 * at}"))
         values.append(made.value)
         if made.error is not None:
             errors.append(made.error)
@@ -161,10 +167,11 @@ def finished(node: r.Aggregate, frame: DataFrame) -> DataFrame:
     )
 
 
-def _finish(call: AggregateCall, count: Column, total: Column) -> _Final:
+def finish(call: AggregateCall, count: Column, total: Column) -> Final:
+    """The aggregate of its accumulators."""
     match call.entry.name:
         case "count":
-            return _Final(count)
+            return Final(count)
         case "sum":
             value = f.when(count != 0, total.try_cast(spark_type(call.type)))
             reason = (
@@ -173,8 +180,8 @@ def _finish(call: AggregateCall, count: Column, total: Column) -> _Final:
                 else (f"{call.type} out of range")
             )
             lost = value.isNull() & (count != 0)
-            return _Final(value, f.when(lost, f.lit(f"22003 {reason}")))
-    return _Final(_average(call)(total, count))
+            return Final(value, f.when(lost, f.lit(f"22003 {reason}")))
+    return Final(_average(call)(total, count))
 
 
 def final(call: AggregateCall, count: int, total: Decimal) -> Any:

@@ -68,12 +68,10 @@ class Keeper:
         if self.need.turns:
             assert isinstance(relation, r.Filter)
             return batch.waiting(relation)
-        fails = batch.fails(relation)
         if self.need.sums:
             assert isinstance(relation, r.Aggregate)
-            sums = aggregates.accumulated(relation, batch.frame(relation.input), fails=fails)
-            return rows_of(sums, fails)
-        return rows_of(batch.frame(relation), fails)
+            return rows_of(batch.sums(relation), batch.sums_fail(relation))
+        return rows_of(batch.frame(relation), batch.fails(relation))
 
 
 def keeper(view: str, need: Need) -> Keeper:

@@ -4,19 +4,19 @@ Law: ``batch(r, inputs)`` is the multiset that `ir.relation` says r is, of the i
 its errors are those of the rows on which a scalar has no value.
 
 It shares no code with the delta rules except scalars and the recomputation of one key, so that an
-audit is a second opinion.
+audit is a second opinion. An operator with a key is Spark's own where Spark has it (`whole`).
 
 Where it runs: driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from noonmark.compute import aggregates, keyed
+from noonmark.compute import aggregates, keyed, whole
 from noonmark.compute.exact import EXACT
 from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import (
@@ -51,19 +51,42 @@ class Batch:
     """Compiles relations over the inputs that `read` gives. Equal subplans become one frame."""
 
     def __init__(
-        self, spark: SparkSession, read: Read, *, inputs_fail: bool, now: int | None = None
+        self,
+        spark: SparkSession,
+        read: Read,
+        *,
+        inputs_fail: bool,
+        now: int | None = None,
+        shared: Collection[r.Relation] = (),
     ) -> None:
         self.spark = spark
         self.read = read
         self.inputs_fail = inputs_fail
         #: What mz_now() is; None for plans that do not ask.
         self.now = now
+        #: What is asked for more than once, and so computed once: until `release`.
+        self.shared = shared
         self._made: dict[r.Relation, DataFrame] = {}
+        self._sums: dict[r.Aggregate, DataFrame] = {}
+        self._held: list[DataFrame] = []
+
+    def release(self) -> None:
+        """Let go of what was computed once."""
+        for frame in self._held:
+            frame.unpersist()
+
+    def _once(self, node: r.Relation, frame: DataFrame) -> DataFrame:
+        if node not in self.shared:
+            return frame
+        self._held.append(frame.persist())
+        return self._held[-1]
 
     def frame(self, node: r.Relation) -> DataFrame:
         """The rows and errors of a relation, in the layout, without times."""
         if node not in self._made:
-            self._made[node] = self._act(node)
+            made = self._act(node)
+            linear = isinstance(node, r.Aggregate) and aggregates.is_linear(node)
+            self._made[node] = made if linear else self._once(node, made)
         return self._made[node]
 
     def _act(self, node: r.Relation) -> DataFrame:
@@ -111,10 +134,20 @@ class Batch:
         keys = [part for key in node.keys for part in (key.left, key.right)]
         return joined(node, left, right, fails=self.fails(node.left, node.right, *keys))
 
+    def sums(self, node: r.Aggregate) -> DataFrame:
+        """The accumulators of a linear aggregation, and the errors of its input."""
+        if node not in self._sums:
+            sums = aggregates.accumulated(node, self.frame(node.input), fails=self.sums_fail(node))
+            self._sums[node] = self._once(node, sums)
+        return self._sums[node]
+
+    def sums_fail(self, node: r.Aggregate) -> bool:
+        """Whether there may be errors among the accumulators."""
+        given = [aggregates.argument(call) for call in node.aggregates]
+        return self.fails(node.input, *node.keys, *given)
+
     def _aggregate(self, node: r.Aggregate) -> DataFrame:
-        source = self.frame(node.input)
-        fails = self.fails(node.input, *node.keys, *node.aggregates)
-        sums = aggregates.accumulated(node, source, fails=fails)
+        sums, fails = self.sums(node), self.sums_fail(node)
         rows = aggregates.finished(node, rows_of(sums, fails))
         return union([rows, errors_of(sums, node.schema)]) if fails else rows
 
@@ -138,4 +171,9 @@ class Batch:
         parts = keyed.parts_of(node)
         frames = [self.frame(part.relation) for part in parts]
         fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
+        if whole.is_native(node):
+            given = node.aggregates if isinstance(node, r.Aggregate) else ()
+            keys = node.keys if isinstance(node, r.Aggregate) else ()
+            fails = fails or self.fails(*keys, *map(aggregates.argument, given))
+            return whole.computed(node, frames, fails=fails)
         return keyed.recomputed(node, parts, frames, timed=False, fails=fails)

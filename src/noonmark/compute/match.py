@@ -47,10 +47,10 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> Da
     """The pairs of rows whose keys are equal and for which `on` is TRUE, without errors."""
     widths = len(node.left.schema), len(node.right.schema)
     count = len(node.keys)
-    a = _renamed(left, widths[0], count, "l", timed)
-    b = _renamed(right, widths[1], count, "r", timed)
+    a = renamed(left, widths[0], count, "l", timed=timed)
+    b = renamed(right, widths[1], count, "r", timed=timed)
     conditions = [
-        _equal(f.col(f"lk{at}"), f.col(f"rk{at}"), key.null_equal)
+        equal(f.col(f"lk{at}"), f.col(f"rk{at}"), key.null_equal)
         for at, key in enumerate(node.keys)
     ]
     if conditions:
@@ -91,11 +91,12 @@ def is_one_row(node: r.Relation) -> bool:
     return False
 
 
-def _equal(a: Column, b: Column, null_equal: bool) -> Column:
+def equal(a: Column, b: Column, null_equal: bool) -> Column:
+    """Whether two values are the same; NULL is the same as NULL only where it is meant."""
     return a.eqNullSafe(b) if null_equal else a == b
 
 
-def _renamed(frame: DataFrame, width: int, keys: int, side: str, timed: bool) -> DataFrame:
+def renamed(frame: DataFrame, width: int, keys: int, side: str, *, timed: bool) -> DataFrame:
     """Names that do not meet those of the other side."""
     times = [f.col(TIME).alias(f"{side}time")] if timed else []
     return frame.select(

@@ -13,7 +13,8 @@ Where it runs: driver.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -30,6 +31,7 @@ from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import ERROR, rows_of
 from noonmark.compute.reading import frame_at, is_view
+from noonmark.compute.stage import Contents, stage_together
 from noonmark.compute.walk.job import Made, Work
 from noonmark.compute.walk.rows import Error
 from noonmark.persist import task
@@ -219,7 +221,8 @@ def on_spark(
     return Output(rows, errors, arrangements)
 
 
-def definition_at(
+@contextmanager
+def contents_at(
     spark: SparkSession,
     client: Client,
     definition: Definition,
@@ -227,20 +230,38 @@ def definition_at(
     time: int,
     *,
     inputs_fail: bool,
-) -> dict[str, DataFrame]:
-    """What the collections of a view hold at a time by its definition, as it is stored."""
+) -> Iterator[list[Contents]]:
+    """What the collections of a view hold at a time by its definition, for a block."""
     read = partial(frame_at, spark, client, time)
-    batch = Batch(spark, read, inputs_fail=inputs_fail, now=time)
+    shared = {need.relation for need in keepers if not need.turns}
+    batch = Batch(spark, read, inputs_fail=inputs_fail, now=time, shared=shared)
     at = f.lit(time).cast("bigint")
-    plan = definition.plan
-    top, fails = batch.frame(plan).withColumn(TIME, at), batch.fails(plan)
-    frames = {definition.name: named(rows_of(top, fails), plan.schema.names)}
-    if fails:
-        frames[errors_name(definition.name)] = errors_frame(top)
+    plan, name = definition.plan, definition.name
+    top = batch.frame(plan).withColumn(TIME, at)
+    made = [Contents(top, name, errors_name(name) if batch.fails(plan) else None)]
     for keeper in keepers.values():
-        frame = keeper.contents(batch).withColumn(TIME, at)
-        frames[keeper.name] = named(frame, keeper.schema.names)
-    return frames
+        made.append(Contents(keeper.contents(batch).withColumn(TIME, at), keeper.name))
+    try:
+        yield made
+    finally:
+        batch.release()
+
+
+def hydrated(
+    spark: SparkSession,
+    client: Client,
+    definition: Definition,
+    keepers: Mapping[Need, Keeper],
+    time: int,
+    *,
+    inputs_fail: bool,
+) -> Output:
+    """Everything at a time, as one Spark batch."""
+    batches = session.for_batches(spark)
+    with contents_at(batches, client, definition, keepers, time, inputs_fail=inputs_fail) as given:
+        staged: dict[str, Stored] = {**stage_together(client, given)}
+    errors = staged.pop(errors_name(definition.name), None)
+    return Output(staged.pop(definition.name), errors, staged)
 
 
 def recomputed(
@@ -264,17 +285,26 @@ def recomputed(
     """
     batches = session.for_batches(spark)
     before, now = times
-    frames = definition_at(batches, client, definition, keepers, now, inputs_fail=inputs_fail)
     made: dict[str, Stored] = {}
-    for name, frame in frames.items():
-        stored = frame_of(batches, client, plan_at(client, name, Query(before)))
-        time, once = (f.lit(number).cast("bigint") for number in (now, -1))
-        gone = stored.withColumn(TIME, time).withColumn(DIFF, once)
-        names = [f.col(f"`{each.replace('`', '``')}`") for each in frame.columns[:-1]]
-        both = frame.unionByName(gone).groupBy(*names).agg(f.sum(DIFF).alias(DIFF))
-        made[name] = _staged(client, both.where(f.col(DIFF) != 0), name)
+    with contents_at(batches, client, definition, keepers, now, inputs_fail=inputs_fail) as given:
+        for each in given:
+            schema = client.state.collection(each.name).schema
+            frames = {each.name: named(rows_of(each.frame, each.errors is not None), schema.names)}
+            if each.errors is not None:
+                frames[each.errors] = errors_frame(each.frame)
+            for name, frame in frames.items():
+                gone = frame_of(batches, client, plan_at(client, name, Query(before)))
+                made[name] = _staged(client, _less(frame, gone, now), name)
     errors = made.pop(errors_name(definition.name), None)
     return Output(made.pop(definition.name), errors, made)
+
+
+def _less(frame: DataFrame, gone: DataFrame, time: int) -> DataFrame:
+    """What is there now less the plain rows that were, as updates at one time."""
+    at, once = (f.lit(number).cast("bigint") for number in (time, -1))
+    names = [f.col(f"`{each.replace('`', '``')}`") for each in frame.columns[:-1]]
+    both = frame.unionByName(gone.withColumn(TIME, at).withColumn(DIFF, once))
+    return both.groupBy(*names).agg(f.sum(DIFF).alias(DIFF)).where(f.col(DIFF) != 0)
 
 
 def _staged(client: Client, frame: DataFrame, name: str) -> Staged:

@@ -1,0 +1,172 @@
+"""What the collections of a view are to hold, stored by one Spark query.
+
+Law: ``stage_together(frames)`` stores the rows of every frame for its collection and commits
+nothing, as `persist.spark.stage_frame` does for one; the errors in a frame go to a collection of
+their own in the same pass. What the frames share is computed as often as Spark sees fit, and once
+where it is cached.
+
+The rows of all frames are one union: of each, one column that is a struct of its own collection's
+columns and NULL for the others. A task takes them apart again. Tasks store their rows as they come:
+Spark's own partitions become runs, and compaction makes one of them later. To partition by key
+first would be a second pass over the query.
+
+Where it runs: driver, except `StoreTask`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as f
+
+from noonmark.compute.frame import ERROR, union
+from noonmark.persist import task
+from noonmark.persist.client import Client
+from noonmark.persist.part import Part
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark import Staged, typed_errors
+from noonmark.persist.spark_slices import bare_collection
+from noonmark.persist.state import Collection
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_TAG = "_to"
+_RESULT = "number int, parts array<binary>, rest binary"
+_ARROW_RESULT = pa.schema(
+    [("number", pa.int32()), ("parts", pa.list_(pa.binary())), ("rest", pa.binary())]
+)
+_PARTS = msgspec.msgpack.Decoder(Part)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Rows in the layout, with times, for a collection; and for another its errors, if any."""
+
+    frame: DataFrame
+    name: str
+    errors: str | None = None
+
+
+def stage_together(client: Client, given: Sequence[Contents]) -> dict[str, Staged]:
+    """Run the frames and store their rows, without a commit."""
+    client.require_writer()
+    names = [name for each in given for name in (each.name, each.errors) if name is not None]
+    collections = [bare_collection(client.state.collection(name)) for name in names]
+    frames = [_tagged(each, names, collections) for each in given]
+    place = task.Place(client.blob.url, client.config, client.parts.epoch)
+    work = StoreTask(place, tuple(collections))
+    with typed_errors():
+        result = union(_aligned(frames, len(names))).mapInArrow(work, _RESULT).toArrow()
+    rows = result.to_pylist()
+    return {
+        name: _gathered([row for row in rows if row["number"] == number])
+        for number, name in enumerate(names)
+    }
+
+
+def _gathered(rows: Sequence[dict[str, Any]]) -> Staged:
+    runs = [tuple(map(_PARTS.decode, row["parts"])) for row in rows if row["parts"]]
+    rest = [pa.ipc.open_stream(row["rest"]).read_all() for row in rows if row["rest"]]
+    return Staged(tuple(runs), pa.concat_tables(rest) if rest else None)
+
+
+def _tagged(
+    given: Contents, names: Sequence[str], collections: Sequence[Collection]
+) -> dict[int, tuple[DataFrame, Column, Column]]:
+    """For each collection that the frame is for: the frame, which rows are its, and the struct."""
+    own = names.index(given.name)
+    stored = collections[own].schema.names
+    values = [f.col(f"c{at}").alias(name) for at, name in enumerate(stored)]
+    row = f.struct(*values, TIME, DIFF)
+    fine = f.col(ERROR).isNull()
+    made = {own: (given.frame, fine if given.errors is not None else f.lit(True), row)}
+    if given.errors is not None:
+        text = f.col(ERROR)
+        failed = f.struct(
+            f.substring(text, 1, 5).alias("sqlstate"),
+            f.substring(text, 7, 1 << 20).alias("message"),
+            TIME,
+            DIFF,
+        )
+        made[names.index(given.errors)] = (given.frame, ~fine, failed)
+    return made
+
+
+def _aligned(
+    tagged: Sequence[dict[int, tuple[DataFrame, Column, Column]]], count: int
+) -> list[DataFrame]:
+    """The frames with one layout: the number of the collection, and a struct for each."""
+    types = {}
+    for each in tagged:
+        for number, (frame, _, row) in each.items():
+            types[number] = frame.select(row.alias("row")).schema[0].dataType
+    made = []
+    for each in tagged:
+        frame = next(iter(each.values()))[0]
+        to = f.lit(None).cast("int")
+        columns = []
+        for at in range(count):
+            if at not in each:
+                columns.append(f.lit(None).cast(types[at]).alias(f"s{at}"))
+                continue
+            _, when, row = each[at]
+            to = f.when(when, f.lit(at)).otherwise(to)
+            columns.append(f.when(when, row).alias(f"s{at}"))
+        made.append(frame.select(to.alias(_TAG), *columns))
+    return made
+
+
+@dataclass(frozen=True)
+class StoreTask:
+    """Runs on executors: stores the rows of one partition, each for its collection."""
+
+    place: task.Place
+    collections: tuple[Collection, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One row per run, and one for what is too little to be one."""
+        waiting: dict[int, list[pa.Table]] = {}
+        rows_max = self.place.config.part_rows_max
+        for batch in batches:
+            for number, table in _parted(batch):
+                tables = waiting.setdefault(number, [])
+                tables.append(table)
+                if sum(each.num_rows for each in tables) >= rows_max:
+                    yield from self._stored(number, waiting.pop(number))
+        for number, tables in waiting.items():
+            yield from self._stored(number, tables)
+
+    def _stored(self, number: int, tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
+        written = task.write(self.place, self.collections[number], tables, one_run=True)
+        rows: list[dict[str, Any]] = [
+            {"number": number, "parts": [msgspec.msgpack.encode(part) for part in parts]}
+            for parts in written.runs
+        ]
+        if written.rest is not None:
+            rows.append({"number": number, "rest": _to_bytes(written.rest)})
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows, _ARROW_RESULT)
+
+
+def _parted(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of a batch, by collection."""
+    numbers = batch.column(0).to_numpy(zero_copy_only=False)
+    for number in np.unique(numbers).tolist():
+        own = batch.column(1 + number)
+        if (numbers != number).any():
+            own = own.take(pa.array(np.flatnonzero(numbers == number)))
+        layout = [field.name for field in own.type]
+        yield number, pa.table(own.flatten(), names=layout)
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())

@@ -1,0 +1,107 @@
+"""Hydration as one Spark batch, against the definition: every operator that Spark computes itself.
+
+Law (`noonmark.compute.whole`): what Spark's joins, aggregates and windows make of contents is what
+the operator means. The rows, the errors and the arrangements of a view are stored by one query.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from noonmark import persist
+from noonmark.compute import whole
+from noonmark.compute.dataflow import Dataflow
+from noonmark.compute.definition import Definition, errors_name
+from noonmark.compute.view import View
+from noonmark.persist.client import Client, Options
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.node import walk
+from support.views import SCHEMAS, answer, seeded_history
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TIME = 4
+
+#: By Spark's own operators, all of them.
+NATIVE = {
+    "left_on": "SELECT l.k, v, w FROM l LEFT JOIN r ON l.k = r.k AND v <= w",
+    "right": "SELECT l.k, v, r.k AS rk, w FROM l RIGHT JOIN r ON l.k = r.k",
+    "both": "SELECT l.k, v, r.k AS rk, w FROM l FULL JOIN r ON l.k = r.k AND v < w",
+    "semi": "SELECT k, v, s FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND w > v)",
+    "anti": "SELECT k, v, s FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k)",
+    "folds": "SELECT k, min(v) AS low, max(s) AS high, count(DISTINCT v) AS n, sum(v) AS total, "
+    "bool_and(v > 0) AS every, bool_or(v > 1) FILTER (WHERE s IS NOT NULL) AS some "
+    "FROM l GROUP BY k",
+    "fold": "SELECT min(v) AS low, max(s) AS high, avg(v) AS mean FROM l",
+    "first": "SELECT DISTINCT ON (k) k, v, s FROM l ORDER BY k, v DESC NULLS LAST",
+    "page": "SELECT k, v, s FROM l ORDER BY s NULLS FIRST, v DESC LIMIT 4 OFFSET 2",
+    "doubles": "SELECT k, v FROM (SELECT k, v FROM l UNION ALL SELECT k, v FROM l) t "
+    "ORDER BY v LIMIT 5 OFFSET 1",
+}
+#: With errors beside the rows.
+FAILING = {
+    "fails": "SELECT k, max(6 / v) AS ratio FROM l GROUP BY k",
+    "left_fails": "SELECT l.k, w FROM l LEFT JOIN r ON 6 / l.v = r.k",
+}
+
+
+def hydrated(client: Client, spark: SparkSession, views: dict[str, str]) -> Dataflow:
+    """The views, brought up by Spark however small they are."""
+    flow = Dataflow()
+    for name, sql in views.items():
+        flow.add(View(client, lambda: spark, Definition.of_sql(name, sql, SCHEMAS)))
+        flow.views[name].walk_bytes_max = -1
+    flow.tick()
+    assert flow.failures == {}
+    return flow
+
+
+def test_what_spark_computes_is_what_is_meant(tmp_path: Path, spark: SparkSession) -> None:
+    history = seeded_history(12, TIME + 1)
+    with persist.open(tmp_path, options=Options(notify_host=None)) as client:
+        for name, schema in SCHEMAS.items():
+            updates = [each for each in history[name] if each.time <= TIME]
+            handle = client.create_or_load(name, schema)[0]
+            handle.compare_and_append(updates, 0, TIME + 1).result()
+        flow = hydrated(client, spark, NATIVE | FAILING)
+
+        def stored(name: str) -> object:
+            failed = client.create_or_load(errors_name(name))[1].snapshot(TIME).result().counts()
+            rows = client.create_or_load(name)[1].snapshot(TIME).result().counts()
+            return "error" if failed else dict(rows)
+
+        plans = {name: view.definition.plan for name, view in flow.views.items()}
+        wrong = {
+            name: (stored(name), wanted)
+            for name, plan in plans.items()
+            if stored(name) != (wanted := answer(plan, history, TIME))
+        }
+        assert wrong == {}
+        assert stored("fails") == "error"
+    for name in NATIVE:
+        keyed = [x for x in walk(plans[name]) if isinstance(x, r.Join | r.Aggregate | r.TopK)]
+        assert keyed
+        assert all(map(whole.is_native, keyed)), name
+
+
+def test_an_arrangement_is_computed_with_its_view(tmp_path: Path, spark: SparkSession) -> None:
+    """The accumulators are read by both, and computed once: no job reads the input again."""
+    sql = "SELECT k, count(*) AS n, sum(v) AS total FROM l GROUP BY k"
+    with persist.open(tmp_path, options=Options(notify_host=None)) as client:
+        handle = client.create_or_load("l", SCHEMAS["l"])[0]
+        rows = [persist.Update((at % 7, at, "x"), 1, 1) for at in range(1_000)]
+        handle.compare_and_append(rows, 0, 2).result()
+        flow = hydrated(client, spark, {"sums": sql})
+        (keeper,) = flow.views["sums"].arrangements()
+        kept = client.create_or_load(keeper.name)[1].snapshot(1).result().counts()
+        shown = client.create_or_load("sums")[1].snapshot(1).result().counts()
+        assert {(row[0], row[1]) for row in kept} == {(row[0], row[1]) for row in shown}
+        assert len(shown) == 7
+        (record,) = flow.records
+        assert record.jobs <= 4
