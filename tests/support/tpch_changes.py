@@ -1,4 +1,4 @@
-"""TPC-H that changes: rows of all eight tables come, go and are replaced, and DuckDB as the judge.
+"""TPC-H that changes: rows of all eight tables come, go and are replaced; how answers compare.
 
 A `Tables` has the contents now, as Arrow. `Tables.change` makes the updates of one time: of every
 table some rows are deleted, some that were deleted before come back, and some get the values of
@@ -12,7 +12,6 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -23,7 +22,7 @@ from noonmark.rows.conform import conform
 from noonmark.rows.schema import Schema
 from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.ir import relation as r
-from support.tpch import QUERIES, SCHEMAS
+from support.tpch import SCHEMAS
 
 KEYS: dict[str, tuple[str, ...]] = {
     output.name: output.key for output in Tpch(seed=0, start_ms=0).outputs
@@ -96,23 +95,6 @@ class Tables:
         left[chosen] = False
         self.now[name] = pa.concat_tables([table.filter(pa.array(left)), come]).combine_chunks()
         return pa.concat_tables([updates(out, time, -1), updates(come, time, 1)])
-
-
-class Judge:
-    """DuckDB, asked of the contents now."""
-
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
-        self.connection = duckdb.connect(config={"threads": 1})
-
-    def answers(self) -> dict[str, list[Row]]:
-        """Every query without its LIMIT, as rows."""
-        for name, table in self.tables.now.items():
-            self.connection.register(name, table)
-        return {name: self._rows(sql) for name, sql in QUERIES.items()}
-
-    def _rows(self, sql: str) -> list[Row]:
-        return self.connection.execute(without_limit(sql)).fetchall()
 
 
 def without_limit(sql: str) -> str:
