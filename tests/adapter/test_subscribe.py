@@ -229,5 +229,28 @@ async def test_what_cannot_be_followed_is_refused_by_name(opened: Database) -> N
     client = await people(opened)
     with pytest.raises(Unsupported, match="pg_class"):
         await client.stream("subscribe pg_catalog.pg_class")
-    with pytest.raises(Unsupported, match="mz_now"):
-        await client.stream("subscribe (select * from people where age > mz_now())")
+    sql = "subscribe (select * from people where age = 1 or age > mz_now())"
+    with pytest.raises(Unsupported, match="mz_now") as refused:
+        await client.stream(sql)
+    assert refused.value.position == sql.index("mz_now") + 1
+
+
+@with_database
+async def test_rows_come_and_go_at_their_turn_though_nothing_is_written(opened: Database) -> None:
+    client = await people(opened)
+    await client.ask("create table visit (name text, until timestamptz)")
+    await client.ask(
+        "insert into visit values ('a', now() + interval '1.2 s'), ('b', now()), (null, null)"
+    )
+    query = "select name from visit where mz_now() < until"
+    stream = await client.stream(f"subscribe ({query})")
+    rows: list[tuple[int, int, str]] = []
+    async for chunk in stream.chunks:
+        rows += [(row[0], row[1], row[2]) for row in chunk]
+        if len(rows) > 1:
+            break
+    await stream.chunks.aclose()
+    ((until,),) = await client.ask("select mz_timestamp(until) from visit where name = 'a'")
+    assert [row[1:] for row in rows] == [(1, "a"), (-1, "a")]
+    assert rows[1][0] == until
+    assert await client.ask(query) == []

@@ -15,7 +15,7 @@ from noonmark.adapter.subscribe.stream import Stream, Subscribed
 from noonmark.adapter.transaction import reading
 from noonmark.errors import Unsupported
 from noonmark.rows.types import SqlType
-from noonmark.sql.ir.asked import Now
+from noonmark.sql.rules.temporal import separated
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ def _check(plan: PlannedQuery) -> None:
             detail="It is made at the moment of a query, and has no history.",
             hint="SELECT from it.",
         )
-    if Now in plan.peek.asks:
-        raise Unsupported(
-            "SUBSCRIBE to a query with mz_now() is not supported",
-            hint="CREATE MATERIALIZED VIEW of the query, and SUBSCRIBE to that.",
-        )
+    separated(plan.peek.relation)  # refuses mz_now() where it has no turn
 
 
 async def describe_subscribe(
@@ -85,9 +81,7 @@ async def run_subscribe(
     choice = await reads.choose(names, await wish_of(session, statement, plan, values))
     up_to = None if statement.up_to is None else time_of(session, statement.up_to, values)
     held = await reads.holds.take(names, choice.time)
-    what = Subscribed(
-        plan.peek.bound(values, choice.time), envelope, choice.time, statement.snapshot, up_to
-    )
+    what = Subscribed(plan.peek.bound(values), envelope, choice.time, statement.snapshot, up_to)
     return Rows(envelope.fields, Stream(session.database, what, held).chunks(), "SUBSCRIBE")
 
 

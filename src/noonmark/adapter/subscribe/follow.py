@@ -1,8 +1,9 @@
 """The changes of a query, exact at every time, in process.
 
 A linear plan over one collection (filter, project) is applied to the changes themselves. Any other
-plan keeps its inputs in memory, and is asked again at every time at which one of them changed: what
-it gives more or less than before are the changes. That is cheap for small inputs only; larger ones
+plan keeps its inputs in memory, and is asked again at every time at which one of them changed, or
+at which one of their rows has its turn in a temporal filter: what it gives more or less than before
+are the changes. That is cheap for small inputs only; larger ones
 are refused, with the advice to subscribe to a materialized view: that is maintained by its changes.
 
 Law: the changes at t are the query's contents at t minus its contents just before t.
@@ -18,10 +19,12 @@ from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.gather import Multiset, narrowed
 from noonmark.adapter.peek.rows import Change, Row
 from noonmark.adapter.peek.shape import Leaf
+from noonmark.adapter.subscribe.turns import Turns
 from noonmark.compute.reference import evaluate
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import Now
 
 #: Inputs of a plan that is not linear may have so many rows.
 ROWS_MAX = 50_000
@@ -29,7 +32,7 @@ ROWS_MAX = 50_000
 
 def is_linear(peek: Peek) -> bool:
     """Whether the plan's changes are the plan of the changes."""
-    return peek.shape.linear and not peek.system
+    return peek.shape.linear and not peek.system and Now not in peek.asks
 
 
 def by_time(changes: Iterable[Change]) -> Iterator[tuple[int, list[Change]]]:
@@ -69,21 +72,28 @@ class Recomputed:
         peek: Peek,
         schemas: Mapping[str, Schema],
         inputs: Mapping[str, Multiset],
+        now: int = 0,
     ) -> None:
         self._peek = peek
         self._schemas = schemas
+        self._now = now
+        self._turns = Turns(peek.whole) if Now in peek.asks else None
         self._inputs: dict[str, Counter[Row]] = {name: Counter() for name in inputs}
         for name, rows in inputs.items():
             self._inputs[name].update(rows)
         self.contents = self._asked()
 
-    def changes(self, happened: Mapping[str, Sequence[Change]]) -> list[Change]:
-        """What the plan makes of the collections' changes, each sorted by time."""
-        every = [(change[1], name, change) for name, own in happened.items() for change in own]
-        every.sort(key=lambda each: each[0])
+    def changes(
+        self, happened: Mapping[str, Sequence[Change]], until: int | None = None
+    ) -> list[Change]:
+        """What the plan makes of the collections' changes before a time; None for all there are."""
+        every: dict[int, list[tuple[str, Row, int]]] = {}
+        for name, changes in happened.items():
+            for row, time, diff in changes:
+                every.setdefault(time, []).append((name, row, diff))
         made: list[Change] = []
-        for time, group in groupby(every, key=lambda each: each[0]):
-            for _, name, (row, _, diff) in group:
+        for time in self._times(sorted(every), until):
+            for name, row, diff in every.get(time, ()):
                 own = self._inputs[name]
                 own[row] += diff
                 if not own[row]:
@@ -93,9 +103,29 @@ class Recomputed:
             made += difference(self.contents, before, time)
         return made
 
+    def _times(self, changes: list[int], until: int | None) -> Iterator[int]:
+        """The times at which the contents may change, one after the other."""
+        if self._turns is None:
+            yield from changes
+            return
+        left = iter(changes)
+        change = next(left, None)
+        while True:
+            turn = self._turns.after(self._now, self._leaf)
+            coming = [t for t in (turn, change) if t is not None and (until is None or t < until)]
+            if not coming:
+                return
+            self._now = min(coming)
+            if change == self._now:
+                change = next(left, None)
+                self._turns.changed()
+            yield self._now
+
     def _asked(self) -> Multiset:
-        given = {leaf.name: self._leaf(leaf) for leaf in self._peek.shape.leaves}
-        return evaluate(self._peek.shape.rest, given)
+        shape = self._peek.shape
+        if self._turns is not None:
+            shape = shape.bound(self._peek.values, self._now)
+        return evaluate(shape.rest, {leaf.name: self._leaf(leaf) for leaf in shape.leaves})
 
     def _leaf(self, leaf: Leaf) -> Multiset:
         name = leaf.collection

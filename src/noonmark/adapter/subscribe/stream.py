@@ -29,6 +29,7 @@ from noonmark.adapter.subscribe.follow import ROWS_MAX, Linear, Recomputed, is_l
 from noonmark.compute.reference import evaluate
 from noonmark.errors import EvaluationError
 from noonmark.persist.state import Collection
+from noonmark.sql.ir.asked import Now
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -73,7 +74,8 @@ class Stream:
 
     async def _chunks(self) -> AsyncGenerator[Sequence[Row], None]:
         what = self._what
-        beats = what.envelope.progress or what.up_to is not None
+        follows_time = Now in what.peek.asks
+        beats = what.envelope.progress or what.up_to is not None or follows_time
         with self._reads.pulse.following(self._names) if beats else nullcontext():
             async for changes, upper in self._steps():
                 rows = what.envelope.rows(self._cut(changes))
@@ -161,11 +163,12 @@ class Stream:
         await reads.complete(self._names, what.as_of)
         inputs = {each.name: await self._contents(each.name) for each in collections}
         schemas = {each.name: each.schema for each in collections}
-        query = await asyncio.to_thread(Recomputed, what.peek, schemas, inputs)
+        query = await asyncio.to_thread(Recomputed, what.peek, schemas, inputs, what.as_of)
         async for step in self._first(_one(query.contents)):
             yield step
-        if not collections:
-            return  # nothing will ever change
+        if not collections:  # nothing will ever be written
+            yield query.changes({}), None
+            return
         seen, numbers = what.as_of, tuple(each.id for each in collections)
         while True:
             upper = await self._move(numbers, seen)
@@ -177,7 +180,8 @@ class Stream:
                 name: [c for c in part.changes if end is None or c[1] < end]
                 for name, part in zip(self._names, parts, strict=True)
             }
-            yield await asyncio.to_thread(query.changes, happened), upper
+            until = upper if end is None else end
+            yield await asyncio.to_thread(query.changes, happened, until), upper
             if error is not None:
                 raise error
             if upper is None:
