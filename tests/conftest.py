@@ -7,4 +7,5 @@ pytest_plugins = [
     "support.spark",
     "support.logical",
     "support.kafka",
+    "support.registry",
 ]

@@ -26,7 +26,8 @@ from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import REASON, Source
 from noonmark.source.envelope import Envelope, Kind, debezium_schema
-from noonmark.source.format.decode import KEYED, TOMBSTONE, Decoding, Format, Include
+from noonmark.source.format.decode import KEYED, TOMBSTONE, Decoding, Format
+from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def raw(
         collection: the name of the collection.
         value: the format of the value; under DEBEZIUM, with the columns of a row image.
         key_format: the format of the key, whose columns come first.
-        include: INCLUDE PARTITION, OFFSET, TIMESTAMP.
+        include: the INCLUDE columns, which come last.
         envelope: NONE, UPSERT or DEBEZIUM.
         key: the columns of the collection's key; by default those of `key_format`.
     """

@@ -14,14 +14,23 @@ from hypothesis import strategies as some
 
 from noonmark.adapter.database import Database
 from noonmark.clock import SYSTEM
-from noonmark.errors import Indeterminate, InvalidValue, UniqueViolation, WrongObjectType
+from noonmark.errors import (
+    DependentObjects,
+    Indeterminate,
+    InvalidValue,
+    UniqueViolation,
+    WrongObjectType,
+)
 from noonmark.rows.schema import Schema
 from noonmark.sink import kafka as kafka_sink
+from noonmark.sink.encode import JsonEncoding
 from noonmark.sink.envelope import Envelope
 from support.kafka import KafkaServer
 from support.reading import Conversation, connect, database
+from support.registry import RegistryServer
 
 PAIRS = Schema.of(id="int not null", word="text")
+JSON = JsonEncoding(PAIRS, ("id",))
 UPDATES = some.lists(
     some.tuples(
         some.tuples(some.integers(0, 3), some.sampled_from("abc")),
@@ -49,8 +58,8 @@ def history(steps: list[tuple[tuple[int, str], int, int]]) -> list[tuple[Any, in
 @given(UPDATES)
 def test_messages_up_to_a_time_are_the_collection_at_that_time(steps: Any) -> None:
     updates = history(steps)
-    upserts = list(Envelope("UPSERT", PAIRS, ("id",)).messages(updates))
-    changes = list(Envelope("DEBEZIUM", PAIRS, ("id",)).messages(updates))
+    upserts = list(Envelope("UPSERT", PAIRS, ("id",), JSON).messages(updates))
+    changes = list(Envelope("DEBEZIUM", PAIRS, ("id",), JSON).messages(updates))
     for until_ in range(1, 5):
         wanted = {}
         for (key, word), time, diff in updates:
@@ -82,7 +91,7 @@ def apply(found: dict[int, str], key: dict[str, int], value: bytes | None) -> No
 
 
 def test_a_key_with_two_rows_is_refused() -> None:
-    envelope = Envelope("UPSERT", PAIRS, ("id",))
+    envelope = Envelope("UPSERT", PAIRS, ("id",), JSON)
     with pytest.raises(UniqueViolation, match="several rows"):
         list(envelope.messages([((1, "a"), 5, 1), ((1, "b"), 5, 1)]))
 
@@ -160,6 +169,22 @@ def test_a_table_is_written_and_goes_on_after_a_restart(
     run(second, url)
 
 
+def test_a_sink_that_waits_for_its_first_time_can_be_stopped(kafka_server: KafkaServer) -> None:
+    async def body(client: Conversation, opened: Database) -> None:
+        await client.ask(f"create connection k to kafka (broker '{kafka_server.bootstrap}')")
+        await client.ask("create source c from load generator counter with (active = false)")
+        await client.ask(
+            f"create sink s from c into kafka connection k (topic 'sink-{SYSTEM.fresh_id()}') "
+            "envelope debezium"
+        )
+        (worker,) = opened.work.sinks.values()
+        await until(lambda: worker.state, "running")
+        assert await client.ask("drop sink s") == "DROP SINK"
+        assert worker.sink.messages == 0
+
+    run(body)
+
+
 def test_commits_whose_answer_is_lost_are_neither_repeated_nor_missed(
     kafka_server: KafkaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +242,47 @@ def test_what_a_sink_writes_can_be_a_source(kafka_server: KafkaServer) -> None:
     run(body)
 
 
+@pytest.mark.parametrize("envelope", ["upsert", "debezium"])
+def test_what_a_sink_writes_in_avro_can_be_a_source(
+    kafka_server: KafkaServer, registry_server: RegistryServer, envelope: str
+) -> None:
+    topic = f"sink-{SYSTEM.fresh_id()}"
+    form = "format avro using confluent schema registry connection r"
+
+    async def body(client: Conversation, _: Database) -> None:
+        await client.ask(f"create connection k to kafka (broker '{kafka_server.bootstrap}')")
+        url = registry_server.url
+        await client.ask(f"create connection r to confluent schema registry (url '{url}')")
+        await client.ask("create table t (id int not null, n numeric, at timestamptz, a int[])")
+        await client.ask("insert into t values (1, 1.50, '2020-01-01 00:00Z', '{1,null}')")
+        sink = f"from t into kafka connection k (topic '{topic}') key (id) {form}"
+        await client.ask(f"create sink s {sink} envelope {envelope}")
+        assert set(registry_server.subjects) == {f"{topic}-key", f"{topic}-value"}
+        await until(lambda: len(committed(kafka_server, topic)), 1)
+        await client.ask(
+            f"create source back from kafka connection k (topic '{topic}') {form} "
+            f"envelope {envelope}"
+        )
+        await client.ask("insert into t values (2, null, null, null)")
+        await client.ask("update t set n = 2 where id = 1")
+        await until(lambda: len(committed(kafka_server, topic)), 3)
+        await client.ask("delete from t where id = 2")
+        await until(lambda: len(committed(kafka_server, topic)), 4)
+        await client.ask("set real_time_recency = on")
+        query = "select id, n, at, a from"
+        assert await client.ask(f"{query} back") == await client.ask(f"{query} t")
+        with pytest.raises(DependentObjects):
+            await client.ask("drop connection r")
+        await client.ask("create table other (other int)")
+        with pytest.raises(InvalidValue, match="does not take the schema"):
+            await client.ask(
+                f"create sink o from other into kafka connection k (topic '{topic}') {form} "
+                "envelope debezium"
+            )
+
+    run(body)
+
+
 def test_what_cannot_be_a_sink_is_refused(kafka_server: KafkaServer) -> None:
     async def body(client: Conversation, _: Database) -> None:
         await client.ask(f"create connection k to kafka (broker '{kafka_server.bootstrap}')")
@@ -229,5 +295,7 @@ def test_what_cannot_be_a_sink_is_refused(kafka_server: KafkaServer) -> None:
             await client.ask(f"create sink s from t {into} envelope upsert")
         with pytest.raises(InvalidValue, match="needs an ENVELOPE"):
             await client.ask(f"create sink s from t {into}")
+        with pytest.raises(InvalidValue, match="needs a schema registry"):
+            await client.ask(f"create sink s from t {into} key (id) format avro envelope upsert")
 
     run(body)

@@ -19,7 +19,7 @@ from noonmark.persist.client import Client, open_location
 from noonmark.rows.schema import Schema
 from noonmark.source import START
 from noonmark.source.format.csv import Csv
-from noonmark.source.format.decode import Include
+from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.source.format.plain import Bytes, Text
 from noonmark.source.impl.kafka import Kafka, StartFrom, create

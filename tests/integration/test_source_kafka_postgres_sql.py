@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import fastavro
@@ -22,6 +20,7 @@ from noonmark.errors import ConfigError, DependentObjects, NameTaken, UndefinedO
 from support.kafka import KafkaServer
 from support.logical import Upstream
 from support.reading import Conversation, connect, database
+from support.registry import RegistryServer
 
 SENTINEL = "SENTINEL-do-not-show"
 
@@ -256,50 +255,20 @@ def test_passwords_are_secrets(upstream: Upstream) -> None:
     run(body)
 
 
-class Schemas(BaseHTTPRequestHandler):
-    """A schema registry: what it knows, by path."""
-
-    known: ClassVar[dict[str, str]] = {}
-
-    def do_GET(self) -> None:
-        found = self.known.get(self.path)
-        self.send_response(404 if found is None else 200)
-        self.end_headers()
-        self.wfile.write(json.dumps({"schema": found}).encode())
-
-    def log_message(self, *_: Any) -> None:
-        return
-
-
-@pytest.fixture
-def registry() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Schemas)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 def datum(schema: str, value: Any, number: int) -> bytes:
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(schema)), value)
     return b"\0" + number.to_bytes(4) + out.getvalue()
 
 
-def test_avro_with_a_registry(kafka_server: KafkaServer, registry: str) -> None:
+def test_avro_with_a_registry(kafka_server: KafkaServer, registry_server: RegistryServer) -> None:
     topic = f"t-{SYSTEM.fresh_id()}"
     kafka_server.make_topic(topic)
     fields = [{"name": "word", "type": ["null", "string"]}]
     value = json.dumps({"type": "record", "name": "v", "fields": fields})
     key = json.dumps({"type": "record", "name": "k", "fields": [{"name": "id", "type": "long"}]})
-    Schemas.known = {
-        "/schemas/ids/1": value,
-        "/schemas/ids/2": key,
-        f"/subjects/{topic}-value/versions/latest": value,
-        f"/subjects/{topic}-key/versions/latest": key,
-    }
+    registry_server.give(f"{topic}-value", value)
+    registry_server.give(f"{topic}-key", key)
     kafka_server.send(
         topic,
         [
@@ -311,7 +280,8 @@ def test_avro_with_a_registry(kafka_server: KafkaServer, registry: str) -> None:
 
     async def body(client: Conversation, _: Database) -> None:
         await client.ask(f"create connection k to kafka (broker '{kafka_server.bootstrap}')")
-        await client.ask(f"create connection r to confluent schema registry (url '{registry}')")
+        url = registry_server.url
+        await client.ask(f"create connection r to confluent schema registry (url '{url}')")
         await client.ask(
             f"create source s from kafka connection k (topic '{topic}') format avro using "
             "confluent schema registry connection r envelope upsert"
@@ -325,6 +295,57 @@ def test_avro_with_a_registry(kafka_server: KafkaServer, registry: str) -> None:
         await until(client, 'select * from inline order by "offset"', rows)
         with pytest.raises(DependentObjects):
             await client.ask("drop connection r")
+
+    run(body)
+
+
+def test_a_registry_is_validated(registry_server: RegistryServer) -> None:
+    url, registry_server.password = registry_server.url, SENTINEL
+
+    async def body(client: Conversation, _: Database) -> None:
+        await client.ask("create secret wrong as 'wrong'")
+        await client.ask(f"create secret right as '{SENTINEL}'")
+        for name in ("wrong", "right"):
+            await client.ask(
+                f"create connection {name}_r to confluent schema registry "
+                f"(url '{url}', username 'user', password secret {name})"
+            )
+        assert await client.ask("validate connection right_r") == "VALIDATE CONNECTION"
+        with pytest.raises(ConfigError, match="answers 401") as refused:
+            await client.ask("validate connection wrong_r")
+        assert SENTINEL not in str(refused.value)
+        nobody = "create connection n to confluent schema registry (url 'http://127.0.0.1:1')"
+        with pytest.raises(ConfigError, match="does not answer"):
+            await client.ask(f"{nobody} with (validate = true)")
+
+    run(body)
+
+
+def test_headers_are_columns(kafka_server: KafkaServer) -> None:
+    topic = f"t-{SYSTEM.fresh_id()}"
+    kafka_server.make_topic(topic)
+    records: list[dict[str, Any]] = [
+        {"value": b"1", "headers": [("a", b"x"), ("b", None), ("a", b"y")]},
+        {"value": b"2"},
+        {"value": b"3", "headers": [("a", b"\xff")]},
+    ]
+    kafka_server.send(topic, records)
+
+    async def body(client: Conversation, _: Database) -> None:
+        await client.ask(f"create connection k to kafka (broker '{kafka_server.bootstrap}')")
+        await client.ask(
+            f"create source t from kafka connection k (topic '{topic}') format text "
+            "include header 'a' as a, header 'a' as raw bytes"
+        )
+        await until(client, "select * from t order by 1", [("1", "y", b"y"), ("2", None, None)])
+        wrong = await client.ask("select value, reason from t_errors")
+        assert wrong == [(b"3", 'header "a": not text in UTF-8')]
+        await client.ask(
+            f"create source h from kafka connection k (topic '{topic}') format text include headers"
+        )
+        count = "select text, cardinality(headers), (headers[1]).key, (headers[3]).value from h"
+        rows = [("1", 3, "a", b"y"), ("2", 0, None, None), ("3", 1, "a", None)]
+        await until(client, f"{count} order by 1", rows)
 
     run(body)
 

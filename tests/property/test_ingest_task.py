@@ -22,7 +22,7 @@ from noonmark.persist import task
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.config import Config
 from noonmark.rows.schema import Schema
-from noonmark.source.format.decode import Include
+from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.files import of_lines

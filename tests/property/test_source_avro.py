@@ -6,11 +6,8 @@ import datetime as dt
 import io
 import json
 import pickle
-import threading
-from collections.abc import Iterator
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 import fastavro
@@ -21,7 +18,9 @@ from hypothesis import strategies as some
 
 from noonmark.errors import ConfigError, SourceStalled
 from noonmark.rows.arrow import from_array
-from noonmark.source.format.avro import Avro, Registry, avro, columns_of, debezium_columns
+from noonmark.source.format.avro import Avro, avro, columns_of, debezium_columns
+from noonmark.source.format.registry import Registry
+from support.registry import RegistryServer
 
 EVERY: dict[str, Any] = {
     "type": "record",
@@ -137,36 +136,13 @@ def test_a_text_that_is_no_schema() -> None:
         columns_of('{"type": "nothing"}')
 
 
-class Answers(BaseHTTPRequestHandler):
-    schemas: ClassVar[dict[str, Any]] = {}
-
-    def do_GET(self) -> None:
-        found = self.schemas.get(self.path)
-        self.send_response(404 if found is None else 200)
-        self.end_headers()
-        self.wfile.write(json.dumps({"schema": json.dumps(found)}).encode())
-
-    def log_message(self, *_: Any) -> None:
-        return
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield Registry(f"http://127.0.0.1:{server.server_port}")
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_writers_of_other_versions(registry: Registry) -> None:
+def test_writers_of_other_versions(registry_server: RegistryServer) -> None:
     old = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}
     extra = {"name": "b", "type": ["null", "string"], "default": None}
     new = {**old, "fields": [*old["fields"], extra]}
-    Answers.schemas = {"/schemas/ids/1": old, "/schemas/ids/2": new}
-    form = avro(json.dumps(new), registry)
+    for each in (old, new):
+        registry_server.give("t-value", json.dumps(each))
+    form = avro(json.dumps(new), Registry(registry_server.url))
     values = [
         encode(old, {"a": 1}, 1),
         encode(new, {"a": 2, "b": "x"}, 2),

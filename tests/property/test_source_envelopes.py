@@ -23,7 +23,8 @@ from noonmark.source.envelope import (
     source_errors,
     typed,
 )
-from noonmark.source.format.decode import Decoding, Include
+from noonmark.source.format.decode import Decoding
+from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 
 KEY, VALUE = Schema.of(k="bigint"), Schema.of(v="integer", w="text not null")

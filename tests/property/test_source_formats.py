@@ -21,7 +21,8 @@ from noonmark.source.contract import HEADERS
 from noonmark.source.format import convert
 from noonmark.source.format.convert import Parsed, from_texts, from_values
 from noonmark.source.format.csv import Csv
-from noonmark.source.format.decode import Decoding, Format, Include
+from noonmark.source.format.decode import Decoding, Format
+from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.source.format.plain import Bytes, Text
 
@@ -280,8 +281,39 @@ def test_include_partition_offset_and_timestamp() -> None:
     assert found.column("p").to_pylist() == [3, 3, 3]
     assert found.column("data").to_pylist() == [b"a", b"b", b"c"]
     assert found.column("ts").to_pylist()[0] == dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-    with pytest.raises(SchemaMismatch, match="no timestamps"):
+    with pytest.raises(SchemaMismatch, match="no timestamp "):
         decoding.decode(batch([b"a"]).drop_columns(["timestamp"]))
+
+
+_LISTS = [
+    [("a", b"1"), ("b", None), ("a", b"2")],
+    None,
+    [("a", b"\xff")],
+    [("a", None)],
+]
+
+
+def test_include_headers_and_one_of_them() -> None:
+    include = (
+        Include("headers", "all"),
+        Include("header", "text", "a"),
+        Include("header bytes", "raw", "a"),
+    )
+    decoding = Decoding(Bytes(), include=include)
+    headers = [
+        None if each is None else [{"key": key, "value": value} for key, value in each]
+        for each in _LISTS
+    ]
+    plain = batch([b"v"] * len(_LISTS)).drop_columns(["headers"])
+    found = decoding.decode(plain.append_column("headers", pa.array(headers, HEADERS)))
+    assert found.column("all").to_pylist() == [each or [] for each in headers]
+    assert found.column("text").to_pylist() == ["2", None, None, None]
+    assert found.column("raw").to_pylist() == [b"2", None, b"\xff", None]
+    reasons = [None, None, 'header "a": not text in UTF-8', None]
+    assert found.column("_reason").to_pylist() == reasons
+    assert decoding.schema["all"].nullable is False
+    with pytest.raises(SchemaMismatch, match="no headers"):
+        decoding.decode(plain)
 
 
 def test_names_that_meet_are_refused() -> None:

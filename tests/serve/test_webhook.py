@@ -96,3 +96,61 @@ def test_a_signature_is_checked(database_host: DatabaseHost) -> None:
     assert post(host, path, body, X_Sign=f"sha256={digest.hex()}")[0] == 200
     assert post(host, path, body, X_Sign=base64.b64encode(digest).decode())[0] == 200
     assert [str(row[0]) for row in sql(host, "select count(*) from signed")] == ["3"]
+
+
+CHECKS = {
+    "text": "with (headers, body, secret {0} as key) "
+    "headers->'x-sign' = encode(hmac(body, key, 'sha256'), 'hex')",
+    "bytes": "with (headers as h, body as b bytes, secret {0} as key bytes) "
+    "constant_time_eq(decode(h->'x-sign', 'hex'), hmac(b, key, 'sha256'))",
+    "all bytes": "with (headers bytes, body bytes, secret {0} as shared bytes) "
+    "convert_from(headers->'x-sign', 'utf8') = encode(hmac(body, shared, 'sha256'), 'hex')",
+}
+
+
+@pytest.mark.parametrize("kind", CHECKS)
+def test_a_check_is_a_condition_over_headers_body_and_secrets(
+    database_host: DatabaseHost, kind: str
+) -> None:
+    host, name = database_host, f"checked_{kind.replace(' ', '_')}"
+    condition = CHECKS[kind].format(f"{name}_key")
+    sql(host, f"create secret {name}_key as 'very secret'")
+    sql(
+        host,
+        f"create source {name} from webhook body format text "
+        f"include header 'X-Kind' as kind, header 'x-none' as nothing bytes check ({condition})",
+    )
+    body = "ä body".encode()
+    digest = hmac.digest(b"very secret", body, hashlib.sha256).hex()
+    path = f"/api/webhook/{name}"
+    for wrong in ({}, {"X_Sign": "zz"}, {"X_Sign": digest[:-2] + "00"}):
+        status, reply = post(host, path, body, **wrong)
+        assert status == 401, reply
+        assert reply["error"]["message"] == "the CHECK of the webhook does not hold"
+    assert post(host, path, b"\xff", X_Sign=digest)[0] == 401
+    assert post(host, path, body, X_Sign=digest, X_Kind="k")[0] == 200
+    assert sql(host, f"select * from {name}") == [["ä body", "k", None]]
+
+
+def refused(host: DatabaseHost, text: str) -> dict[str, Any]:
+    body = json.dumps({"query": text}).encode()
+    _, reply = post(host, "/api/sql", body, Content_Type="application/json")
+    found: dict[str, Any] = reply["results"][-1]["error"]
+    return found
+
+
+def test_a_check_that_cannot_be_is_refused_when_it_is_made(database_host: DatabaseHost) -> None:
+    host = database_host
+    text = "create source wrong from webhook body format text check (body || 'x')"
+    error = refused(host, text)
+    assert (error["code"], "boolean" in error["message"]) == ("42804", True)
+    other = refused(host, "create source wrong from webhook body format text check (secret = 'x')")
+    assert other["code"] == "42703"
+    none = "create source wrong from webhook body format text check (with (secret s) true)"
+    assert refused(host, none)["code"] == "42704"
+    aside = "create source c from load generator counter check (true)"
+    assert "WEBHOOK" in refused(host, aside)["message"]
+    assert sql(host, "select count(*) from mz_sources where name in ('wrong', 'c')") in (
+        [["0"]],
+        [[0]],
+    )

@@ -31,6 +31,8 @@ _POM = f"""<project>
 </dependency></dependencies></project>
 """
 _MAVEN_SECONDS_MAX = 600
+#: A tenth of a second each, unless something comes.
+_POLLS_MAX = 300
 _CLUSTER = "bm9vbm1hcmstdGVzdC1jbA"
 
 
@@ -102,7 +104,7 @@ class KafkaServer:
         consumer.assign([TopicPartition(topic, 0, 0)])
         found = []
         try:
-            while True:
+            for _ in range(_POLLS_MAX):
                 for each in received(consumer):
                     if each.error() is None:
                         found.append(each)
@@ -110,6 +112,7 @@ class KafkaServer:
                         return found
         finally:
             consumer.close()
+        raise AssertionError(f"the end of {topic} does not come")
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int:
         from confluent_kafka import Consumer, TopicPartition

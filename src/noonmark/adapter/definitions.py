@@ -17,7 +17,8 @@ from noonmark.ingest_feed import Feed, postgres, raw, typed
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
 from noonmark.source.format.csv import Csv
-from noonmark.source.format.decode import Format, Include
+from noonmark.source.format.decode import Format
+from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.source.format.plain import Bytes, Text
 from noonmark.source.impl.file_forms import Parquet
@@ -137,7 +138,7 @@ def file_feed(source: Source, collection: str, definition: Mapping[str, Any]) ->
         0,
         collection,
         format_of(definition["format"], Schema.from_wire(definition["columns"])),
-        include=tuple(Include(what, name) for what, name in definition["include"]),
+        include=tuple(Include(*each) for each in definition["include"]),
         envelope=definition["envelope"],
         key=tuple(definition["key"]),
     )

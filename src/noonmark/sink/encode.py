@@ -1,4 +1,4 @@
-"""Rows as JSON documents, for those who read what a sink writes.
+"""Rows as bytes, for those who read what a sink writes: what an encoding is, and JSON.
 
 Booleans, integers and finite floats are JSON's own; numeric is a text, because many readers would
 round it; jsonb is the document itself; arrays are lists and records objects; every other value is
@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value
@@ -46,11 +47,49 @@ def plain(value: Any, sql_type: t.SqlType) -> Any:
     return format_value(value, sql_type)
 
 
+class Encoding(Protocol):
+    """How keys, rows and changes of one sink become bytes. Pure."""
+
+    def key(self, values: Sequence[Any]) -> bytes:
+        """The values of the key's columns."""
+
+    def value(self, row: Sequence[Any]) -> bytes:
+        """A row."""
+
+    def change(self, old: Sequence[Any] | None, new: Sequence[Any] | None, op: str) -> bytes:
+        """What was and what is; `op` is c, u or d."""
+
+
+@dataclass(frozen=True)
+class JsonEncoding:
+    """FORMAT JSON."""
+
+    schema: Schema
+    keys: tuple[str, ...] = ()
+
+    def key(self, values: Sequence[Any]) -> bytes:
+        """See `Encoding.key`: an object of the key's columns."""
+        return _to_bytes(document(values, key_columns(self.schema, self.keys)))
+
+    def value(self, row: Sequence[Any]) -> bytes:
+        """See `Encoding.value`: an object."""
+        return _to_bytes(document(row, self.schema.columns))
+
+    def change(self, old: Sequence[Any] | None, new: Sequence[Any] | None, op: str) -> bytes:
+        """See `Encoding.change`: an object of `before`, `after` and `op`."""
+        shown = [None if row is None else document(row, self.schema.columns) for row in (old, new)]
+        return _to_bytes({"before": shown[0], "after": shown[1], "op": op})
+
+
+def key_columns(schema: Schema, key: Sequence[str]) -> list[Column]:
+    """The columns of the key."""
+    return [schema[name] for name in key]
+
+
 def key_of(row: Sequence[Any], schema: Schema, key: Sequence[str]) -> tuple[Any, ...]:
     """The values of the key's columns."""
     return tuple(row[schema.index(name)] for name in key)
 
 
-def to_bytes(found: Any) -> bytes:
-    """The document as it is written."""
+def _to_bytes(found: Any) -> bytes:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()

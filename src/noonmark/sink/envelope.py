@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from noonmark.errors import UniqueViolation
 from noonmark.rows.schema import Schema
-from noonmark.sink.encode import document, key_of, to_bytes
+from noonmark.sink.encode import Encoding, key_of
 
 Kind = Literal["UPSERT", "DEBEZIUM"]
 Row = tuple[Any, ...]
@@ -40,7 +40,8 @@ class Envelope:
 
     kind: Kind
     schema: Schema
-    key: tuple[str, ...] = ()
+    key: tuple[str, ...]
+    encoding: Encoding
 
     def messages(self, updates: Iterable[tuple[Row, int, int]]) -> Iterator[Message]:
         """The messages of updates (row, time, diff), time by time."""
@@ -60,12 +61,11 @@ class Envelope:
         for row, diff in changes.items():
             key = key_of(row, self.schema, self.key)
             (after if diff > 0 else before).setdefault(key, Counter())[row] = abs(diff)
-        columns = [self.schema[name] for name in self.key]
         for key in sorted({*before, *after}, key=repr):
-            name = to_bytes(document(key, columns))
+            name = self.encoding.key(key)
             old, new = self._only(before.get(key), key), self._only(after.get(key), key)
             if self.kind == "UPSERT":
-                yield Message(name, None if new is None else self._bytes(new), time)
+                yield Message(name, None if new is None else self.encoding.value(new), time)
             else:
                 yield Message(name, self._change(old, new), time)
 
@@ -87,9 +87,5 @@ class Envelope:
                 yield Message(None, self._change(gone, come), time)
 
     def _change(self, old: Row | None, new: Row | None) -> bytes:
-        kind = "c" if old is None else "d" if new is None else "u"
-        shown = [None if row is None else document(row, self.schema.columns) for row in (old, new)]
-        return to_bytes({"before": shown[0], "after": shown[1], "op": kind})
-
-    def _bytes(self, row: Row) -> bytes:
-        return to_bytes(document(row, self.schema.columns))
+        op = "c" if old is None else "d" if new is None else "u"
+        return self.encoding.change(old, new, op)

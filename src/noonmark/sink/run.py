@@ -15,6 +15,7 @@ Where it runs: a thread of its own; `Sink.prepare` on persist's loop.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,13 +25,14 @@ from noonmark.clock import Clock
 from noonmark.errors import Stopped
 from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
-from noonmark.persist.snapshot import Listen
+from noonmark.persist.snapshot import Listen, Snapshot
 from noonmark.rows.arrow import from_table
 from noonmark.sink.envelope import Envelope
 from noonmark.sink.kafka import Writer
 from noonmark.tvc import Antichain
 
 PROGRESS_S = 5.0
+_LOOK_S = 0.1
 
 
 @dataclass
@@ -65,7 +67,8 @@ class Sink:
         self.frontier = self.writer.open()
         if self.frontier is None:
             self._snapshot()
-        assert self.frontier is not None
+        if self.frontier is None:
+            return
         read = self.client.create_or_load(self.collection)[1]
         self._listen = self.client.runtime.submit(
             read.open_listen(self.frontier - 1, hold=False)
@@ -100,9 +103,21 @@ class Sink:
         if upper is None or since is None:
             raise Stopped(f'"{self.collection}" has ended')
         time = max(since, upper - 1)
-        found = read.snapshot(time).result()
+        found = self._soon(read.snapshot(time))
+        if found is None:
+            return
         rows = ((row, time, diff) for table in found.tables() for row, diff in self._rows(table))
         self._write(rows, time + 1)
+
+    def _soon(self, wanted: Future[Snapshot]) -> Snapshot | None:
+        """What comes, unless the sink is stopped first: a time may take long to be complete."""
+        while not self._stopping:
+            try:
+                return wanted.result(_LOOK_S)
+            except TimeoutError:
+                continue
+        wanted.cancel()
+        return None
 
     def _write(self, updates: Iterator[tuple[Any, int, int]], upper: int) -> None:
         self.messages += self.writer.write(self.envelope.messages(updates), upper)

@@ -15,10 +15,15 @@ from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.peek.planning import value_of
 from noonmark.adapter.run.ddl_common import Created, create, place
 from noonmark.adapter.run.handler import Handlers
-from noonmark.adapter.upstream.connection import check_connection, kafka_options, postgres_url
-from noonmark.adapter.upstream.secret import seal
-from noonmark.adapter.upstream.sink import sink_item
-from noonmark.errors import InvalidValue, UndefinedObject, Unsupported
+from noonmark.adapter.upstream.connection import (
+    check_connection,
+    kafka_options,
+    postgres_url,
+    registry_of,
+)
+from noonmark.adapter.upstream.secret import seal, secret_of
+from noonmark.adapter.upstream.sink import sink_definition, sink_item
+from noonmark.errors import ConfigError, InvalidValue, SourceStalled, UndefinedObject
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -51,11 +56,7 @@ def _connection(
     options: dict[str, Any] = {}
     for key, value in statement.options.items():
         if isinstance(value, st.SecretRef):
-            secret = catalog.find(value.name.parts)
-            if secret is None or secret.kind != "secret":
-                raise UndefinedObject(
-                    f'secret "{value.name}" does not exist', position=value.name.position
-                )
+            secret = secret_of(catalog, value.name)
             needs.append(secret.number)
             options[key] = {"secret": secret.number}
         else:
@@ -115,16 +116,21 @@ async def _validate(catalog: Catalog, item: Item) -> None:
 
         await kafka.validate(kafka_options(catalog, item))
     else:
-        raise Unsupported(f"VALIDATE CONNECTION to {kind.upper()} is not supported")
+        try:
+            await asyncio.to_thread(registry_of(catalog, item).validate)
+        except SourceStalled as error:
+            raise ConfigError(error.message) from error
 
 
 async def run_create_sink(
     session: AdapterSession, statement: st.CreateSink, _: Sequence[Any]
 ) -> Outcome:
     """CREATE SINK."""
+    definition = await sink_definition(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
-        return Created((sink_item(session, catalog, number, statement),), lambda _: ())
+        item = sink_item(session, catalog, number, statement, definition)
+        return Created((item,), lambda _: ())
 
     done, created = await create(
         session, "CREATE SINK", statement.name, statement.if_not_exists, make

@@ -27,7 +27,7 @@ from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import creation
 from noonmark.adapter.upstream.prepare import Prepared, prepare
 from noonmark.adapter.upstream.topic import topic_feed
-from noonmark.adapter.upstream.webhook import webhook_definition, webhook_schema
+from noonmark.adapter.upstream.webhook import webhook_definition, webhook_needs, webhook_schema
 from noonmark.errors import (
     InvalidValue,
     NameTaken,
@@ -55,6 +55,10 @@ async def run_create_source(
     refuse_options("a source", statement.options, _OPTIONS)
     if isinstance(statement.upstream, st.Webhook):
         return await _create_webhook(session, statement)
+    if statement.check is not None:
+        raise Unsupported(
+            "only a source FROM WEBHOOK has a CHECK", position=statement.check.condition.position
+        )
     prepared = await _prepared(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
@@ -96,7 +100,7 @@ async def _create_webhook(session: AdapterSession, statement: st.CreateSource) -
             *place(catalog, statement.name),
             webhook_schema(definition),
             definition=definition,
-            needs=(definition["secret"],) if "secret" in definition else (),
+            needs=webhook_needs(definition),
             owner=session.user,
             retain_ms=retain_ms(statement.options),
         )
@@ -188,7 +192,7 @@ def _definition(
         raise InvalidValue(
             "a source of FILES needs a FORMAT", hint="FORMAT JSON, CSV, TEXT, BYTES or PARQUET."
         )
-    if any(what in ("key", "headers") for what, _ in statement.include):
+    if any(each[0] not in ("partition", "offset", "timestamp") for each in statement.include):
         raise Unsupported("FILES have neither keys nor headers")
     if statement.key_format is not None:
         raise Unsupported("FILES have no keys: FORMAT KEY ... VALUE ... is not supported")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.upstream.secret import unseal
 from noonmark.errors import ConfigError, UndefinedObject, WrongObjectType
+from noonmark.source.format.registry import Registry
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ _KAFKA = {
     "ssl_key": "ssl.key.pem",
 }
 _REGISTRY = {"url": "url", "username": "username", "user": "username", "password": "password"}
-_KINDS = {"postgres": _POSTGRES, "kafka": _KAFKA, "confluent schema registry": _REGISTRY}
-_REQUIRED = {"postgres": ("host",), "confluent schema registry": ("url",)}
+REGISTRY = "confluent schema registry"
+_KINDS = {"postgres": _POSTGRES, "kafka": _KAFKA, REGISTRY: _REGISTRY}
+_REQUIRED = {"postgres": ("host",), REGISTRY: ("url",)}
 _SECRET = frozenset(("password", "sasl_password", "ssl_key"))
 
 
@@ -112,3 +114,8 @@ def postgres_url(catalog: Catalog, connection: Item) -> str:
 def kafka_options(catalog: Catalog, connection: Item) -> KafkaOptions:
     """Librdkafka's options."""
     return tuple(sorted(options_of(catalog, connection).items()))
+
+
+def registry_of(catalog: Catalog, connection: Item) -> Registry:
+    """The schema registry of a connection."""
+    return Registry(**options_of(catalog, connection))

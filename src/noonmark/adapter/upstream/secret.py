@@ -15,9 +15,19 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from noonmark.errors import ConfigError
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.errors import ConfigError, UndefinedObject
+from noonmark.sql.statement import statement as st
 
 VARIABLE = "NOONMARK_SECRET_KEY"
+
+
+def secret_of(catalog: Catalog, name: st.Name) -> Item:
+    """The secret of that name."""
+    found = catalog.find(name.parts)
+    if found is None or found.kind != "secret":
+        raise UndefinedObject(f'secret "{name}" does not exist', position=name.position)
+    return found
 
 
 def seal(secret: str, environ: Mapping[str, str] = os.environ) -> str:

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.run.ddl_common import place, refuse_options
-from noonmark.adapter.upstream.connection import connection_of, kafka_options
-from noonmark.errors import InvalidValue, UndefinedColumn, Unsupported, WrongObjectType
+from noonmark.adapter.upstream.connection import (
+    REGISTRY,
+    connection_of,
+    kafka_options,
+    registry_of,
+)
+from noonmark.errors import (
+    InvalidValue,
+    UndefinedColumn,
+    UndefinedObject,
+    Unsupported,
+    WrongObjectType,
+)
+from noonmark.rows.schema import Schema
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.session import AdapterSession
+    from noonmark.sink.encode import Encoding
     from noonmark.sink.run import Sink
 
 _OPTIONS = ("topic", "progress_topic")
 
 
-def sink_item(
-    session: AdapterSession, catalog: Catalog, number: int, statement: st.CreateSink
-) -> Item:
-    """The item of a sink.
+async def sink_definition(session: AdapterSession, statement: st.CreateSink) -> dict[str, Any]:
+    """What a sink remembers. Its schemas are registered here, outside of the catalog's turn.
 
     Raises:
-        InvalidValue: something that it needs is not there.
+        InvalidValue: something that it needs is not there, or a registry refuses its schema.
         WrongObjectType: what it reads is not kept.
     """
+    catalog = session.catalog
     refuse_options("KAFKA", statement.options, _OPTIONS)
-    schema_name, name = place(catalog, statement.name)
     connection = connection_of(catalog, statement.connection, "kafka")
     read = catalog.resolve(statement.source.parts, statement.source.position)
     if not read.is_stored or read.kind == "index":
@@ -40,8 +53,6 @@ def sink_item(
     topic = statement.options.get("topic")
     if not isinstance(topic, str):
         raise InvalidValue("a sink INTO KAFKA needs TOPIC 'name'")
-    if statement.format is not None and statement.format.kind != "json":
-        raise Unsupported(f"FORMAT {statement.format.kind.upper()} of a sink is not supported")
     if statement.envelope is None:
         raise InvalidValue("a sink needs an ENVELOPE", hint="UPSERT or DEBEZIUM.")
     if statement.envelope == "upsert" and not statement.key:
@@ -49,7 +60,7 @@ def sink_item(
     for column in statement.key:
         if column not in read.schema:
             raise UndefinedColumn(f'column "{column}" does not exist')
-    definition: dict[str, Any] = {
+    return {
         "text": session.text,
         "id": f"noonmark-sink-{session.database.clock.fresh_id()}",
         "connection": connection.number,
@@ -58,10 +69,55 @@ def sink_item(
         "progress_topic": statement.options.get("progress_topic", "_noonmark_progress"),
         "key": list(statement.key),
         "envelope": statement.envelope.upper(),
+        "format": await _format(catalog, statement, read.schema, topic),
     }
+
+
+async def _format(
+    catalog: Catalog, statement: st.CreateSink, schema: Schema, topic: str
+) -> dict[str, Any]:
+    written = statement.format
+    if written is None or written.kind == "json":
+        return {"kind": "json"}
+    if written.kind != "avro":
+        raise Unsupported(f"FORMAT {written.kind.upper()} of a sink is not supported")
+    connection = written.options.get("connection")
+    if not isinstance(connection, st.Name):
+        raise InvalidValue(
+            "FORMAT AVRO of a sink needs a schema registry",
+            hint="Say USING CONFLUENT SCHEMA REGISTRY CONNECTION c.",
+        )
+    from noonmark.sink.avro import AvroEncoding
+
+    registry_item = connection_of(catalog, connection, REGISTRY)
+    registry = registry_of(catalog, registry_item)
+    encoding = AvroEncoding(schema, statement.key, statement.envelope == "debezium")
+    value_number = await asyncio.to_thread(
+        registry.register, f"{topic}-value", encoding.value_schema
+    )
+    key_number = 0
+    if encoding.key_schema is not None:
+        key_number = await asyncio.to_thread(registry.register, f"{topic}-key", encoding.key_schema)
+    numbers = {"key_number": key_number, "value_number": value_number}
+    return {"kind": "avro", "registry": registry_item.number, **numbers}
+
+
+def sink_item(
+    session: AdapterSession,
+    catalog: Catalog,
+    number: int,
+    statement: st.CreateSink,
+    definition: dict[str, Any],
+) -> Item:
+    """The item of a sink, if what it needs is still there."""
+    registry = definition["format"].get("registry")
+    needs = (definition["read"], definition["connection"], *([registry] if registry else []))
+    for each in needs:
+        if each not in catalog.by_number:
+            raise UndefinedObject("what the sink needs was dropped meanwhile")
     return Item(
-        number, "sink", schema_name, name, definition=definition,
-        needs=(read.number, connection.number), owner=session.user,
+        number, "sink", *place(catalog, statement.name), definition=definition, needs=needs,
+        owner=session.user,
     )  # fmt: skip
 
 
@@ -74,6 +130,21 @@ def open_sink(database: Database, item: Item) -> Sink:
     catalog, known = database.catalog, item.definition
     read = catalog.by_number[known["read"]]
     options = kafka_options(catalog, catalog.by_number[known["connection"]])
-    envelope = Envelope(cast(Kind, known["envelope"]), read.schema, tuple(known["key"]))
+    key = tuple(known["key"])
+    encoding = _encoding(read.schema, key, known)
+    envelope = Envelope(cast(Kind, known["envelope"]), read.schema, key, encoding)
     writer = Writer(options, known["topic"], known["progress_topic"], known["id"])
     return Sink(database.client, read.collection, envelope, writer, database.clock)
+
+
+def _encoding(schema: Schema, key: tuple[str, ...], known: Mapping[str, Any]) -> Encoding:
+    """How a sink writes; one that was made before there was a choice writes JSON."""
+    form = known.get("format", {"kind": "json"})
+    if form["kind"] == "json":
+        from noonmark.sink.encode import JsonEncoding
+
+        return JsonEncoding(schema, key)
+    from noonmark.sink.avro import AvroEncoding
+
+    is_debezium = known["envelope"] == "DEBEZIUM"
+    return AvroEncoding(schema, key, is_debezium, form["key_number"], form["value_number"])

@@ -5,30 +5,30 @@ others from its value; without PRIMARY KEY the key is one column, called "key" o
 says. Under UPSERT without KEY FORMAT the columns of PRIMARY KEY are read from the value.
 
 FORMAT AVRO brings its columns with its schema, which is fixed when the source is made. With a
-registry the subjects are ``<topic>-value`` and, where there is one, ``<topic>-key``.
+registry the subjects are ``<topic>-value`` and, where there is one, ``<topic>-key``; a field that
+both have is read from the key.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.definitions import format_of
 from noonmark.adapter.run.ddl import columns_of
-from noonmark.adapter.upstream.connection import connection_of, options_of
+from noonmark.adapter.upstream.connection import REGISTRY, connection_of, registry_of
 from noonmark.errors import InvalidValue, Unsupported
 from noonmark.ingest_feed import Feed, raw
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.contract import Source
-from noonmark.source.format.decode import Format, Include
+from noonmark.source.format.decode import Format
+from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.sql.statement import statement as st
-
-if TYPE_CHECKING:
-    from noonmark.source.format.avro import Registry
 
 _KEY_TYPES: dict[str, t.SqlType] = {"json": t.Jsonb(), "bytes": t.Bytea()}
 _UPSERT_NEEDS = "Say KEY FORMAT ... VALUE FORMAT ..., or give the columns a PRIMARY KEY."
@@ -44,9 +44,7 @@ async def topic_definition(
         )
     if statement.format.kind == "avro" and (statement.columns or statement.key):
         raise Unsupported("FORMAT AVRO has the columns of its schema: it takes none")
-    if any(what == "headers" for what, _ in statement.include):
-        raise Unsupported("INCLUDE HEADERS of a topic is not supported")
-    key_name = next((name for what, name in statement.include if what == "key"), None)
+    key_name = next((name for what, name, *_ in statement.include if what == "key"), None)
     key_format = await _key_format_of(catalog, statement, topic, key_name)
     if statement.envelope == "upsert" and key_format is None and not statement.key:
         raise InvalidValue("ENVELOPE UPSERT needs a key", hint=_UPSERT_NEEDS)
@@ -103,15 +101,9 @@ async def _format(catalog: Catalog, written: st.Format, subject: str) -> dict[st
             "FORMAT AVRO needs a schema",
             hint="USING SCHEMA '...', or USING CONFLUENT SCHEMA REGISTRY CONNECTION c.",
         )
-    found = connection_of(catalog, connection, "confluent schema registry")
-    schema = await asyncio.to_thread(_registry(catalog, found.number).latest, subject)
+    found = connection_of(catalog, connection, REGISTRY)
+    schema = await asyncio.to_thread(registry_of(catalog, found).latest, subject)
     return {"kind": "avro", "schema": schema, "header": True, "registry": found.number}
-
-
-def _registry(catalog: Catalog, number: int) -> Registry:
-    from noonmark.source.format.avro import Registry
-
-    return Registry(**options_of(catalog, catalog.by_number[number]))
 
 
 def topic_feed(
@@ -124,13 +116,16 @@ def topic_feed(
     if definition["format"]["kind"] == "avro" and envelope == "DEBEZIUM":
         value = _image(value)
     key_columns = Schema.from_wire(definition["key_columns"])
+    key = None if key_format is None else _key_format(catalog, key_format, key_columns)
+    if key is not None and definition["format"]["kind"] == "avro":
+        value = _without(value, key.schema.names)
     return raw(
         source,
         0,
         collection,
         value,
-        key_format=None if key_format is None else _key_format(catalog, key_format, key_columns),
-        include=tuple(Include(what, name) for what, name in definition["include"]),
+        key_format=key,
+        include=tuple(Include(*each) for each in definition["include"]),
         envelope=envelope,
         key=tuple(definition["key"]),
     )
@@ -149,14 +144,21 @@ def _format_of(catalog: Catalog, definition: Mapping[str, Any], columns: Schema)
     from noonmark.source.format.avro import avro
 
     number = definition.get("registry")
-    registry = None if number is None else _registry(catalog, number)
+    registry = None if number is None else registry_of(catalog, catalog.by_number[number])
     return avro(definition["schema"], registry, with_header=definition["header"])
+
+
+def _without(value: Format, names: tuple[str, ...]) -> Format:
+    """The format without the columns that the key has: they are read there."""
+    from noonmark.source.format.avro import Avro
+
+    assert isinstance(value, Avro)
+    kept = tuple(each for each in value.schema.columns if each.name not in names)
+    return replace(value, schema=Schema(kept))
 
 
 def _image(value: Format) -> Format:
     """The format of an envelope, over the columns of its images."""
-    from dataclasses import replace
-
     from noonmark.source.format.avro import Avro, debezium_columns
 
     assert isinstance(value, Avro)

@@ -6,11 +6,14 @@ no errors: what cannot be read is refused, and the one who posted knows.
     BODY FORMAT JSON         the body is a document: `body jsonb`, or the columns that were written
     BODY FORMAT TEXT, BYTES  the body as it is: `body text`, `body bytea`
     INCLUDE HEADERS          `headers jsonb`, names in lower case
+    INCLUDE HEADER 'k' AS n  one of them, as text or BYTES; NULL without it
 
-With a signature the body must come with its HMAC-SHA256 under a shared secret, in hex or base64,
-bare or behind ``sha256=``:
+Who may post:
 
-    FROM WEBHOOK (SIGNATURE SECRET s, SIGNATURE HEADER 'x-signature') BODY FORMAT JSON
+    CHECK (...)              a condition over headers, body and secrets: see `upstream.check`
+    (SIGNATURE SECRET s, SIGNATURE HEADER 'x-signature')
+                             the body's HMAC-SHA256 under a shared secret, in hex or base64, bare or
+                             behind ``sha256=``
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,12 +30,12 @@ import pyarrow as pa
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.run.ddl_common import refuse_options
-from noonmark.adapter.upstream.secret import unseal
+from noonmark.adapter.upstream.check import check, check_definition, check_secrets
+from noonmark.adapter.upstream.secret import secret_of, unseal
 from noonmark.errors import (
     BadCopyData,
     InvalidPassword,
     InvalidValue,
-    UndefinedObject,
     UndefinedTable,
     Unsupported,
 )
@@ -50,6 +54,11 @@ if TYPE_CHECKING:
 _BODIES: dict[str, t.SqlType] = {"json": t.Jsonb(), "text": t.Text(), "bytes": t.Bytea()}
 _OPTIONS = ("signature", "signature_header")
 _PREFIX = "sha256="
+_INCLUDED = {
+    "headers": Column("headers", t.Jsonb(), nullable=False),
+    "header": Column("header", t.Text()),
+    "header bytes": Column("header", t.Bytea()),
+}
 
 
 def webhook_definition(catalog: Catalog, statement: st.CreateSource) -> dict[str, Any]:
@@ -67,15 +76,15 @@ def webhook_definition(catalog: Catalog, statement: st.CreateSource) -> dict[str
     columns = columns_of(statement.columns or (), statement.key)
     if not columns.columns:
         columns = Schema((Column("body", _BODIES[kind], nullable=False),))
-    included = [name for what, name in statement.include if what == "headers"]
-    if len(included) < len(statement.include):
-        raise Unsupported("a webhook can INCLUDE HEADERS, and nothing else")
+    if any(each[0] not in _INCLUDED for each in statement.include):
+        raise Unsupported("a webhook can INCLUDE HEADERS and HEADER, and nothing else")
     return {
         "upstream": "webhook",
         "format": {"kind": kind},
         "whole": not statement.columns,
         "columns": columns.to_wire(),
-        "headers": included[:1],
+        "include": [list(each) for each in statement.include],
+        "check": None if statement.check is None else check_definition(catalog, statement.check),
         **_signature(catalog, upstream.options),
     }
 
@@ -86,17 +95,27 @@ def _signature(catalog: Catalog, options: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if not isinstance(given, st.SecretRef):
         raise InvalidValue("SIGNATURE takes a secret", hint="Say SIGNATURE SECRET s.")
-    secret = catalog.find(given.name.parts)
-    if secret is None or secret.kind != "secret":
-        raise UndefinedObject(f'secret "{given.name}" does not exist', position=given.name.position)
+    secret = secret_of(catalog, given.name)
     header = str(options.get("signature_header", "x-signature")).lower()
     return {"secret": secret.number, "header": header}
 
 
 def webhook_schema(definition: Mapping[str, Any]) -> Schema:
     """The columns of its collection."""
-    headers = tuple(Column(name, t.Jsonb(), nullable=False) for name in definition["headers"])
-    return Schema((*Schema.from_wire(definition["columns"]).columns, *headers))
+    included = (replace(_INCLUDED[each[0]], name=each[1]) for each in _include(definition))
+    return Schema((*Schema.from_wire(definition["columns"]).columns, *included))
+
+
+def _include(definition: Mapping[str, Any]) -> list[list[str]]:
+    """The INCLUDE columns; an older definition has only the name of that of all headers."""
+    older = [["headers", name] for name in definition.get("headers", ())]
+    return older + [list(each) for each in definition.get("include", ())]
+
+
+def webhook_needs(definition: Mapping[str, Any]) -> tuple[int, ...]:
+    """The secrets that it needs."""
+    found = (definition["secret"],) if "secret" in definition else ()
+    return (*found, *check_secrets(definition["check"]))
 
 
 async def receive(database: Database, name: str, body: bytes, headers: Mapping[str, str]) -> None:
@@ -104,21 +123,31 @@ async def receive(database: Database, name: str, body: bytes, headers: Mapping[s
 
     Raises:
         UndefinedTable: no webhook has the name.
-        InvalidPassword: the signature is not that of the body.
+        InvalidPassword: the signature is not that of the body, or CHECK does not hold.
         BadCopyData: the body cannot be read.
     """
     item = database.catalog.find(tuple(name.split(".")))
     if item is None or item.definition.get("upstream") != "webhook":
         raise UndefinedTable(f'webhook "{name}" does not exist')
     known = {key.lower(): value for key, value in headers.items()}
-    _check(database.catalog, item, body, known)
-    row = _row(item.definition, body)
-    if item.definition["headers"]:
-        row = (*row, canonical(known))
+    _check_signature(database.catalog, item, body, known)
+    if item.definition.get("check") is not None:
+        check(database.catalog, item.definition["check"], body, known, database.clock.now_ms())
+    row = (
+        *_row(item.definition, body),
+        *(_included(each, known) for each in _include(item.definition)),
+    )
     await database.tables.commit({item.collection: [(row, 1)]})
 
 
-def _check(catalog: Catalog, item: Item, body: bytes, headers: Mapping[str, str]) -> None:
+def _included(column: Sequence[str], headers: Mapping[str, str]) -> Any:
+    if column[0] == "headers":
+        return canonical(dict(headers))
+    value = headers.get(column[2].lower())
+    return value if value is None or column[0] == "header" else value.encode("latin-1")
+
+
+def _check_signature(catalog: Catalog, item: Item, body: bytes, headers: Mapping[str, str]) -> None:
     if "secret" not in item.definition:
         return
     secret = catalog.by_number[item.definition["secret"]]

@@ -15,14 +15,11 @@ Where it runs: executors.
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import io
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any
@@ -36,9 +33,9 @@ from noonmark.rows import types as t
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.format.convert import Parsed, Reasons, from_values, merge_reasons
+from noonmark.source.format.registry import Registry
 
 _HEADER = 5
-_TIMEOUT_S = 10.0
 _PLAIN: dict[str, t.SqlType] = {
     "boolean": t.Boolean(),
     "int": t.Integer(),
@@ -60,41 +57,6 @@ _LOGICAL: dict[str, t.SqlType] = {
     "local-timestamp-micros": t.Timestamp(),
     "uuid": t.Uuid(),
 }
-
-
-@dataclass(frozen=True)
-class Registry:
-    """A Confluent schema registry. Its password is never shown."""
-
-    url: str
-    username: str = ""
-    password: str = field(default="", repr=False)
-
-    def schema_of(self, number: int) -> str:
-        """The schema of a number."""
-        return str(_ask(self, f"/schemas/ids/{number}")["schema"])
-
-    def latest(self, subject: str) -> str:
-        """The newest schema of a subject."""
-        return str(_ask(self, f"/subjects/{subject}/versions/latest")["schema"])
-
-
-def _ask(registry: Registry, path: str) -> dict[str, Any]:
-    request = urllib.request.Request(registry.url.rstrip("/") + path)
-    if registry.username:
-        pair = f"{registry.username}:{registry.password}".encode()
-        request.add_header("Authorization", f"Basic {base64.b64encode(pair).decode()}")
-    try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
-            return found
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 404:
-            raise InvalidValue(f"the schema registry has no {path.strip('/')}") from None
-        raise SourceStalled(f"the schema registry answers {error.code}") from None
-    except (OSError, ValueError) as error:
-        raise SourceStalled(f"the schema registry does not answer: {error}") from None
 
 
 @lru_cache(maxsize=1000)

@@ -21,22 +21,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.errors import SchemaMismatch
-from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_schema
-from noonmark.rows.schema import Column, Schema
+from noonmark.rows.schema import Schema
 from noonmark.source.contract import OFFSET, OUTPUT, PARTITION, REASON, PartitionKind
 from noonmark.source.format.convert import Parsed, Reasons
+from noonmark.source.format.include import Include
 
 TOMBSTONE, RAW, KEYED = "_tombstone", "_raw", "_keyed"
-
-IncludeKind = Literal["partition", "offset", "timestamp"]
 
 
 class Format(Protocol):
@@ -55,14 +52,6 @@ class Format(Protocol):
 
 
 @dataclass(frozen=True)
-class Include:
-    """INCLUDE PARTITION, OFFSET or TIMESTAMP, as a column of that name."""
-
-    kind: IncludeKind
-    name: str
-
-
-@dataclass(frozen=True)
 class Decoding:
     """What to read, how, and what else to put in a row."""
 
@@ -77,7 +66,8 @@ class Decoding:
     def schema(self) -> Schema:
         """The columns of a row: key, value, included; names must differ."""
         key = self.key.schema.columns if self.key else ()
-        return Schema((*key, *self.value.schema.columns, *map(self._included, self.include)))
+        included = (each.column(self.partition_kind) for each in self.include)
+        return Schema((*key, *self.value.schema.columns, *included))
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
@@ -114,7 +104,8 @@ class Decoding:
         value_reasons: Reasons = {}
         columns += _parse(self.value, values, value_reasons)
         _first(reasons, value_reasons)
-        columns += [self._included_array(batch, include) for include in self.include]
+        for include in self.include:
+            columns.append(include.array(batch, self.offset_unit, reasons))
         reason, raw = _reasons(reasons, values)
         if self.keep_raw:
             raw = values
@@ -144,23 +135,6 @@ class Decoding:
         moved = np.cumsum(keep) - 1
         reasons = {int(moved[at]): reason for at, reason in wrong.items() if reason is not None}
         return batch.filter(pa.array(keep)), reasons
-
-    def _included(self, include: Include) -> Column:
-        if include.kind == "partition":
-            kind = t.BigInt() if self.partition_kind == "number" else t.Text()
-            return Column(include.name, kind, nullable=False)
-        if include.kind == "offset":
-            return Column(include.name, t.BigInt(), nullable=False)
-        return Column(include.name, t.TimestampTz())
-
-    def _included_array(self, batch: pa.RecordBatch, include: Include) -> pa.Array:
-        if include.kind == "partition":
-            return batch.column(PARTITION)
-        if include.kind == "offset":
-            return pa.array(batch.column(OFFSET).to_numpy() // self.offset_unit)
-        if "timestamp" not in batch.schema.names:
-            raise SchemaMismatch("this source has no timestamps to include")
-        return batch.column("timestamp")
 
 
 def _parse(

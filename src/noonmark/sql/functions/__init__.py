@@ -10,6 +10,7 @@ from noonmark.sql.functions import (
     aggregate,
     array,
     calendar,
+    digest,
     extract,
     jsonb,
     number,
@@ -23,7 +24,7 @@ from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
 
 FUNCTIONS: Table[Function] = Table()
-for _module in (number, numeric, text, calendar, extract, template, array, jsonb):
+for _module in (number, numeric, text, digest, calendar, extract, template, array, jsonb):
     FUNCTIONS.add(_module.TABLE)
 
 AGGREGATES: Table[Aggregator] = Table()

@@ -160,6 +160,26 @@ def _decode(text: str, form: str) -> bytes:
     raise InvalidArgument(f'unrecognized encoding: "{form}"')
 
 
+def _convert_from(data: bytes, form: str) -> str:
+    _utf8(form)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(
+            f'invalid byte sequence for encoding "UTF8": 0x{data[error.start]:02x}'
+        ) from None
+
+
+def _convert_to(text: str, form: str) -> bytes:
+    _utf8(form)
+    return text.encode()
+
+
+def _utf8(form: str) -> None:
+    if form.lower().replace("-", "") != "utf8":
+        raise InvalidArgument(f'unrecognized encoding: "{form}"', hint="There is UTF8.")
+
+
 def _strip(ends: str) -> list[Function]:
     name = {"both": "btrim", "left": "ltrim", "right": "rtrim"}[ends]
     way = {"both": str.strip, "left": str.lstrip, "right": str.rstrip}[ends]
@@ -198,6 +218,8 @@ def _plain() -> list[Function]:
         Function("to_hex", (t.BigInt,), _TEXT, lambda n: f"{n & 0xFFFFFFFFFFFFFFFF:x}"),
         Function("encode", (t.Bytea, t.Text), _TEXT, _encode, fallible=True),
         Function("decode", two, t.Bytea(), _decode, fallible=True),
+        Function("convert_from", (t.Bytea, t.Text), _TEXT, _convert_from, fallible=True),
+        Function("convert_to", two, t.Bytea(), _convert_to, fallible=True),
         *_strip("both"),
         *_strip("left"),
         *_strip("right"),

@@ -90,11 +90,29 @@ class Subsource:
 
 
 @dataclass(frozen=True)
+class CheckInput:
+    """What the CHECK of a webhook may look at: HEADERS, BODY or a SECRET, as text or BYTES."""
+
+    what: Literal["headers", "body", "secret"]
+    name: str
+    as_bytes: bool = False
+    secret: Name | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """CHECK of a webhook: what must hold of a post."""
+
+    condition: ScalarText
+    given: tuple[CheckInput, ...] = ()
+
+
+@dataclass(frozen=True)
 class CreateSource(Statement):
     """CREATE SOURCE. `tables` is "all" for FOR ALL TABLES, None without FOR.
 
     `key_format` is that of FORMAT KEY ... VALUE ...; `include` are the INCLUDE columns, each
-    (what, name); `progress` is EXPOSE PROGRESS AS.
+    (what, name) or ("header", name, which header); `progress` is EXPOSE PROGRESS AS.
     """
 
     name: Name
@@ -104,10 +122,11 @@ class CreateSource(Statement):
     key: tuple[str, ...] = ()
     format: Format | None = None
     key_format: Format | None = None
-    include: tuple[tuple[str, str], ...] = ()
+    include: tuple[tuple[str, ...], ...] = ()
     envelope: Literal["none", "upsert", "debezium"] | None = None
     tables: tuple[Subsource, ...] | Literal["all"] | None = None
     progress: Name | None = None
+    check: Check | None = None
     if_not_exists: bool = False
     options: Options = field(default_factory=dict)
 

@@ -89,8 +89,8 @@ def _clause(reader: Reader) -> dict[str, Any]:
         return {"progress": reader.name()}
     if reader.is_next("with"):
         return {"options": with_options(reader)}
-    if reader.is_next("check"):
-        raise reader.unsupported("CHECK of a webhook")
+    if reader.accept("check"):
+        return {"check": _check(reader)}
     raise reader.invalid()
 
 
@@ -112,12 +112,40 @@ def _subsource(reader: Reader) -> s.Subsource:
     return s.Subsource(upstream, s.Name(upstream.parts[-1:], upstream.position))
 
 
-def _include(reader: Reader) -> tuple[str, str]:
+def _include(reader: Reader) -> tuple[str, ...]:
+    if reader.accept("header"):
+        header = reader.string()
+        reader.expect("as")
+        name = reader.identifier()
+        return "header bytes" if reader.accept("bytes") else "header", name, header
     what = reader.accept_any("key", "partition", "offset", "timestamp", "headers", "all", "not")
     if what in (None, "all", "not"):
         raise reader.unsupported("INCLUDE of this")
     assert what is not None
     return what, reader.identifier() if reader.accept("as") else what
+
+
+def _check(reader: Reader) -> s.Check:
+    """``( [WITH (HEADERS, BODY AS b BYTES, SECRET s AS k)] condition )``."""
+    reader.expect("(")
+    given: tuple[s.CheckInput, ...] = ()
+    if reader.accept("with", "("):
+        given = reader.list_of(lambda: _check_input(reader))
+        reader.expect(")")
+    condition = reader.scalar_to(")")
+    reader.expect(")")
+    return s.Check(condition, given)
+
+
+def _check_input(reader: Reader) -> s.CheckInput:
+    what = reader.accept_any("headers", "body", "secret")
+    if what is None:
+        raise reader.invalid("expected HEADERS, BODY or SECRET")
+    secret = reader.name() if what == "secret" else None
+    name = what if secret is None else secret.last
+    if reader.accept("as"):
+        name = reader.identifier()
+    return s.CheckInput(cast(Any, what), name, reader.accept("bytes"), secret)
 
 
 def _envelope(reader: Reader, known: tuple[str, ...]) -> str:
