@@ -24,6 +24,8 @@ MADE = (
     "create schema s",
     "create table s.other (z int)",
     "create role amy",
+    "grant select on t to amy",
+    "grant usage on schema s to public",
 )
 #: A command, and what its output has.
 COMMANDS = {
@@ -47,7 +49,9 @@ COMMANDS = {
     r"\d nope": ('Did not find any relation named "nope".',),
     r"\dT": ("List of data types",),
     r"\dx": ("List of installed extensions",),
-    r"\dp t": ("Access privileges",),
+    r"\dp t": ("Access privileges", "noonmark=arwd/noonmark", "amy=r/noonmark"),
+    r"\dn+": ("noonmark=UC/noonmark", "=U/noonmark"),
+    r"\l noonmark": ("=UTc/noonmark",),
     r"\conninfo": ("noonmark",),
 }
 

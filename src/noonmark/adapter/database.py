@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noonmark.adapter.catalog import Catalog
-from noonmark.adapter.catalog.privilege import BUILT_IN
+from noonmark.adapter.catalog.privilege import BUILT_IN, require
 from noonmark.adapter.catalog.store import CatalogStore
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
@@ -223,6 +223,7 @@ class Database:
             raise NotAuthorized(f'role "{user}" does not exist')
         if not roles[user].definition.get("login", True):
             raise NotAuthorized(f'role "{user}" is not permitted to log in')
+        require(self.catalog, user, "CONNECT", self.catalog.database)
 
     async def verifier(self, user: str) -> str | None:
         """See `contract.Sessions.verifier`."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from noonmark.adapter.catalog.item import GLOBAL, PUBLIC, Item, Kind
+from noonmark.adapter.catalog.item import DATABASE, GLOBAL, PUBLIC, Item, Kind
 from noonmark.errors import DuplicateObject, NameTaken, UndefinedObject, UndefinedTable
 
 #: Where an unqualified name is looked for, in this order.
@@ -94,7 +94,17 @@ class Catalog:
 
     def has_schema(self, name: str) -> bool:
         """Whether something can be made in that schema."""
-        return name == PUBLIC or (_SCHEMAS, name) in self.by_name
+        return self.schema(name) is not None
+
+    def schema(self, name: str) -> Item | None:
+        """The schema of that name; None for what is no schema of users."""
+        found = self.by_name.get((_SCHEMAS, name))
+        return _PUBLIC_SCHEMA if found is None and name == PUBLIC else found
+
+    @property
+    def database(self) -> Item:
+        """The database itself."""
+        return self.by_name.get((_DATABASES, DATABASE), _DATABASE)
 
     def of_collection(self, name: str) -> Item | None:
         """The item whose rows a collection has."""
@@ -142,12 +152,22 @@ class Catalog:
         return [found[number] for number in sorted(found)]
 
 
-_ROLES, _SCHEMAS = "\0role", "\0schema"
+_ROLES, _SCHEMAS, _DATABASES = "\0role", "\0schema", "\0database"
+#: What is always there, with the rights that everybody has at first, as in PostgreSQL. It has no
+#: number, and no row, before somebody changes them.
+_PUBLIC_SCHEMA = Item(0, "schema", "", PUBLIC, grants={"public": frozenset({"USAGE"})})
+_DATABASE = Item(
+    0,
+    "database",
+    "",
+    DATABASE,
+    grants={"public": frozenset({"CONNECT", "TEMPORARY", "USAGE"})},
+)
 
 
 def _name(item: Item) -> tuple[str, str]:
     if item.kind in GLOBAL:
-        return _ROLES if item.kind == "role" else _SCHEMAS, item.name
+        return f"\0{item.kind}", item.name
     return item.schema_name, item.name
 
 

@@ -5,7 +5,7 @@ back, numbers do not. What only its kind has (the text of a view, the options of
 verifier of a role) is in `definition`, as plain data.
 
     relations   table, source, subsource, progress, errors, view, materialized-view, system
-    the rest    index, connection, secret, sink, role, schema
+    the rest    index, connection, secret, sink, role, schema, database
 
 A relation that is stored has a `collection` of persist, which carries the item's own name.
 """
@@ -32,6 +32,7 @@ Kind = Literal[
     "sink",
     "role",
     "schema",
+    "database",
     "system",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -48,9 +49,11 @@ RELATIONS: frozenset[Kind] = frozenset(
     )
 )
 #: Kinds whose names stand beside no schema, and do not clash with those of relations.
-GLOBAL: frozenset[Kind] = frozenset(("role", "schema"))
+GLOBAL: frozenset[Kind] = frozenset(("role", "schema", "database"))
 
 PUBLIC = "public"
+#: The one database of a location.
+DATABASE = "noonmark"
 #: Numbers below are PostgreSQL's own: an item's oid in pg_catalog is above them.
 _FIRST_OID = 16_384
 NO_COLUMNS = Schema(())
@@ -63,7 +66,7 @@ class Item:
     Attributes:
         number: the system's own name for it; below 0 for what Noonmark brings itself.
         kind: what it is.
-        schema_name: the schema that it is in; "" for roles and schemas.
+        schema_name: the schema that it is in; "" for roles, schemas and the database.
         name: how users call it.
         schema: the columns of its rows; none for what has no rows.
         key: the columns of its primary key, or those that its rows are told apart by.

@@ -7,6 +7,10 @@ without waiting is also in `QUICK`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.contract import Outcome
 from noonmark.adapter.run import (
     audit,
     copy,
@@ -27,6 +31,7 @@ from noonmark.adapter.run import (
     view,
     view_index,
 )
+from noonmark.adapter.run.ddl_path import in_path
 from noonmark.adapter.run.handler import (
     Describers,
     Handler,
@@ -36,6 +41,9 @@ from noonmark.adapter.run.handler import (
     to_the_end,
 )
 from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
 
 #: Statements that change the catalog: once begun they go to their end.
 _OF_THE_CATALOG = (
@@ -75,7 +83,11 @@ _MODULES = (
 
 def _guarded(kind: type[st.Statement], handler: Handler) -> Handler:
     """The handler of a statement that changes the catalog."""
-    return to_the_end(alone(handler) if kind in _ALONE else handler)
+
+    async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
+        return await handler(session, in_path(session, statement), values)
+
+    return to_the_end(alone(run) if kind in _ALONE else run)
 
 
 HANDLERS: Handlers = {

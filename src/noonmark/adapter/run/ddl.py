@@ -116,6 +116,7 @@ async def run_create_schema(
     """CREATE SCHEMA."""
     store, name = session.store, statement.name.last
     async with store.turn:
+        session.require("CREATE", store.catalog.database)
         if store.catalog.has_schema(name):
             if not statement.if_not_exists:
                 raise DuplicateObject(f'schema "{name}" already exists')

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.run.ddl_common import Created, check_free, place
+from noonmark.adapter.run.ddl_common import Created, check_free, place, require_create
 from noonmark.adapter.run.ddl_drop import find, missing
 from noonmark.adapter.run.ddl_rename import Renaming
 from noonmark.adapter.run.handler import Handlers
@@ -36,6 +36,7 @@ async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[
         if item.kind in ("role", "schema"):
             raise DuplicateObject(f"a {item.kind} keeps its name")
         place(catalog, st.Name((item.schema_name, statement.new)))
+        require_create(session, catalog, item.schema_name)
         renamed = replace(item, name=statement.new)
         check_free(session, Created((renamed,), lambda _: ()))
         renaming = Renaming(database, item, renamed)

@@ -56,6 +56,7 @@ async def create(
     store = session.store
     async with store.turn:
         schema, last = place(store.catalog, name)
+        require_create(session, store.catalog, schema)
         found = store.catalog.by_name.get((schema, last))
         if found is not None and if_not_exists:
             notice = Notice(
@@ -70,6 +71,13 @@ async def create(
             await session.database.work.take_up(created.removed)  # what it was to replace goes on
             raise
     return Done(tag), created
+
+
+def require_create(session: AdapterSession, catalog: Catalog, schema: str) -> None:
+    """Refuse with `InsufficientPrivilege` who may not make something in a schema."""
+    item = catalog.schema(schema)
+    assert item is not None, "a place is in a schema"
+    session.require("CREATE", item)
 
 
 def check_free(session: AdapterSession, created: Created) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.item import DATABASE, PUBLIC
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.handler import Handlers
@@ -73,7 +74,9 @@ def find(catalog: Catalog, kind: str, name: st.Name) -> Item | None:
     if kind == "role":
         return catalog.roles().get(name.last)
     if kind == "schema":
-        return catalog.by_name.get(("\0schema", name.last))
+        return catalog.schema(name.last)
+    if kind == "database":
+        return catalog.database if name.last == DATABASE else None
     item = catalog.find(name.parts)
     if item is None:
         return None
@@ -110,6 +113,9 @@ def _doomed(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
                 f"cannot drop {item} because {owner} requires it",
                 hint=f"You can drop {owner} instead.",
             )
+    for item in targets:
+        if item.kind == "database" or (item.kind == "schema" and item.name == PUBLIC):
+            raise DependentObjects(f"cannot drop {item} because the database system requires it")
     _refuse_owners(catalog, targets)
     own = [*targets, *_contents(catalog, targets, cascade)]
     numbers = [item.number for item in own]

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.catalog.item import PUBLIC
 from noonmark.adapter.catalog.privilege import (
     BUILT_IN,
     EVERYBODY,
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
 
 _SALT_BYTES = 16
+#: Other spellings of privileges.
+_SPELLED = {"temp": "temporary"}
 
 
 def _require_superuser(session: AdapterSession, catalog: Catalog, what: str) -> None:
@@ -131,10 +132,9 @@ async def _change_rights(
             changed = _members(session, catalog, statement, add=add)
         else:
             changed = [
-                _granted(session, catalog, name, statement, add=add)
+                _granted(session, catalog, item, statement, add=add)
                 for name in statement.objects
-                # Everybody may use the schema that is always there.
-                if not (statement.kind == "schema" and name.parts == (PUBLIC,))
+                for item in _objects(catalog, statement.kind, name)
             ]
         await store.change(changed)
     return Done(tag)
@@ -157,26 +157,36 @@ def _members(
     return changed
 
 
+def _objects(catalog: Catalog, kind: str, name: st.Name) -> list[Item]:
+    """What rights are granted on."""
+    if kind == "table":  # which stands for every relation
+        return [catalog.resolve(name.parts, name.position)]
+    found = find(catalog, "schema" if kind == "all tables" else kind, name)
+    if found is None:
+        raise missing("schema" if kind == "all tables" else kind, name)
+    if kind != "all tables":
+        return [found]
+    return [item for item in catalog.items() if item.schema_name == name.last and item.is_relation]
+
+
 def _granted(
     session: AdapterSession,
     catalog: Catalog,
-    name: st.Name,
+    item: Item,
     statement: st.Grant | st.Revoke,
     *,
     add: bool,
 ) -> Item:
-    if statement.kind == "table":  # which stands for every relation
-        item = catalog.resolve(name.parts, name.position)
-    else:
-        found = find(catalog, statement.kind, name)
-        if found is None:
-            raise missing(statement.kind, name)
-        item = found
     session.require(OWN, item)
     known = PRIVILEGES.get(item.kind, ())
     if not known:
         raise WrongObjectType(f"{item} has no privileges to grant")
-    rights = frozenset(right.upper() for right in statement.privileges or known)
+    if not item.number:  # what is always there becomes an item of its own
+        item = replace(item, number=catalog.next_number)
+    asked = [_SPELLED.get(right, right).upper() for right in statement.privileges]
+    rights = frozenset(asked or known)
+    if statement.kind == "all tables":
+        rights &= frozenset(known)  # a view takes no INSERT
     if rights - set(known):
         raise InvalidValue(
             f"invalid privilege type {min(rights - set(known))} for {item.kind.replace('-', ' ')}",

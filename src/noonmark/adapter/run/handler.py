@@ -22,6 +22,7 @@ from noonmark.adapter.contract import Field, Outcome
 from noonmark.adapter.transaction import current, end_group
 from noonmark.errors import InTransaction
 from noonmark.rows.types import SqlType
+from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
@@ -93,4 +94,8 @@ def alone(handler: Handler) -> Handler:
 
 
 def _shown(statement: Any) -> str:
-    return _WORDS.sub(" ", type(statement).__name__).upper()
+    """What a statement is called."""
+    kind = getattr(statement, "kind", "table").replace("-", " ")
+    words = {st.Rename: f"alter {kind} rename", st.AddColumn: "alter table add column",
+             st.AlterSource: f"alter {kind} set"}  # fmt: skip
+    return words.get(type(statement), _WORDS.sub(" ", type(statement).__name__)).upper()

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.catalog.item import PUBLIC
+from noonmark.adapter.catalog.item import DATABASE, PUBLIC
 from noonmark.adapter.contract import Field, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.run.handler import Described, Describers, Handlers
-from noonmark.adapter.system.facts import DATABASE, Facts
+from noonmark.adapter.system.facts import Facts
 from noonmark.adapter.system.mz import object_type
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_index import indexes

@@ -21,6 +21,7 @@ from noonmark.adapter.run.ddl_common import Created, create, place, retain_ms
 from noonmark.adapter.run.ddl_drop import dependents_refused, removal_of
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import foreseen
+from noonmark.adapter.system.settings import search_path
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist import command as c
 from noonmark.sql.ir.asked import Now, asked
@@ -41,7 +42,7 @@ _WHOLE = re.compile(r"RECOMPUTED AS A WHOLE|ALL OF IT")
 
 def planned_view(session: AdapterSession, catalog: Catalog, query: st.QueryText) -> Planned:
     """The query of a view, of relations that the user may read."""
-    planned = plan_tree(catalog, query.tree)
+    planned = plan_tree(catalog, query.tree, path=search_path(session.variables))
     session.require("SELECT", *planned.items)
     return planned
 

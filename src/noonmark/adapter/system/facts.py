@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
-DATABASE = "noonmark"
 DATABASE_OID = 16_384
 #: PostgreSQL's numbers for its schemas; ours are above all that it uses.
 SCHEMA_OIDS = {

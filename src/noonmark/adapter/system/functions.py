@@ -6,14 +6,15 @@ They exist in one-shot queries only: a maintained view is a function of collecti
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.catalog.privilege import has
-from noonmark.adapter.system.facts import DATABASE, Facts
+from noonmark.adapter.catalog.item import DATABASE, Item
+from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_superuser, memberships
+from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
 from noonmark.adapter.system.objects import about_objects, ask, parts_of
+from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.settings import checked, value_of
-from noonmark.errors import Unsupported
+from noonmark.errors import UndefinedObject, Unsupported
 from noonmark.rows import types as t
 from noonmark.rows.types import quote_name
 from noonmark.sql.functions.function import Any_, Function, Table
@@ -119,8 +120,31 @@ def _about_rights(session: AdapterSession) -> list[Function]:
     def of_user_by_oid(user: str, number: int, rights: str) -> bool | None:
         return may(Facts.of(session).by_oid(number), rights, user)
 
+    def schema(*asked: Any) -> bool | None:
+        *who, name, rights = asked
+        if isinstance(name, int):
+            by_number = {number: each for each, number in schema_oids(Facts.of(session))}
+            name = by_number.get(name, "")
+        item = session.catalog.schema(name)
+        if item is None and name in SCHEMA_OIDS:
+            return "CREATE" not in rights.upper()
+        if item is None:
+            raise UndefinedObject(f'schema "{name}" does not exist')
+        return may(item, rights, *who)
+
+    def database(*asked: Any) -> bool | None:
+        *who, _, rights = asked
+        return may(session.catalog.database, rights, *who)
+
+    def role(*asked: Any) -> bool:
+        *who, name, _ = asked
+        facts = Facts.of(session)
+        user, wanted = (_role_name(facts, each) for each in (*(who or [session.user]), name))
+        return is_superuser(facts.catalog, user) or wanted in memberships(facts.catalog, user)
+
     boolean = t.Boolean()
-    free = ("schema", "database", "function", "language", "sequence", "type", "server")
+    free = ("function", "language", "sequence", "type", "server")
+    about = {"schema": schema, "database": database, **dict.fromkeys(free, lambda *_: True)}
     return [
         *(
             ask(f"has_{what}_privilege", (*who, first, _TEXT), boolean, meaning)
@@ -133,15 +157,23 @@ def _about_rights(session: AdapterSession) -> list[Function]:
             )
         ),
         *(
-            ask(f"has_{what}_privilege", (*who, first, _TEXT), boolean, lambda *_: True)
-            for what in free
+            ask(f"has_{what}_privilege", (*who, first, _TEXT), boolean, meaning)
+            for what, meaning in about.items()
             for who in ((), (_TEXT,))
             for first in (_INT, _TEXT)
         ),
-        ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, lambda *_: True),
-        ask("pg_has_role", (Any_.ANY, _TEXT), boolean, lambda *_: True),
+        ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, role),
+        ask("pg_has_role", (Any_.ANY, _TEXT), boolean, role),
         ask("row_security_active", (Any_.ANY,), boolean, lambda _: False),
     ]
+
+
+def _role_name(facts: Facts, role: str | int) -> str:
+    """A role by its name or number."""
+    if isinstance(role, str):
+        return role
+    found = facts.by_oid(role)
+    return BUILT_IN if found is None else found.name
 
 
 # --- what is the same for everybody

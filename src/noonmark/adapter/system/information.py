@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.item import DATABASE, Item
 from noonmark.adapter.catalog.privilege import BUILT_IN, has
-from noonmark.adapter.system.facts import DATABASE, Facts, Row, nothing, relation
+from noonmark.adapter.system.facts import Facts, Row, nothing, relation
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.types import TYPES
 from noonmark.rows import types as t

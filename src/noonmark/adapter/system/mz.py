@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.system.facts import DATABASE, Facts, Row, relation
+from noonmark.adapter.catalog.item import DATABASE, Item
+from noonmark.adapter.system.facts import Facts, Row, relation
 from noonmark.rows.value import Interval
 from noonmark.tvc import known_partitions
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
-from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.system.facts import DATABASE, Facts
+from noonmark.adapter.catalog.item import DATABASE, Item
+from noonmark.adapter.system.facts import Facts
 from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
 from noonmark.adapter.system.pg_index import constraint_definition, index_definition
 from noonmark.adapter.system.types import TYPE_NAMES, format_type

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.catalog.privilege import BUILT_IN
+from noonmark.adapter.catalog.item import DATABASE, Item
+from noonmark.adapter.catalog.privilege import BUILT_IN, acl
 from noonmark.adapter.system.facts import (
-    DATABASE,
     DATABASE_OID,
     SCHEMA_OIDS,
     SUPERUSER_OID,
@@ -45,8 +44,8 @@ def listed(facts: Facts) -> Iterator[Item]:
 
 def schema_oids(facts: Facts) -> list[tuple[str, int]]:
     """Every schema and its number."""
-    own = [(item.name, item.oid) for item in facts.catalog.items("schema")]
-    return [*SCHEMA_OIDS.items(), *own]
+    own = {item.name: facts.schema_oid(item.name) for item in facts.catalog.items("schema")}
+    return list({**SCHEMA_OIDS, **own}.items())
 
 
 def _pg_class(facts: Facts) -> Iterable[Row]:
@@ -64,12 +63,17 @@ def _class_row(facts: Facts, item: Item, number: int, name: str, kind: str) -> R
         number, name, facts.schema_oid(item.schema_name), number if kind in "rvm" else 0, 0,
         facts.role_oid(item.owner), am if kind in "rmi" else 0, number, 0, 0, -1.0, 0, 0,
         has_index, False, "p", kind, width, 0, rules, False, False, False, False, True, "d",
-        False, 0, 0, 1, None, None, None,
+        False, 0, 0, 1, acl(item), None, None,
     )  # fmt: skip
 
 
 def _pg_namespace(facts: Facts) -> Iterable[Row]:
-    return [(number, name, SUPERUSER_OID, None) for name, number in schema_oids(facts)]
+    for name, number in schema_oids(facts):
+        item = facts.catalog.schema(name)
+        if item is None:
+            yield number, name, SUPERUSER_OID, None
+        else:
+            yield number, name, facts.role_oid(item.owner), acl(item)
 
 
 def _pg_attribute(facts: Facts) -> Iterable[Row]:
@@ -119,11 +123,11 @@ def _pg_description(facts: Facts) -> Iterable[Row]:
 _CLASS = 1259
 
 
-def _pg_database(_: Facts) -> Iterable[Row]:
+def _pg_database(facts: Facts) -> Iterable[Row]:
     return [
         (
             DATABASE_OID, DATABASE, SUPERUSER_OID, 6, "c", "C", "C", None, None, False, True, -1,
-            0, 0, 1, 1663, None,
+            0, 0, 1, 1663, acl(facts.catalog.database),
         )
     ]  # fmt: skip
 

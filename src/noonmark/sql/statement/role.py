@@ -5,7 +5,10 @@ from __future__ import annotations
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.reader import Reader
 
-_PRIVILEGES = ("select", "insert", "update", "delete", "usage", "create", "truncate", "references")
+_PRIVILEGES = (
+    *("select", "insert", "update", "delete", "truncate", "references"),
+    *("usage", "create", "connect", "temporary", "temp"),
+)
 _IGNORED = ("inherit", "noinherit", "nocreatedb", "nocreaterole", "noreplication", "nobypassrls")
 
 
@@ -86,8 +89,10 @@ def _subject(
                 raise reader.unsupported(f"the privilege {word.upper()}")
         privileges = words
     reader.expect("on")
+    if reader.accept("all", "tables", "in", "schema"):
+        return privileges, "all tables", reader.list_of(reader.name), ()
     if reader.is_next("all"):
-        raise reader.unsupported("GRANT ON ALL", "Name the objects.")
+        raise reader.unsupported("GRANT ON ALL", "ALL TABLES IN SCHEMA, or name the objects.")
     kind = reader.accept_any("table", "schema", "database", "secret", "connection") or "table"
     return privileges, kind, reader.list_of(reader.name), ()
 
