@@ -5,7 +5,8 @@ when they tick, and what becomes of one that fails: it is tried again, says why,
 nobody who does not read it.
 
     sources   every second, and at once when a read waits for them
-    views     as soon as all their inputs have moved: told by the commit that moved them
+    views     as soon as all their inputs have moved: told by the commit that moved them, and
+              together with the others that it moved
     tables    never by themselves: a read, or a view that shares a commit with them, moves them
 
 `bring` makes collections complete at a time as soon as that can be: it seals the tables and wakes
@@ -18,11 +19,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.work_rounds import Rounds
 from noonmark.adapter.work_sinks import SinkWorker
 from noonmark.adapter.work_sources import SourceWorker
 from noonmark.adapter.work_views import ViewWorker
@@ -32,9 +33,6 @@ from noonmark.source.contract import Source
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-
-#: Views that tick at once: Spark plans in the driver, and more only wait for each other.
-TICKS_MAX = 8
 
 
 class Work:
@@ -48,8 +46,7 @@ class Work:
         self.sinks: dict[int, SinkWorker] = {}
         #: What `together` found in a catalog.
         self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
-        #: For ticks alone: nobody else waits behind them for a thread.
-        self.pool = ThreadPoolExecutor(TICKS_MAX, "noonmark-view")
+        self.rounds = Rounds(database.clock, self._about_to_tick)
 
     async def start(self) -> None:
         """Take up every source and every view of the catalog."""
@@ -61,7 +58,7 @@ class Work:
         sources = (worker.stop() for worker in self.sources.values())
         sinks = (worker.stop() for worker in self.sinks.values())
         await asyncio.gather(*views, *sources, *sinks)
-        self.pool.shutdown(wait=False)
+        self.rounds.stop()
 
     async def add_source(self, item: Item, source: Source | None = None) -> None:
         """Begin to ingest a source, unless it is inactive; `source` is it, if it was just made."""
@@ -216,6 +213,10 @@ class Work:
             ready.cancel()
             for failure in failures:
                 failure.cancel()
+
+    def _about_to_tick(self) -> set[str]:
+        state = self._database.client.state
+        return {each.name for each in self.views.values() if each.is_about_to_tick(state)}
 
     def failures(self) -> dict[str, NoonmarkError]:
         """The views that fail, and why."""

@@ -1,12 +1,13 @@
 """A maintained view at work: it ticks as soon as all its inputs have moved.
 
-The worker waits for the commit that lets the view go on, and ticks in a thread; while a tick runs
-its inputs gather, so under load ticks grow and when idle there are none. In a view that follows the
+The worker waits for the commit that lets the view go on, and has it tick with the others that go on
+then (`noonmark.adapter.work_rounds`); while a tick runs its inputs gather, so under load ticks grow
+and when idle there are none. In a view that follows the
 time rows come and go though nothing was written: then the worker brings the tables below up to now,
 as soon as a row has its turn. A tick that fails is tried
 again with growing pauses; what the view has so far stays readable.
 
-Where it runs: the adapter's loop; the tick in a thread.
+Where it runs: the adapter's loop.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import view_definition
@@ -58,6 +59,7 @@ class ViewWorker:
         self._tick: asyncio.Future[TickRecord | None] | None = None
         self._failed: asyncio.Future[Failure] | None = None
         self._retry = asyncio.Event()
+        self._waits = False
 
     def start(self) -> None:
         """Begin."""
@@ -77,6 +79,10 @@ class ViewWorker:
         if self._failed is None:
             self._failed = asyncio.get_running_loop().create_future()
         return await asyncio.shield(self._failed)
+
+    def is_about_to_tick(self, state: State) -> bool:
+        """Whether the view waits, and what it waits for is there."""
+        return self._waits and self.view is not None and _can_go_on(self.view, state)
 
     async def _run(self) -> None:
         pause_s = _PAUSE_FIRST_S
@@ -122,11 +128,14 @@ class ViewWorker:
 
         while not can_go_on(client.state):
             ready = asyncio.wrap_future(client.runtime.submit(client.journal.wait_for(is_ready)))
-            await self._until_turn(view, ready, tables)
+            self._waits = True
+            try:
+                await self._until_turn(view, ready, tables)
+            finally:
+                self._waits = False
             await self._pull(_left_behind(view, client.state, tables))
         await self._database.spark()
-        pool = self._database.work.pool
-        self._tick = asyncio.get_running_loop().run_in_executor(pool, view.tick)
+        self._tick = asyncio.ensure_future(self._database.work.rounds.tick(view))
         record = await asyncio.shield(self._tick)
         if record is not None:
             self.records.append(record)
@@ -141,7 +150,8 @@ class ViewWorker:
                 left_s = (turn - clock.now_ms()) / 1000
                 pause_s = min(max(left_s, _TURN_PAUSE_S), _PAUSE_LARGEST_S)
                 sleep = asyncio.ensure_future(clock.sleep(pause_s))
-                await asyncio.wait({ready, sleep}, return_when=asyncio.FIRST_COMPLETED)
+                waiting: tuple[asyncio.Future[Any], ...] = (ready, sleep)
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 sleep.cancel()
                 now = clock.now_ms()
                 if not ready.done() and await asyncio.to_thread(view.is_due, now):

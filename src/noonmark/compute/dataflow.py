@@ -4,9 +4,9 @@ Law (order): within one round a view ticks after every view that it reads, so th
 before the round has reached every view after it. Equal times are exact everywhere: a view never
 reads one input further than another.
 
-Views of one level whose changes are small are one Spark job together, a task each: the jobs of a
-round are as many as there are levels, not views. Their commits are made side by side, so that they
-become one entry of the log; views whose inputs did not change are in it too, and in no job.
+Views of one level whose changes are small are one Spark job together, a task each, and one commit:
+the jobs of a round are as many as there are levels, not views. Views whose inputs did not change
+are one commit, and no job.
 
 A view that fails does not hold back those that do not read it: its error is kept, its collections
 stay where they are, and the next round tries again.
@@ -16,17 +16,29 @@ Where it runs: driver; hydrations and large changes in a thread per view of a le
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from noonmark.compute.tick import NO_OUTPUT, Output
 from noonmark.compute.view import Begun, TickRecord, View
-from noonmark.compute.walk.job import Made, Work, run
-from noonmark.errors import NameTaken, NoonmarkError, UsageError
+from noonmark.compute.walk.job import run
+from noonmark.errors import Determinate, NameTaken, NoonmarkError, UsageError
+from noonmark.persist.spark_errors import SPARK_ERRORS
 
 #: Spark plans in the driver: more threads than this only wait for each other.
 THREADS_MAX = 8
 #: How many records are kept for people to look at.
 RECORDS_MAX = 1_000
+#: A walk up to so long, or so many times as long as is usual beside it, holds nobody back.
+QUICK_MS, SLOW_FACTOR = 250.0, 3.0
+_DETAIL_MAX = 500
+
+Tick: TypeAlias = "tuple[View, Begun]"
+Done: TypeAlias = "tuple[View, TickRecord | NoonmarkError]"
 
 
 @dataclass
@@ -78,41 +90,24 @@ class Dataflow:
 
     def _tick_level(self, level: list[View]) -> list[TickRecord]:
         begun = [(view, tick) for view in level if (tick := self._begin(view)) is not None]
-        still = [(view, tick) for view, tick in begun if tick.strategy == "idle"]
-        begun = [(view, tick) for view, tick in begun if tick.strategy != "idle"]
-        return self._advance(still) + self._tick_changed(begun)
-
-    def _advance(self, still: list[tuple[View, Begun]]) -> list[TickRecord]:
-        """The views whose inputs did not change, in one commit."""
-        if not still:
-            return []
-        txn = still[0][0].client.atomic()
-        for view, tick in still:
-            view.add_to(txn, tick)
-        try:
-            txn.commit().result()
-        except NoonmarkError:  # of one of them: each by itself then, to know which
-            made = [self._finish(view, tick, None, 0) for view, tick in still]
-            return [record for record in made if record is not None]
-        for view, _ in still:
-            self.failures.pop(view.name, None)
-        return [view.record(tick) for view, tick in still]
-
-    def _tick_changed(self, begun: list[tuple[View, Begun]]) -> list[TickRecord]:
-        """The views whose inputs changed: their walks in one job."""
-        walks = [(view, tick.work) for view, tick in begun if tick.work is not None]
-        made = dict(zip([view.name for view, _ in walks], walk_together(walks), strict=True))
-        jobs = 1 if made else 0
-
-        def finish(each: tuple[View, Begun]) -> TickRecord | None:
-            view, tick = each
-            own = made.get(view.name)
-            return self._finish(view, tick, own, jobs if own is not None else 0)
-
-        if len(begun) == 1:
-            return [record for record in map(finish, begun) if record is not None]
+        shares = shared(begun)
+        made = self._noted(advance_together(shares.still))
+        made += self._noted(tick_together(shares.walks))
+        alone = shares.alone
+        if len(alone) < 2:
+            return made + self._noted(tick_alone(alone))
         with ThreadPoolExecutor(THREADS_MAX, "noonmark-view") as pool:
-            return [record for record in pool.map(finish, begun) if record is not None]
+            done = pool.map(lambda each: tick_alone([each]), alone)
+            return made + self._noted([one for each in done for one in each])
+
+    def _noted(self, done: Sequence[Done]) -> list[TickRecord]:
+        """The records of the ticks that went well; the others are failures."""
+        for view, outcome in done:
+            if isinstance(outcome, NoonmarkError):
+                self.failures[view.name] = outcome
+            else:
+                self.failures.pop(view.name, None)
+        return [outcome for _, outcome in done if isinstance(outcome, TickRecord)]
 
     def _begin(self, view: View) -> Begun | None:
         try:
@@ -121,23 +116,98 @@ class Dataflow:
             self.failures[view.name] = error
             return None
 
-    def _finish(
-        self, view: View, tick: Begun, made: Made | NoonmarkError | None, jobs: int
-    ) -> TickRecord | None:
-        try:
-            record = view.finish(tick, made, jobs)
-        except NoonmarkError as error:
-            self.failures[view.name] = error
-            return None
-        self.failures.pop(view.name, None)
-        return record
+
+@dataclass(frozen=True)
+class Shares:
+    """Ticks by how they are done: in one commit, in one job and one commit, or by themselves."""
+
+    still: list[Tick]
+    walks: list[Tick]
+    alone: list[Tick]
 
 
-def walk_together(walks: list[tuple[View, Work]]) -> list[Made | NoonmarkError]:
-    """The small changes of several views, as one Spark job."""
+def shared(begun: Sequence[Tick], *, apart: bool = False) -> Shares:
+    """Who goes with whom.
+
+    Args:
+        begun: ticks of views that do not read each other.
+        apart: whether views whose walk takes much longer than the others' are to go alone, so
+            that nobody waits for them. Those that were never walked are among them.
+    """
+    still = [each for each in begun if each[1].strategy == "idle"]
+    walks = [each for each in begun if each[1].work is not None]
+    alone = [each for each in begun if each[1].work is None and each[1].strategy != "idle"]
+    if not apart or len(walks) < 2:
+        return Shares(still, walks, alone)
+    known = [view.walked_ms for view, _ in walks if view.walked_ms is not None]
+    bound = max(QUICK_MS, SLOW_FACTOR * statistics.median(known)) if known else QUICK_MS
+    quick = [each for each in walks if (each[0].walked_ms or math.inf) <= bound]
+    return Shares(still, quick, [*alone, *(each for each in walks if each not in quick)])
+
+
+def tick_alone(ticks: Sequence[Tick]) -> list[Done]:
+    """Ticks each in jobs and a commit of its own."""
+    return [done for each in ticks for done in _alone(*each)]
+
+
+def _alone(view: View, tick: Begun) -> list[Done]:
+    if tick.work is not None:
+        return tick_together([(view, tick)])
+    try:
+        return [(view, view.finish(tick, None))]
+    except NoonmarkError as error:
+        return [(view, error)]
+    except SPARK_ERRORS as error:
+        return [(view, _unfinished(view, error))]
+
+
+def _unfinished(view: View, error: Exception) -> NoonmarkError:
+    """What Spark said, as an error of ours: nothing was committed, so the tick is tried again."""
+    text = f'Spark did not finish a tick of view "{view.name}"'
+    return Determinate(text, detail=str(error)[:_DETAIL_MAX], view=view.name)
+
+
+def advance_together(still: Sequence[Tick]) -> list[Done]:
+    """The views whose inputs did not change, in one commit."""
+    return commit_together([(view, tick, NO_OUTPUT) for view, tick in still], jobs=0)
+
+
+def tick_together(walks: Sequence[Tick]) -> list[Done]:
+    """Small changes of several views: one Spark job, a task each, and one commit."""
     if not walks:
         return []
     spark = walks[0][0].spark
     names = ", ".join(view.name for view, _ in walks)
     spark.sparkContext.setJobGroup("noonmark-walk", f"delta {names}"[:200])
-    return run(spark, [(view.name, work) for view, work in walks])
+    try:
+        made = run(spark, [(view.name, tick.work) for view, tick in walks if tick.work is not None])
+    except (NoonmarkError, *SPARK_ERRORS) as error:  # of one of them: each by itself, to know which
+        if len(walks) == 1:
+            view = walks[0][0]
+            own = error if isinstance(error, NoonmarkError) else _unfinished(view, error)
+            return [(view, own)]
+        return [done for each in walks for done in tick_together([each])]
+    outputs: list[tuple[View, Begun, Output]] = []
+    failed: list[Done] = []
+    for (view, tick), each in zip(walks, made, strict=True):
+        try:
+            outputs.append((view, tick, view.output(tick, each)))
+        except NoonmarkError as error:
+            failed.append((view, error))
+    return failed + commit_together(outputs, jobs=1)
+
+
+def commit_together(made: Sequence[tuple[View, Begun, Output]], jobs: int) -> list[Done]:
+    """What several ticks made, in one commit; when it is refused, each by itself."""
+    if not made:
+        return []
+    txn = made[0][0].client.atomic()
+    try:
+        for view, tick, output in made:
+            view.add_to(txn, tick, output)
+        txn.commit().result()
+    except NoonmarkError as error:  # of one of them
+        if len(made) == 1:
+            return [(made[0][0], error)]
+        return [done for each in made for done in commit_together([each], jobs)]
+    return [(view, view.record(tick, output, jobs)) for view, tick, output in made]

@@ -125,6 +125,8 @@ class View:
         self.strict = strict
         self._spark = spark
         self.walk_bytes_max = WALK_BYTES_MAX
+        #: How long its last walk took; None before there was one.
+        self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
         keys = {name: client.state.collection(name).key for name in definition.inputs}
         self.keepers = definition.keepers(keys)
@@ -304,18 +306,22 @@ class View:
 
     def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
         """Commit what a tick made, or make it: all of it in one commit."""
-        if isinstance(made, NoonmarkError):
-            raise made
-        if made is not None:
-            output = output_of(made)
-        elif begun.strategy == "idle":
-            output = NO_OUTPUT
-        else:
-            output = self._hydrate(begun) if begun.strategy == "hydrate" else self._large(begun)
+        output = self.output(begun, made)
         txn = self.client.atomic()
         self.add_to(txn, begun, output)
         txn.commit().result()
         return self.record(begun, output, jobs)
+
+    def output(self, begun: Begun, made: Made | NoonmarkError | None) -> Output:
+        """What the collections are to be changed by: made by a task, or by Spark now."""
+        if isinstance(made, NoonmarkError):
+            raise made
+        if made is not None:
+            self.walked_ms = made.ms
+            return output_of(made)
+        if begun.strategy == "idle":
+            return NO_OUTPUT
+        return self._hydrate(begun) if begun.strategy == "hydrate" else self._large(begun)
 
     def add_to(self, txn: MultiWriteHandle, begun: Begun, output: Output = NO_OUTPUT) -> None:
         """What ends a tick, as a part of a commit."""

@@ -19,6 +19,9 @@ from pyspark.errors import PySparkException
 
 from noonmark import errors
 
+#: What Spark itself raises, on its own account or for an executor.
+SPARK_ERRORS = (PySparkException, Py4JError)
+
 _RAISED = re.compile(
     r"noonmark\.errors\.(?P<name>\w+): (?P<message>[^\n]*)"
     r"(?:\n\s*DETAIL: (?P<detail>[^\n]*))?(?:\n\s*HINT: (?P<hint>[^\n]*))?"
@@ -33,7 +36,7 @@ def typed_errors() -> Iterator[None]:
     """Raise what an executor raised, when that was one of our errors or about our parts."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         typed = typed_error(str(error))
         if typed is None:
             raise

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from noonmark.clock import SYSTEM
 from noonmark.compute.arrangement import Keeper
 from noonmark.compute.turns import TURN
 from noonmark.compute.walk.ask import Old
@@ -91,11 +92,15 @@ class Work:
 
 @dataclass(frozen=True)
 class Made:
-    """What a task made: the changes of the view, of its errors, and of its arrangements."""
+    """What a task made: the changes of the view, of its errors, and of its arrangements.
+
+    `ms` is how long that took there.
+    """
 
     rows: pa.Table | task.Written | None
     errors: tuple[Error, ...] = ()
     arrangements: Mapping[str, pa.Table | task.Written] = field(default_factory=dict)
+    ms: float = 0.0
 
 
 def run(spark: SparkSession, works: Sequence[tuple[str, Work]]) -> list[Made | NoonmarkError]:
@@ -119,8 +124,10 @@ def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
     shelf = _SHELVES.setdefault(root, Shelf(Path(root)))
     for each in packed:
         name, work = pickle.loads(each)
+        began = SYSTEM.monotonic()
         try:
-            made: Made | NoonmarkError = perform(shelf, name, work)
+            done = perform(shelf, name, work)
+            made: Made | NoonmarkError = replace(done, ms=(SYSTEM.monotonic() - began) * 1000)
         except NoonmarkError as error:
             made = error
         yield pickle.dumps(made)
