@@ -9,7 +9,7 @@ import pytest
 from noonmark.compute.definition import Definition
 from noonmark.tvc import Update
 from support.views import SCHEMAS, History, answer, contents, seeded_history
-from support.views_queries import QUERIES, TEMPORAL
+from support.views_queries import QUERIES, RECURSIVE, TEMPORAL
 from support.views_walk import Walker
 
 TIMES = 12
@@ -24,14 +24,15 @@ def later(history: History) -> History:
     }
 
 
-@pytest.mark.parametrize("temporal", [False, True])
+@pytest.mark.parametrize(
+    "queries", [QUERIES, TEMPORAL, RECURSIVE], ids=["all", "temporal", "recursive"]
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_views_are_their_definitions_at_every_time(
-    tmp_path: Path, seed: int, temporal: bool
+    tmp_path: Path, seed: int, queries: dict[str, str]
 ) -> None:
     history = later(seeded_history(seed, TIMES))
     walker = Walker(tmp_path, SCHEMAS, {"l": ("k",)} if seed % 2 else {})
-    queries = TEMPORAL if temporal else QUERIES
     definitions = [Definition.of_sql(name, sql, SCHEMAS) for name, sql in queries.items()]
     begun: dict[str, int] = {}
     now = 0

@@ -59,6 +59,26 @@ QUERIES = {
     "JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) b ON a.k = b.k",
 }
 
+#: Recursions: over what changes, over what does not, and with limits.
+RECURSIVE = {
+    "reached": "WITH MUTUALLY RECURSIVE reach (a bigint, b bigint) AS (SELECT k, w FROM r UNION "
+    "SELECT x.a, r.w FROM reach x JOIN r ON x.b = r.k) "
+    "SELECT a, count(*) AS n FROM reach GROUP BY a",
+    "rounds": "WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT 3) "
+    "up (k bigint, n int) AS (SELECT k, v FROM l WHERE v > 0 UNION ALL SELECT k, n + 1 FROM up) "
+    "SELECT k, max(n) AS m, count(*) AS c FROM up GROUP BY k",
+    "too_long": "WITH MUTUALLY RECURSIVE (ERROR AT RECURSION LIMIT 3) "
+    "up (n int) AS (SELECT v FROM l WHERE s = 'a' UNION SELECT n + 1 FROM up WHERE n < 3) "
+    "SELECT n FROM up",
+    "constant": "WITH MUTUALLY RECURSIVE n (x int) AS (VALUES (1) UNION SELECT x + 1 FROM n "
+    "WHERE x < 3) SELECT l.k, n.x FROM n JOIN l ON l.v = n.x",
+    "alone": "WITH RECURSIVE n(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < 4) "
+    "SELECT x FROM n UNION ALL SELECT v FROM l",
+    "reached_until": "WITH MUTUALLY RECURSIVE reach (a bigint, b bigint) AS (SELECT k, w FROM r "
+    "WHERE mz_now() < k * 4 UNION SELECT x.a, r.w FROM reach x JOIN r ON x.b = r.k) "
+    "SELECT a, b FROM reach WHERE mz_now() >= b * 3",
+}
+
 #: Temporal filters: of every form, below and above every rule; times are 1 to 13.
 TEMPORAL = {
     "from": "SELECT k, v FROM l WHERE mz_now() >= k * 4",

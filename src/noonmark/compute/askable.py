@@ -116,7 +116,7 @@ def inputs_of(node: r.Relation) -> tuple[r.Relation, ...]:
     if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
         return group_of(node).leaves
     if isinstance(node, r.Recursive):
-        return tuple(keyed.scans_of(node))
+        return tuple(keyed.reads_of(node))
     return tuple(r.relations_below(node))
 
 

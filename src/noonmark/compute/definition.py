@@ -17,7 +17,8 @@ from functools import cached_property
 from noonmark.compute.arrangement import Keeper, Need, keeper, needs
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.node import Node, rebuild
+from noonmark.sql.ir.asked import asked
+from noonmark.sql.ir.node import Node, rebuild, walk_once
 from noonmark.sql.rules.temporal import separated
 
 VIEW, ERRORS, ARRANGEMENT = "view", "view_errors", "arrangement"
@@ -61,7 +62,7 @@ class Definition:
         Raises:
             Unsupported: it follows the time in a way that no row decides.
         """
-        return separated(inlined(self.relation, {}))
+        return separated(known(inlined(self.relation, {})))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -71,6 +72,30 @@ class Definition:
     def keepers(self, keys: Mapping[str, tuple[str, ...]]) -> dict[Need, Keeper]:
         """What answers each need of its delta rules; `keys` are the keys of the inputs."""
         return {need: keeper(self.name, need) for need in needs(self.plan, keys)}
+
+
+def known(node: r.Relation) -> r.Relation:
+    """The plan with every recursion that reads no collection replaced by its rows.
+
+    Raises:
+        EvaluationError: such a recursion has no answer: the view would never have one.
+    """
+    if isinstance(node, r.Recursive) and _is_alone(node):
+        from noonmark.compute.reference import evaluate
+
+        rows = evaluate(node, {})
+        return r.Constant(node.schema, tuple(row for row, n in rows.items() for _ in range(n)))
+
+    def act(child: Node) -> Node:
+        return known(child) if isinstance(child, r.Relation) else child
+
+    return rebuild(node, act)
+
+
+def _is_alone(node: r.Recursive) -> bool:
+    """Whether nothing outside of a recursion decides what it is."""
+    own = {name for x in walk_once(node) if isinstance(x, r.Recursive) for name in x.names}
+    return not r.scans(node) and not asked(node) and own >= {get.name for get in r.gets(node)}
 
 
 def inlined(node: r.Relation, bound: Mapping[str, r.Relation]) -> r.Relation:

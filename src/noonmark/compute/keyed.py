@@ -45,7 +45,7 @@ from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.node import Node, rebuild, walk
+from noonmark.sql.ir.node import Node, rebuild
 from noonmark.sql.ir.scalar import Scalar, column
 
 if TYPE_CHECKING:
@@ -84,22 +84,32 @@ def parts_of(node: r.Relation) -> tuple[Part, ...]:
                 (node.right, tuple(key.right for key in node.keys)),
             ]
         case r.Recursive():
-            sides = [(scan, ()) for scan in scans_of(node)]
+            sides = [(each, ()) for each in reads_of(node)]
         case _:
             raise AssertionError(f"{type(node).__name__} has no key")
     used = [at for at in range(len(sides[0][1])) if _exact([key[at].type for _, key in sides])]
     return tuple(Part(relation, tuple(key[at] for at in used)) for relation, key in sides)
 
 
-def scans_of(node: r.Relation) -> list[r.Scan]:
-    """The collections that a plan reads, each once."""
-    return sorted({x for x in walk(node) if isinstance(x, r.Scan)}, key=repr)
+def reads_of(node: r.Relation) -> list[r.Relation]:
+    """What a plan reads, each once: collections, with the filters and projections on them."""
+    found: set[r.Relation] = set()
+
+    def visit(each: r.Relation) -> None:
+        if r.is_read(each):
+            found.add(each)
+        else:
+            for below in r.relations_below(each):
+                visit(below)
+
+    visit(node)
+    return sorted(found, key=repr)
 
 
 def is_known(node: r.Relation) -> bool:
     """Whether the operator works by keys."""
     kinds = r.Aggregate, r.TopK, r.Window, r.Distinct, r.Intersect, r.Except, r.Join
-    return isinstance(node, kinds) or (isinstance(node, r.Recursive) and bool(scans_of(node)))
+    return isinstance(node, kinds) or (isinstance(node, r.Recursive) and bool(reads_of(node)))
 
 
 def _whole_row(relation: r.Relation) -> tuple[Scalar, ...]:
@@ -194,14 +204,14 @@ def over_scans(node: r.Relation) -> r.Relation:
             left, right = r.Scan("0", node.left.schema), r.Scan("1", node.right.schema)
             return replace(node, left=left, right=right)
         case r.Recursive():
-            places = {scan: r.Scan(str(at), scan.columns) for at, scan in enumerate(scans_of(node))}
-            return _with_scans(node, places)
+            reads = enumerate(reads_of(node))
+            return _with_scans(node, {each: r.Scan(str(at), each.schema) for at, each in reads})
     return replace(node, input=r.Scan("0", node.input.schema))  # type: ignore[attr-defined,call-arg]
 
 
-def _with_scans(node: r.Relation, places: dict[r.Scan, r.Scan]) -> r.Relation:
+def _with_scans(node: r.Relation, places: dict[r.Relation, r.Scan]) -> r.Relation:
     def act(child: Node) -> Node:
-        if isinstance(child, r.Scan):
+        if isinstance(child, r.Relation) and child in places:
             return places[child]
         return rebuild(child, act)
 

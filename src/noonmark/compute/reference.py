@@ -414,14 +414,13 @@ def _let(relation: r.Let, inputs: _Inputs) -> Multiset:
 def _recursive(relation: r.Recursive, inputs: _Inputs) -> Multiset:
     current: dict[str, Multiset] = {name: {} for name in relation.names}
     for _ in range(relation.limit or ROUNDS_MAX):
-        bound = inputs.bind(current)
-        following = {
-            name: _ask(value, bound)
-            for name, value in zip(relation.names, relation.values, strict=True)
-        }
-        if following == current:
-            return _ask(relation.body, bound)
-        current = following
+        before = dict(current)
+        for name, value in zip(relation.names, relation.values, strict=True):
+            current[name] = _ask(value, inputs.bind(current))
+        if before == current:
+            return _ask(relation.body, inputs.bind(current))
+    if relation.returns:
+        return _ask(relation.body, inputs.bind(current))
     raise EvaluationError("a recursive query has no fixpoint within its limit of rounds")
 
 

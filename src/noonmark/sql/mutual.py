@@ -9,17 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noonmark.errors import InvalidSyntax, NoonmarkError, Unsupported
+from noonmark.errors import InvalidSyntax, InvalidValue, NoonmarkError
 from noonmark.rows.types import SqlType, parse_type
 from noonmark.sql.lexer import Token, tokens_of
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What one name of WITH MUTUALLY RECURSIVE says of itself."""
+    """What one name of WITH MUTUALLY RECURSIVE says of itself, and its clause of all names.
+
+    Attributes:
+        types: of the columns.
+        limit: after how many rounds it ends; None for never.
+        returns: whether it ends with what there is then; else with an error.
+    """
 
     types: tuple[SqlType, ...]
     limit: int | None
+    returns: bool = False
 
 
 def without_types(text: str) -> tuple[str, dict[int, Declared]]:
@@ -75,42 +82,42 @@ class _Reading:
             ):
                 self.blank(self.at + 1, self.at + 2)
                 self.at += 3
-                self.bindings(self.limit())
+                self.bindings(*self.limit())
             else:
                 self.at += 1
 
-    def limit(self) -> int | None:
-        """``([ERROR AT] RECURSION LIMIT n)``."""
+    def limit(self) -> tuple[int | None, bool]:
+        """``([{ERROR | RETURN} AT] RECURSION LIMIT n)``: n, and whether it returns then."""
         if not self.is_sign("("):
-            return None
+            return None, False
         start = self.at
         self.at += 1
-        if self.is_word("return"):
-            raise Unsupported(
-                "RETURN AT RECURSION LIMIT is not supported", position=self.token.start + 1
-            )
-        for word in ("error", "at"):
-            self.at += self.is_word(word)
-        for word in ("recursion", "limit"):
+        returns, errs = self.is_word("return"), self.is_word("error")
+        stated = ("return" if returns else "error", "at") if returns or errs else ()
+        for word in (*stated, "recursion", "limit"):
             if not self.is_word(word):
                 raise self.invalid()
             self.at += 1
         if self.token.kind != "number" or not self.token.value.isdigit():
             raise self.invalid()
         found = int(self.token.value)
+        if not found:
+            raise InvalidValue(
+                "RECURSION LIMIT must be greater than 0", position=self.token.start + 1
+            )
         self.at += 1
         self.expect(")")
         self.blank(start, self.at)
-        return found
+        return found, returns
 
-    def bindings(self, limit: int | None) -> None:
+    def bindings(self, limit: int | None, returns: bool) -> None:
         """The names, up to the query that uses them; the inside of each is read by `read`."""
         while True:
             if self.token.kind not in ("word", "quoted"):
                 raise self.invalid()
             place = self.token.start
             self.at += 1
-            self.declared[place] = Declared(self.columns(), limit)
+            self.declared[place] = Declared(self.columns(), limit, returns)
             if not self.is_word("as"):
                 raise self.invalid()
             self.at += 1
@@ -162,7 +169,7 @@ class _Reading:
             ):
                 self.blank(self.at + 1, self.at + 2)
                 self.at += 3
-                self.bindings(self.limit())
+                self.bindings(*self.limit())
                 continue
             depth += self.is_sign("(") - self.is_sign(")")
             self.at += 1

@@ -410,15 +410,17 @@ def _serves(given: Schema, wanted: Schema) -> bool:
 class Recursive(Relation):
     """`body`, in which each name stands for its part of the fixpoint.
 
-    All collections start empty. In each round every value is asked with the collections of the
-    round before; the fixpoint is the first round that changes nothing. If there is none, the
-    answer is an error when `limit` rounds (None: any number) have passed.
+    All collections start empty. In each round the values are asked one after the other, each with
+    the collections as they are by then, and each becomes what its name stands for; the fixpoint is
+    the first round that changes nothing. If there is none when `limit` rounds (None: any number)
+    have passed, the answer is an error, or (`returns`) that of the collections as they are then.
     """
 
     names: tuple[str, ...]
     values: tuple[Relation, ...]
     body: Relation
     limit: int | None = None
+    returns: bool = False
 
     def __post_init__(self) -> None:
         _require(len(self.names) == len(self.values), "a recursion needs a value per name")
@@ -435,6 +437,13 @@ class Recursive(Relation):
 def relations_below(relation: Relation) -> Iterator[Relation]:
     """The direct inputs of a relation."""
     return (child for child in children(relation) if isinstance(child, Relation))
+
+
+def is_read(relation: Relation) -> bool:
+    """Whether a relation is a collection, with filters and projections on it."""
+    if isinstance(relation, Filter | Project):
+        return is_read(relation.input)
+    return isinstance(relation, Scan)
 
 
 def gets(relation: Relation) -> Iterator[Get]:

@@ -130,6 +130,12 @@ def _table_call(call: TableCall) -> str:
     return f"{call.entry.name}({_list(map(text, call.arguments))}){ordinality}"
 
 
+def _rounds(relation: r.Recursive) -> str:
+    if relation.limit is None:
+        return ""
+    return f" {'as it is' if relation.returns else 'error'} after {relation.limit} rounds"
+
+
 _HEADS: dict[type[r.Relation], Callable[[Any], str]] = {
     r.Scan: _scan,
     r.Constant: _constant,
@@ -147,7 +153,7 @@ _HEADS: dict[type[r.Relation], Callable[[Any], str]] = {
     r.Window: _window,
     r.FlatMap: _flat_map,
     r.Let: lambda x: f"Let {x.name}",
-    r.Recursive: lambda x: f"Recursive {_list(x.names)}",
+    r.Recursive: lambda x: f"Recursive {_list(x.names)}{_rounds(x)}",
 }
 
 

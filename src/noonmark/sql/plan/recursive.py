@@ -105,8 +105,10 @@ def plan_mutual(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
     body = tree.copy()
     body.set("with_", None)
     planned = plan_query(body, inner)
-    limit = with_.expressions[0].meta["declared"].limit
-    relation = Recursive(tuple(uniques), tuple(values), planned.relation, limit)
+    declared: Declared = with_.expressions[0].meta["declared"]
+    relation = Recursive(
+        tuple(uniques), tuple(values), planned.relation, declared.limit, declared.returns
+    )
     return replace(planned, relation=relation)
 
 

@@ -8,7 +8,7 @@ everywhere, and every operator that looks at more than one row does so by D.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from noonmark.errors import Unsupported
@@ -242,7 +242,8 @@ def _recursive(relation: r.Recursive, domain: _Domain) -> r.Relation:
         names.append(f"{name}/{domain.scope}")
         domain.bound[name] = r.Get(names[-1], schema)
     values = tuple(_spread(each, domain) for each in relation.values)
-    return r.Recursive(tuple(names), values, _spread(relation.body, domain), relation.limit)
+    body = _spread(relation.body, domain)
+    return replace(relation, names=tuple(names), values=values, body=body)
 
 
 _SPREAD: dict[type[Node], Callable[[Any, _Domain], r.Relation]] = {

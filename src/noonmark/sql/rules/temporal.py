@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from noonmark.errors import Unsupported
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Now, asked
-from noonmark.sql.ir.node import Node, children, walk
+from noonmark.sql.ir.node import Node, children, rebuild, walk, walk_once
 from noonmark.sql.ir.scalar import Compare, Or, Scalar, columns_of, conjunction, conjuncts
-from noonmark.sql.ir.temporal import FROM, is_now
+from noonmark.sql.ir.temporal import FROM, is_now, temporal
 from noonmark.sql.rules.rewrite import bottom_up, filtered, onto
 
 _TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -43,13 +44,35 @@ def _act(node: r.Relation) -> r.Relation:
         case r.Join() if Now in asked(node.on):
             return _join(node)
         case r.Recursive():
-            _refuse(*node.values, place="a recursion")
-            return node
+            return _recursion(node)
     _refuse(*_own(node), place=_place(node))
     return node
 
 
 _separate = bottom_up(_act)
+
+
+def _recursion(node: r.Recursive) -> r.Relation:
+    """What follows the time: before a recursion, on what it reads; or after it."""
+    for value in node.values:
+        for each in walk_once(value):
+            if isinstance(each, r.Filter) and temporal(each) is not None and not r.is_read(each):
+                raise _unsupported(each.predicate, "inside a recursion", _RECURSION_HINT)
+    if Now not in asked(node.body):
+        return node
+
+    def act(each: Any) -> Node:
+        if isinstance(each, r.Get) and each.name in node.names:
+            return replace(node, body=each)
+        changed: Node = rebuild(each, act)
+        return changed
+
+    body = act(node.body)
+    assert isinstance(body, r.Relation)
+    return body
+
+
+_RECURSION_HINT = "Filter what the recursion reads, or what comes of it."
 
 
 def _join(node: r.Join) -> r.Relation:
