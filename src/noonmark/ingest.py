@@ -48,7 +48,14 @@ from noonmark.remap.binding import Remap
 from noonmark.remap.lookup import TimeTable
 from noonmark.remap.rows import REMAP_SCHEMA, from_rows, to_rows
 from noonmark.rows.schema import Schema
-from noonmark.source.contract import ERRORS_SCHEMA, NO_OUTPUT, START, Source, Split
+from noonmark.source.contract import (
+    ERRORS_SCHEMA,
+    NO_OUTPUT,
+    START,
+    HasSnapshot,
+    Source,
+    Split,
+)
 from noonmark.tvc import EMPTY, Antichain, Partitioned, Update
 
 __all__ = [
@@ -188,8 +195,32 @@ class Ingestion:
         probe = self.client.runtime.submit(
             self.source.latest(self.client.clock, self.remap.latest)
         ).result()
+        steps = [self._advance(frontier) for frontier in self._steps(probe)]
+        if self.remap.latest.is_empty():
+            self._finish()
+        # What led to the last durable time is needed no more: memory does not grow with time.
+        self.remap = compact(self.remap, self.resumption_frontier())
+        released = offset_resumption(self.remap, self.remap.upper)
+        self.client.runtime.submit(self.source.release(released)).result()
+        times, splits, rows = zip(*steps, strict=True)
+        jobs = sum(1 for each in splits if each)
+        return Tick(times[-1], sum(rows), sum(splits), jobs, released)
+
+    def _steps(self, probe: Antichain[Partitioned]) -> list[Antichain[Partitioned]]:
+        """What to bind, one after another: a snapshot that is not durable yet, and the probe."""
+        if not isinstance(self.source, HasSnapshot):
+            return [probe]
+        snapshot = self.source.snapshot_frontier()
+        is_behind = snapshot.at_or_beyond(self.remap.latest) and probe.at_or_beyond(snapshot)
+        is_durable = (
+            self.remap.latest == snapshot and self.resumption_frontier() == self.remap.upper
+        )
+        return [snapshot, probe] if is_behind and not is_durable else [probe]
+
+    def _advance(self, frontier: Antichain[Partitioned]) -> tuple[int, int, int]:
+        """Bind a frontier and read up to it: the time, the splits and the updates."""
         time = self.oracle.write_ts()
-        minted = mint(self.remap, probe, time)
+        minted = mint(self.remap, frontier, time)
         txn = self.client.atomic()
         lower, upper = self.remap.upper, minted.remap.upper
         txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
@@ -201,13 +232,7 @@ class Ingestion:
         self.remap = minted.remap
         splits, rows = (0, 0) if idle else self.catch_up(time)
         self.oracle.apply_write(time)
-        if self.remap.latest.is_empty():
-            self._finish()
-        # What led to the last durable time is needed no more: memory does not grow with time.
-        self.remap = compact(self.remap, self.resumption_frontier())
-        released = offset_resumption(self.remap, self.remap.upper)
-        self.client.runtime.submit(self.source.release(released)).result()
-        return Tick(time, rows, splits, 1 if splits else 0, released)
+        return time, splits, rows
 
     @property
     def is_finished(self) -> bool:

@@ -4,7 +4,8 @@
 
 for all outputs of a source at once, batch by batch: a task holds at most `Config.part_rows_max`
 rows of an output before it stores them as a run. It commits nothing: what it has stored is named in
-the rows that it yields (`RESULT`), and exists once the driver commits it.
+the rows that it yields (`RESULT`), and exists once the driver commits it. The last row says how
+many records it read, and how many bytes they took.
 
 UPSERT needs all records of a key in one place, and what the key had before. With one task that is
 the task itself. With several, `IngestTask` scatters such records by a hash of their key, and
@@ -36,7 +37,15 @@ from noonmark.persist.run import TIME
 from noonmark.persist.state import Collection
 from noonmark.remap.lookup import TimeTable
 from noonmark.rows.arrow import from_array
-from noonmark.source.contract import NO_OUTPUT, OFFSET, OUTPUT, PARTITION, batch_output, is_error
+from noonmark.source.contract import (
+    DIFF,
+    NO_OUTPUT,
+    OFFSET,
+    OUTPUT,
+    PARTITION,
+    batch_output,
+    is_error,
+)
 from noonmark.source.envelope import Updates, source_errors
 from noonmark.source.format.decode import KEYED
 
@@ -53,6 +62,8 @@ RESULT = pa.schema(
         ("parts", pa.list_(pa.binary())),
         ("rest", pa.binary()),
         ("records", pa.binary()),
+        ("read_rows", pa.int64()),
+        ("read_bytes", pa.int64()),
     ]
 )
 #: Where rows go that are no records of a bucket: one place, whichever task yields them.
@@ -94,9 +105,11 @@ class IngestTask:
         sinks = Sinks(self)
         by_output = {each.feed.output: at for at, each in enumerate(self.destinations)}
         gathered = Gathered(self)
+        read_rows = read_bytes = 0
         for batch in batches:
             if not batch.num_rows:
                 continue
+            read_rows, read_bytes = read_rows + batch.num_rows, read_bytes + batch.nbytes
             at = by_output.get(batch_output(batch), NO_OUTPUT)
             if is_error(batch):
                 name = None if at == NO_OUTPUT else self.destinations[at].feed.collection
@@ -110,14 +123,19 @@ class IngestTask:
             else:
                 sinks.add_updates(at, upsert(self, at, pa.concat_tables(gathered.tables[at])))
         yield from sinks.finish()
+        if read_rows:
+            row = {"feed": NO_OUTPUT, "bucket": NO_BUCKET}
+            row |= {"read_rows": read_rows, "read_bytes": read_bytes}
+            yield pa.RecordBatch.from_pylist([row], RESULT)
 
     def _take(
         self, at: int, batch: pa.RecordBatch, sinks: Sinks, gathered: Gathered
     ) -> Iterator[pa.RecordBatch]:
         feed = self.destinations[at].feed
-        if feed.envelope is None:
+        if DIFF in batch.schema.names:
             sinks.add(at, self._timed(batch).drop_columns([PARTITION, OFFSET, OUTPUT]))
             return
+        assert feed.envelope is not None, "raw records have an envelope"
         records = self._timed(feed.decode(batch))
         if feed.is_upsert:
             yield from gathered.add(at, records)

@@ -5,6 +5,7 @@ One test per row of the table in ``docs/sources/faults.md``.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +144,24 @@ def test_a_value_that_its_type_here_cannot_hold(upstream: Upstream, client: Clie
     source.close()
 
 
+def test_a_keyed_row_of_the_snapshot_that_cannot_be_read_is_mended_by_its_key(
+    upstream: Upstream, client: Client
+) -> None:
+    upstream.run("create table t (id int primary key, n numeric)")
+    upstream.run("insert into t values (1, 1e30), (2, 2), (3, 'NaN')")
+    source = upstream.source()
+    upstream.run("update t set n = 20 where id = 2")
+    ingestion = ingest(client, source)
+    ingestion.tick()
+    assert [(row[0], int(row[1])) for row in contents(client, "t")] == [(2, 20)]
+    assert sorted(row[3] for row in contents(client, "pg_errors")) == ["(1)", "(3)"]
+    upstream.run("update t set n = 10 where id = 1", "delete from t where id = 3")
+    ingestion.tick()
+    assert sorted((row[0], int(row[1])) for row in contents(client, "t")) == [(1, 10), (2, 20)]
+    assert reasons(client) == []
+    source.close()
+
+
 def test_a_dropped_table_ends_and_no_other(running: Running) -> None:
     found = running.after("drop table a", "insert into b values (2, 'b')")
     assert found == ["table public.a was dropped upstream"]
@@ -237,6 +256,26 @@ def test_a_slot_that_somebody_reads_is_waited_for(
     monkeypatch.setattr(stream, "_TAKEN_S", 10.0)
     running.ingestion.tick()
     assert len(contents(running.client, "a")) == 2
+
+
+def test_a_reader_that_takes_its_time_is_heard_of(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from noonmark.source.impl.postgres import stream
+
+    monkeypatch.setattr(stream, "_STATUS_S", 0.1)
+    upstream, source = running.upstream, running.source
+    upstream.run(f"alter database {upstream.name} set wal_sender_timeout = '600ms'")
+    start = upstream.lsn()
+    # More than fits between the two: the server waits for the reader.
+    row = "insert into a values ({}, repeat('x', 200000))"
+    upstream.run(*map(row.format, range(2, 82)))
+    span = (start, upstream.lsn())
+    found, pause = 0, threading.Event()
+    for _ in stream.messages(upstream.url, source.slot, source.publication, span):
+        pause.wait(0.01)
+        found += 1
+    assert found > 2 * 80
 
 
 def test_a_session_that_is_killed_is_made_again(running: Running) -> None:

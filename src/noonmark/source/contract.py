@@ -22,7 +22,8 @@ or a string; `_offset` never descends among the batches of one split and output.
 
 - raw outputs: `key` and `value`, bytes or NULL (a NULL value is a tombstone), and where the source
   has them `timestamp` and `headers`: a format decodes them, an envelope makes updates of them;
-- typed outputs: the columns of the output's schema, in storage types, and `_diff`;
+- typed outputs: the columns of the output's schema, in storage types, and `_diff`; a raw output's
+  snapshot may come so too, where no other record of its keys is read with it (`HasSnapshot`);
 - errors: `key`, `value` and `_reason`; `_output` is -1 when no single output is meant.
 
 Errors. `SourceStalled` is transient: it says nothing about the data; the caller waits and calls
@@ -53,7 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -162,6 +163,17 @@ class Source(Protocol):
 
     async def release(self, frontier: Frontier) -> None:
         """Tell upstream that nothing outside of `frontier` is needed any more. Idempotent."""
+
+
+@runtime_checkable
+class HasSnapshot(Protocol):
+    """A source that begins with what upstream has already, before any change."""
+
+    def snapshot_frontier(self) -> Frontier:
+        """Where the snapshot ends. It is bound first and alone, so that no change is read with it.
+
+        A row of it then needs no envelope: nothing was there before it, and nothing replaces it.
+        """
 
 
 def ranges(

@@ -36,6 +36,8 @@ from noonmark.source.impl.postgres.pgoutput import (
 
 BATCH_ROWS = 16_384
 WAL = 0
+_POINT = [(PARTITION, pa.int64()), (OFFSET, pa.int64()), (OUTPUT, pa.int8())]
+_RAW = pa.schema([*_POINT, ("key", pa.binary()), ("value", pa.binary())])
 
 #: (offset, key, value, reason), as `error_batch` takes them.
 Error = tuple[int, str | None, bytes | None, str]
@@ -210,7 +212,10 @@ class Builder:
             yield error_batch("number", WAL, [row for _, row in errors], self.output)
         offsets, arrays = good
         if len(offsets):
-            yield record_batch(self.table, self.output, offsets, arrays)
+            if self.table.full:
+                yield typed_batch(self.table, self.output, offsets, arrays)
+            else:
+                yield raw_batch(self.output, offsets, arrays)
 
 
 @dataclass
@@ -272,15 +277,22 @@ def split_errors(
     return (offsets.filter(mask), [array.filter(mask) for array in arrays]), errors
 
 
-def record_batch(
+def typed_batch(
     table: Table, output: int, offsets: pa.Array, arrays: list[pa.Array]
 ) -> pa.RecordBatch:
-    """A batch of records: diff and columns of a table with whole old rows, else key and value."""
-    fields = [(PARTITION, pa.int64()), (OFFSET, pa.int64()), (OUTPUT, pa.int8())]
-    if table.full:
-        schema = pa.schema([*fields, (DIFF, pa.int64()), *arrow_schema(table.schema)])
-    else:
-        schema = pa.schema([*fields, ("key", pa.binary()), ("value", pa.binary())])
+    """A batch of typed records: diff, and the columns of the table."""
+    schema = pa.schema([*_POINT, (DIFF, pa.int64()), *arrow_schema(table.schema)])
+    return _batch(output, offsets, arrays, schema)
+
+
+def raw_batch(output: int, offsets: pa.Array, arrays: list[pa.Array]) -> pa.RecordBatch:
+    """A batch of raw records: key and value."""
+    return _batch(output, offsets, arrays, _RAW)
+
+
+def _batch(
+    output: int, offsets: pa.Array, arrays: list[pa.Array], schema: pa.Schema
+) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [*points("number", WAL, offsets, output), *arrays], schema=schema
     )

@@ -7,7 +7,11 @@ long as that one lives (`Held`).
 Law (cover): the pieces of a table hold each of its rows at that moment exactly once. A row has one
 place under a snapshot; the last piece has no end, so that pages added meanwhile are in it.
 
-Where it runs: `Held` on the driver; `read_piece` on executors.
+Rows are typed records. Those of a keyed table only where no change of a key is read with them:
+else they are raw, as the changes are, and so is a row that cannot be read: its error has a key,
+which the next change of that key takes back.
+
+Where it runs: `Held` on the driver; `read_piece` and `records` on executors.
 """
 
 from __future__ import annotations
@@ -16,13 +20,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import psycopg
 import pyarrow as pa
 from psycopg import pq
 from psycopg.pq.abc import PGconn
 
 from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.source.contract import error_batch
+from noonmark.source.format.convert import Reasons
 from noonmark.source.impl.postgres import copytext
+from noonmark.source.impl.postgres.builder import (
+    WAL,
+    check_nulls,
+    raw_batch,
+    split_errors,
+    typed_batch,
+)
 from noonmark.source.impl.postgres.describe import Table
 from noonmark.source.impl.postgres.session import (
     command,
@@ -145,3 +159,47 @@ def _blocks(connection: PGconn, text: str, width: int) -> Iterator[list[pa.Array
         raise psycopg.errors.error_from_result(ended)
     if lines:
         yield copytext.columns(b"".join(lines), width)
+
+
+def records(
+    table: Table, output: int, offset: int, fields: list[pa.Array], *, is_typed: bool
+) -> Iterator[pa.RecordBatch]:
+    """The records of rows that are given as columns of escaped fields; see the module."""
+    count = len(fields[0]) if fields else 0
+    offsets = pa.array(np.full(count, offset), pa.int64())
+    if not is_typed:
+        yield raw_batch(output, offsets, _raw(table, fields))
+        return
+    columns, reasons = copytext.typed(fields, table.schema)
+    check_nulls(table.schema, columns, reasons)
+    if reasons:
+        yield _unreadable(table, output, offsets, fields, reasons)
+    arrays = [pa.repeat(pa.scalar(1, pa.int64()), count), *columns]
+    (offsets, arrays), _ = split_errors(arrays, offsets, reasons, {})
+    if len(offsets):
+        yield typed_batch(table, output, offsets, arrays)
+
+
+def _raw(table: Table, fields: list[pa.Array]) -> list[pa.Array]:
+    by_name = dict(zip(table.schema.names, fields, strict=True))
+    count = len(fields[0]) if fields else 0
+    return [
+        copytext.join([by_name[name] for name in names], count)
+        for names in (table.key, table.others)
+    ]
+
+
+def _unreadable(
+    table: Table, output: int, offsets: pa.Array, fields: list[pa.Array], reasons: Reasons
+) -> pa.RecordBatch:
+    """The rows that have a reason: as errors, or raw where a decoding finds it again."""
+    places = pa.array(sorted(reasons))
+    fields, offsets = [each.take(places) for each in fields], offsets.take(places)
+    if not table.full:
+        return raw_batch(output, offsets, _raw(table, fields))
+    lines = copytext.join(fields, len(places)).to_pylist()
+    errors = [
+        (offset, None, line, reasons[at])
+        for at, offset, line in zip(sorted(reasons), offsets.to_pylist(), lines, strict=True)
+    ]
+    return error_batch("number", WAL, errors, output)

@@ -24,7 +24,6 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-import numpy as np
 import psycopg
 import pyarrow as pa
 
@@ -40,21 +39,18 @@ from noonmark.source.contract import (
     error_batch,
     ranges,
 )
-from noonmark.source.impl.postgres import copytext, pgoutput
+from noonmark.source.impl.postgres import pgoutput
 from noonmark.source.impl.postgres.builder import (
     BATCH_ROWS,
     WAL,
     Builder,
     Layout,
-    check_nulls,
-    record_batch,
-    split_errors,
 )
 from noonmark.source.impl.postgres.describe import Fate, Table, explain
 from noonmark.source.impl.postgres.keyed import KeyedDecoding, keyed_decoding
 from noonmark.source.impl.postgres.probe import WHOLE, Doom, look, probe
 from noonmark.source.impl.postgres.session import connect, lsn_text, meaning
-from noonmark.source.impl.postgres.snapshot import Held, pieces, read_piece
+from noonmark.source.impl.postgres.snapshot import Held, pieces, read_piece, records
 from noonmark.source.impl.postgres.stream import check_slot, messages
 from noonmark.tvc import Partition, known_partitions, partition_frontier
 
@@ -158,6 +154,10 @@ class Postgres:
 
     # -- on the driver ----------------------------------------------------------------------
 
+    def snapshot_frontier(self) -> Frontier:
+        """See `HasSnapshot.snapshot_frontier`."""
+        return partition_frontier({WAL: self.start_lsn + 1})
+
     async def latest(self, clock: Clock, known: Frontier = START) -> Frontier:
         """See `Source.latest`."""
         offsets = known_partitions(known)
@@ -206,11 +206,13 @@ class Postgres:
         if stop <= self.start_lsn:
             return []
         splits = []
+        end = self.start_lsn + 1
         for number, table in enumerate(self.tables):
             for first, last in pieces(table):
                 pages = max(table.pages if last < 0 else last, first + 1) - first
-                piece = ("table", number, first, last, name)
-                end = self.start_lsn + 1
+                # No change of a key is read with its row: then the row needs no envelope.
+                alone = int(stop == end)
+                piece = ("table", number, first, last, name, alone)
                 splits.append(Split(WAL, 0, end, piece, _ROWS_PER_PAGE * pages))
         return splits
 
@@ -246,8 +248,7 @@ class Postgres:
         if split.partition != WAL:
             yield self._fate(split)
         elif split.piece[0] == "table":
-            _, number, first, last, name = split.piece
-            yield from self._read_table(int(number), int(first), int(last), str(name))
+            yield from self._read_table(*split.piece[1:])
         else:
             yield from self._read_stream(split, int(split.piece[1]))
 
@@ -262,35 +263,14 @@ class Postgres:
         return error_batch("number", number, [row], output)
 
     def _read_table(
-        self, number: int, first: int, last: int, name: str
+        self, output: Any, first: Any, last: Any, name: Any, alone: Any
     ) -> Iterator[pa.RecordBatch]:
-        table = self.tables[number]
         if not name:
             raise SourceStalled("no snapshot is held; one will be taken")
-        for parts in read_piece(self.url, table, first, last, name):
-            yield from self._snapshot_batch(number, parts)
-
-    def _snapshot_batch(self, number: int, parts: list[pa.Array]) -> Iterator[pa.RecordBatch]:
-        table = self.tables[number]
-        count = len(parts[0]) if parts else 0
-        offsets = pa.array(np.full(count, self.start_lsn), pa.int64())
-        if not table.full:
-            by_name = dict(zip(table.schema.names, parts, strict=True))
-            arrays = [
-                copytext.join([by_name[name] for name in names], count)
-                for names in (table.key, table.others)
-            ]
-            yield record_batch(table, number, offsets, arrays)
-            return
-        columns, reasons = copytext.typed(parts, table.schema)
-        check_nulls(table.schema, columns, reasons)
-        lines = {at: b"\t".join(part[at].as_py() for part in parts) for at in reasons}
-        arrays = [pa.repeat(pa.scalar(1, pa.int64()), count), *columns]
-        (offsets, arrays), errors = split_errors(arrays, offsets, reasons, lines)
-        if errors:
-            yield error_batch("number", WAL, [row for _, row in errors], number)
-        if len(offsets):
-            yield record_batch(table, number, offsets, arrays)
+        table = self.tables[output]
+        is_typed = table.full or bool(alone)
+        for fields in read_piece(self.url, table, first, last, name):
+            yield from records(table, output, self.start_lsn, fields, is_typed=is_typed)
 
     def _read_stream(self, split: Split, rewound: int) -> Iterator[pa.RecordBatch]:
         lower = max(split.lower, self.start_lsn + 1)

@@ -49,6 +49,9 @@ _LEAVE_S = 1.0
 #: After this long without a word a tiny transaction makes the server write its log out.
 _NUDGE_S = 1.0
 _POLL_S = 0.05
+#: How often to say that we are here while there is always more: the server ends a session that it
+#: has not heard of for `wal_sender_timeout`, a minute.
+_STATUS_S = 5.0
 _IN_USE = "55006"
 
 
@@ -106,7 +109,7 @@ class _Reader:
         self._connection = connection
         self._stop = stop
         self._clock = clock
-        self._heard = self._nudged = clock.monotonic()
+        self._heard = self._nudged = self._told = clock.monotonic()
         self._done = False
 
     def read(self) -> Iterator[pgoutput.Message]:
@@ -117,6 +120,8 @@ class _Reader:
             if data is None:
                 continue
             self._heard = self._clock.monotonic()
+            if self._heard - self._told > _STATUS_S:
+                self._status()
             if data[:1] == b"k":
                 sent, _, wants_answer = _KEEPALIVE.unpack_from(data, 1)
                 if wants_answer:
@@ -164,6 +169,7 @@ class _Reader:
 
     def _status(self, ask: bool = False) -> None:
         """Say that we are here. Position 0 confirms nothing."""
+        self._told = self._clock.monotonic()
         self._connection.put_copy_data(_STATUS.pack(b"r", 0, 0, 0, 0, ask))
         self._connection.flush()
 
