@@ -181,6 +181,14 @@ def test_a_topic_joined_with_a_table_survives_a_restart(
         assert ("orders", "running") in await client.ask(statuses)
         figures = "select offset_known, offset_committed from mz_internal.mz_source_statistics "
         await until(client, f"{figures} where name = 'orders'", [(5, 5)])
+        rates = (
+            "select messages_received, bytes_received > 20, offset_lag, lag_seconds < 30, "
+            "messages_per_second > 0, bytes_per_second > 0 from mz_internal.mz_source_statistics"
+        )
+        # This process has read what came after the restart, and nothing else.
+        assert await client.ask(f"{rates} where name = 'orders'") == [
+            (2, True, 0, True, True, True)
+        ]
 
     run(first, url)
     run(second, url)

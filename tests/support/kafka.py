@@ -34,13 +34,17 @@ _MAVEN_SECONDS_MAX = 600
 #: A tenth of a second each, unless something comes.
 _POLLS_MAX = 300
 _CLUSTER = "bm9vbm1hcmstdGVzdC1jbA"
+#: Who may come in with PLAIN.
+USER, PASSWORD = "plain_user", "SENTINEL-of-plain"
 
 
 @dataclass(frozen=True)
 class KafkaServer:
-    """A running broker."""
+    """A running broker; `sasl` and `ssl` are its listeners for who says who they are."""
 
     bootstrap: str
+    sasl: str = ""
+    ssl: str = ""
 
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
@@ -63,6 +67,15 @@ class KafkaServer:
         options = {key.replace("_", "."): value for key, value in config.items()}
         topic = NewTopic(name, partitions, 1, config=options)
         self._wait(lambda admin: admin.create_topics([topic])[name])
+
+    def make_user(self, name: str, password: str) -> None:
+        """Somebody who may come in with SCRAM-SHA-256."""
+        from confluent_kafka import admin as kafka_admin
+
+        made = vars(kafka_admin)
+        kind = made["ScramCredentialInfo"](made["ScramMechanism"].SCRAM_SHA_256, 4096)
+        wanted = made["UserScramCredentialUpsertion"](name, kind, password.encode())
+        self._wait(lambda admin: admin.alter_user_scram_credentials([wanted])[name])
 
     def drop_topic(self, name: str) -> None:
         self._wait(lambda admin: admin.delete_topics([name])[name])
@@ -189,8 +202,8 @@ def start_kafka(
     """Broker and controller in one JVM; with the ports of before, on the data of before."""
     from noonmark.java import find_runtime
 
-    client, controller = ports or free_ports(2)
-    server = KafkaServer(f"127.0.0.1:{client}")
+    client, controller, *secure = ports or free_ports(4)
+    server = KafkaServer(f"127.0.0.1:{client}", *(f"127.0.0.1:{port}" for port in secure))
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -210,6 +223,8 @@ def start_kafka(
         "log.segment.delete.delay.ms": "0",
         "auto.create.topics.enable": "false",
     }
+    if secure:
+        settings |= _secured(settings["listeners"], server, folder)
     config = folder / "server.properties"
     config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     java = [
@@ -228,6 +243,31 @@ def start_kafka(
     command = [*java, "kafka.Kafka", str(config)]
     with _running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
         yield server
+
+
+def _secured(listeners: str, server: KafkaServer, folder: Path) -> dict[str, str]:
+    """Two more listeners: one for users with passwords, one for those with our certificate."""
+    pem = (Path(__file__).parent / "pgwire_certificate.pem").read_text()
+    begin = "-----BEGIN CERTIFICATE-----"
+    (folder / "ca.pem").write_text(begin + pem.partition(begin)[2])
+    (folder / "server.pem").write_text(pem)
+    more = f"SASL_PLAINTEXT://{server.sasl},SSL://{server.ssl}"
+    login = "org.apache.kafka.common.security.{}LoginModule required{};"
+    name = "listener.name.sasl_plaintext"
+    return {
+        "listeners": f"{listeners},{more}",
+        "advertised.listeners": f"PLAINTEXT://{server.bootstrap},{more}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,"
+        "SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        f"{name}.plain.sasl.jaas.config": login.format("plain.Plain", f' user_{USER}="{PASSWORD}"'),
+        f"{name}.scram-sha-256.sasl.jaas.config": login.format("scram.Scram", ""),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / "server.pem"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        "ssl.client.auth": "required",
+    }
 
 
 def _answers(server: KafkaServer) -> bool:

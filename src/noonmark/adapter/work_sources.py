@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import feeds_of
 from noonmark.adapter.upstream.prepare import open_source
+from noonmark.adapter.work_rates import Rates
+from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
 from noonmark.ingest import RETAIN_MS, Ingestion, InPlaceEngine, SparkEngine, Tick
 from noonmark.ingest_loop import Status
@@ -44,14 +46,18 @@ IN_PLACE_WEIGHT_MAX = 1 << 14
 
 @dataclass(frozen=True)
 class SmallInPlace:
-    """An engine that reads little in place, and leaves much to Spark."""
+    """An engine that reads little in place, leaves much to Spark, and counts what was read."""
 
     spark: SparkEngine
+    rates: Rates
+    clock: Clock
 
     def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
         """See `ingest_engine.Engine.run`."""
         small = sum(split.weight for split in splits) <= IN_PLACE_WEIGHT_MAX
-        return (InPlaceEngine() if small else self.spark).run(source, splits, work)
+        rows = (InPlaceEngine() if small else self.spark).run(source, splits, work)
+        self.rates.count(rows, self.clock.monotonic())
+        return rows
 
 
 class SourceWorker:
@@ -64,6 +70,8 @@ class SourceWorker:
         self.item = item
         self.name = item.name
         self.status = Status()
+        self.rates = Rates()
+        self.changed_ms = database.clock.now_ms()
         self.ingestion: Ingestion | None = None
         self.active = bool(item.definition.get("active", True))
         #: Done when it has ticked, or never will.
@@ -164,7 +172,7 @@ class SourceWorker:
             database.oracle.blocking,
             source,
             item.name,
-            SmallInPlace(SparkEngine(database.started_spark)),
+            SmallInPlace(SparkEngine(database.started_spark), self.rates, database.clock),
             RETAIN_MS if item.retain_ms is None else item.retain_ms,
             feeds_of(database.catalog, item, source),
             parts["progress"].collection,
@@ -182,4 +190,6 @@ class SourceWorker:
         error = changes.get("error")
         if error is not None and error != self.status.error:
             LOG.warning('source "%s" %s: %s', self.name, changes["state"], error)
+        if changes.get("state") != self.status.state:
+            self.changed_ms = self._database.clock.now_ms()
         self.status = replace(self.status, **changes)  # type: ignore[arg-type]

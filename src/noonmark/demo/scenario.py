@@ -84,7 +84,7 @@ class Scenario:
         return [tuple(row) async for chunk in outcome.chunks for row in chunk]
 
     async def sources(self) -> Sequence[Row]:
-        """Name, status, error, ticks and updates of each source."""
+        """Name, status, error, records read and updates of each source."""
         return await self.ask(_SOURCES)
 
     async def frontiers(self) -> Sequence[Row]:

@@ -12,9 +12,9 @@ from noonmark.demo.scenario import Audited, Reading, Row
 
 def sources_table(rows: Sequence[Row]) -> Table:
     """The sources: how each one is doing."""
-    table = _table("sources", "source", "state", "ticks", "updates")
-    for name, status, error, ticks, updates in rows:
-        table.add_row(name, error or status, f"{ticks:,}", f"{updates:,}")
+    table = _table("sources", "source", "state", "records", "updates")
+    for name, status, error, records, updates in rows:
+        table.add_row(name, error or status, f"{records:,}", f"{updates:,}")
     return table
 
 

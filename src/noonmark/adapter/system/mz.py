@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import DATABASE, Item
 from noonmark.adapter.system.facts import Facts, Row, relation
-from noonmark.rows.value import Interval
+from noonmark.rows.value import Interval, timestamptz_of
 from noonmark.tvc import known_partitions
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def _source_statuses(facts: Facts) -> Iterable[Row]:
         worker = facts.work.sources.get(item.number)
         if worker is not None:
             kind = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
-            yield (item.id, item.name, kind, None, worker.status.state, worker.status.error,
+            changed = timestamptz_of(1000 * worker.changed_ms)
+            yield (item.id, item.name, kind, changed, worker.status.state, worker.status.error,
                    *_releases(worker))  # fmt: skip
 
 
@@ -164,8 +165,20 @@ def _source_statistics(facts: Facts) -> Iterable[Row]:
         worker = facts.work.sources.get(item.number)
         if worker is not None:
             status = worker.status
-            yield (item.id, item.name, status.ticks, status.rows, status.rows,
-                   status.state == "running", *_offsets(item, worker))  # fmt: skip
+            records, size = worker.rates.totals()
+            known, committed = _offsets(item, worker)
+            lag = None if known is None or committed is None else known - committed
+            yield (item.id, item.name, records, size, status.rows, status.rows,
+                   status.ticks > 0, known, committed, lag, _lag_seconds(facts, worker),
+                   *worker.rates.per_second(facts.session.database.clock.monotonic()))  # fmt: skip
+
+
+def _lag_seconds(facts: Facts, worker: SourceWorker) -> float | None:
+    """How old the last time is at which all that upstream had is durable here."""
+    if worker.ingestion is None or worker.ingestion.is_finished:
+        return None
+    upper = worker.ingestion.resumption_frontier().only()
+    return None if upper is None else max(0, facts.now_ms - upper) / 1000
 
 
 def _offsets(item: Item, worker: SourceWorker) -> tuple[int | None, int | None]:
@@ -183,7 +196,7 @@ def _offsets(item: Item, worker: SourceWorker) -> tuple[int | None, int | None]:
     return sums[0], sums[1]
 
 
-_T, _I, _B = "text", "integer", "bigint"
+_T, _I, _B, _D = "text", "integer", "bigint", "double precision"
 
 RELATIONS = (
     relation("mz_catalog.mz_objects", _objects, id=_T, oid=_I, schema_id=_T, name=_T, type=_T,
@@ -216,6 +229,7 @@ RELATIONS = (
              last_status_change_at="timestamptz", status=_T, error=_T, releases="boolean",
              releases_detail=_T),
     relation("mz_internal.mz_source_statistics", _source_statistics, id=_T, name=_T,
-             messages_received=_B, updates_staged=_B, updates_committed=_B,
-             snapshot_committed="boolean", offset_known=_B, offset_committed=_B),
+             messages_received=_B, bytes_received=_B, updates_staged=_B, updates_committed=_B,
+             snapshot_committed="boolean", offset_known=_B, offset_committed=_B, offset_lag=_B,
+             lag_seconds=_D, messages_per_second=_D, bytes_per_second=_D),
 )  # fmt: skip

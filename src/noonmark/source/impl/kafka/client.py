@@ -12,7 +12,7 @@ Where it runs: driver and executors; a client is opened where it is used, and cl
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -74,10 +74,11 @@ def _text(error: KafkaException) -> str:
     return str(found.str()) if hasattr(found, "str") else str(found)
 
 
-def open_admin(options: Options) -> Any:
-    """A client for questions."""
+def open_admin(options: Options, hear: Callable[[Any], None] | None = None) -> Any:
+    """A client for questions; `hear` is told of errors as they come."""
+    told: dict[str, Any] = {} if hear is None else {"error_cb": hear}
     with errors():
-        return kafka_admin.AdminClient({**_QUIET, **dict(options)})
+        return kafka_admin.AdminClient({**_QUIET, **dict(options), **told})
 
 
 def open_consumer(options: Options, group: str) -> Any:

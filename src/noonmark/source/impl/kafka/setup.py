@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
 from noonmark.errors import ConfigError, SourceStalled
@@ -28,6 +30,8 @@ from noonmark.source.impl.kafka.client import (
 from noonmark.source.impl.kafka.source import Kafka
 
 _TRIES, _PAUSE_S = 10, 0.2
+_LOOK_S = 0.5
+_NOT_LET_IN = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
 @dataclass(frozen=True)
@@ -85,13 +89,30 @@ def _require(admin: AdminClient, topic: str) -> None:
 
 
 async def validate(options: Options) -> None:
-    """VALIDATE CONNECTION: whether brokers answer."""
+    """VALIDATE CONNECTION: whether brokers answer, and let us in.
 
-    def ask() -> None:
-        with errors():
-            open_admin(options).list_topics(timeout=TIMEOUT_S)
-
+    Raises:
+        ConfigError: they do not.
+    """
     try:
-        await asyncio.to_thread(ask)
+        await asyncio.to_thread(_ask, options)
     except SourceStalled as error:
         raise ConfigError(error.message) from error
+
+
+def _ask(options: Options) -> None:
+    """A client tries again for as long as it is let; who is not let in need not wait for that."""
+    heard: list[Any] = []
+    admin = open_admin(options, heard.append)
+    for left in reversed(range(int(TIMEOUT_S / _LOOK_S))):
+        try:
+            with errors():
+                admin.list_topics(timeout=_LOOK_S)
+            return
+        except SourceStalled:
+            admin.poll(0)
+            why = [each.str() for each in heard if each.code() in _NOT_LET_IN]
+            if why:
+                raise ConfigError(f"Kafka does not let us in: {why[0]}") from None
+            if not left:
+                raise
