@@ -77,6 +77,52 @@ def test_portals_are_taken_in_parts() -> None:
     assert tags == [b"SELECT 0\0"]
 
 
+def test_what_is_known_at_once_goes_the_same_way() -> None:
+    quick = (parse("quick 5"), bind(portal="p"))
+    assert kinds(*quick, execute("p"), SYNC) == "12DDDDDCZ"
+    assert kinds(*quick, execute("p"), execute("p"), SYNC) == "12DDDDDCCZ"
+    assert kinds(*quick, execute("p", 5), SYNC) == "12DDDDDCZ"
+    assert kinds(*quick, execute("p", 2), execute("p", 2), execute("p", 2), SYNC) == "12DDsDDsDCZ"
+    large = (parse("quick 2500"), bind(), execute(), SYNC)
+    assert kinds(*large) == "12" + "D" * 2500 + "CZ"
+
+
+def test_answers_do_not_depend_on_the_pieces_in_which_bytes_come() -> None:
+    sent = b"".join((*STATEMENT, SYNC, parse("quick 3"), bind(), execute(), SYNC, parse("fail"),
+                     bind(), execute(), SYNC, query("rows 1"), TERMINATE))  # fmt: skip
+
+    async def run(pieces: list[bytes]) -> str:
+        session = await Scripted().connect("bob", "d", {}, "memory")
+        link = MemoryLink(pieces)
+        link.frames.login()
+        await Conversation(link, session, Figures(), SYSTEM).run()
+        return link.kinds()
+
+    whole = asyncio.run(run([sent]))
+    assert whole.endswith("12TDDDDDCZ12DDDCZ12EZTDCZ")
+    for size in (1, 3, 7, 50):
+        pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
+        assert asyncio.run(run(pieces)) == whole
+
+
+def test_a_client_that_takes_nothing_is_waited_for() -> None:
+    class Slow(MemoryLink):
+        @property
+        def congested(self) -> bool:
+            return self.drains < 3
+
+    async def run() -> Slow:
+        session = await Scripted().connect("bob", "d", {}, "memory")
+        link = Slow([b"".join((parse("quick 1"), bind(), execute(), SYNC, TERMINATE))])
+        link.frames.login()
+        await Conversation(link, session, Figures(), SYSTEM).run()
+        return link
+
+    link = asyncio.run(run())
+    assert link.drains == 3
+    assert link.kinds().endswith("12DCZ")
+
+
 def test_a_portal_ends_with_its_transaction() -> None:
     opened = (parse("rows 5 by 2"), bind(portal="p"), execute("p", 2), SYNC)
     assert kinds(*opened, execute("p", 2), SYNC) == "12DDsZEZ"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from noonmark.serve.pgwire.frames import Frames
 from noonmark.serve.pgwire.link import Lost
@@ -24,12 +24,19 @@ class MemoryLink:
     async def encrypt(self) -> None:
         raise AssertionError("it said that it cannot")
 
-    async def more(self) -> None:
+    async def more(self, at_once: Callable[[], bool] | None = None) -> None:
         await asyncio.sleep(0)
-        try:
-            self.frames.feed(next(self._pieces))
-        except StopIteration:
-            raise Lost from None
+        answered = True
+        while answered:
+            try:
+                self.frames.feed(next(self._pieces))
+            except StopIteration:
+                raise Lost from None
+            answered = at_once is not None and at_once()
+
+    @property
+    def congested(self) -> bool:
+        return False
 
     def send(self, data: bytes) -> None:
         self.sent += data

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from noonmark.rows.types import SqlType
 
@@ -92,6 +92,13 @@ class Rows:
     notices: tuple[Notice, ...] = ()
 
 
+class Answer(NamedTuple):
+    """The rows of a SELECT that are there already, all of them."""
+
+    fields: tuple[Field, ...]
+    rows: list[Row]
+
+
 @dataclass(frozen=True)
 class CopyFormat:
     """How rows are written in a COPY."""
@@ -155,6 +162,12 @@ class Session(Protocol):
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """Understand one statement; `types` are those of parameters that the client stated."""
+
+    def quickly(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
+        """What `execute` would give, where it is known without waiting; None where it is not.
+
+        Where it is None nothing has happened: call `execute`.
+        """
 
     async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
         """Run it with values for its parameters, each of the parameter's type."""

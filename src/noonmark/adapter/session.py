@@ -21,6 +21,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import require
 from noonmark.adapter.catalog.staging import Staging, Store
 from noonmark.adapter.contract import (
+    Answer,
     Chunks,
     CopyOut,
     Done,
@@ -31,8 +32,9 @@ from noonmark.adapter.contract import (
     Rows,
     TransactionStatus,
 )
+from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
-from noonmark.adapter.run.handler import Described, Quick
+from noonmark.adapter.run.handler import Described
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
 from noonmark.adapter.system.settings import at_start
@@ -198,18 +200,29 @@ class AdapterSession:
         describer = DESCRIBERS.get(type(statement))
         return Described() if describer is None else await describer(self, statement, types)
 
+    def quickly(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
+        """See `contract.Session.quickly`.
+
+        Without a task and a deadline: it does not wait, so nothing can end it early.
+        """
+        quick = QUICK.get(type(prepared.statement))
+        if quick is None:
+            return None
+        self._begin(prepared)
+        try:
+            return quick(self, prepared.statement, values)
+        except UnknownCollection:
+            return None  # dropped or renamed this moment: `run` finds out which
+        except NoonmarkError:
+            self.fail()
+            raise
+
     async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
         """See `contract.Session.execute`."""
-        self._check_alive(prepared.statement)
-        self.text = prepared.text
-        if self.status == "idle":
-            self.moment_ms = self.database.clock.now_ms()
-        quick = QUICK.get(type(prepared.statement))
-        if quick is not None:
-            # Without a task and a deadline: it does not wait, so nothing can end it early.
-            done = self._quickly(quick, prepared.statement, values)
-            if done is not None:
-                return done
+        answer = self.quickly(prepared, values)
+        if answer is not None:
+            return Rows(answer.fields, Listed(answer.rows))
+        self._begin(prepared)
         self._begin_watch()
         outcome = await self._watch(self.run(prepared.statement, values))
         if isinstance(outcome, Rows | CopyOut):
@@ -217,16 +230,11 @@ class AdapterSession:
         self._busy = False
         return outcome
 
-    def _quickly(
-        self, quick: Quick, statement: st.Statement, values: Sequence[Any]
-    ) -> Outcome | None:
-        try:
-            return quick(self, statement, values)
-        except UnknownCollection:
-            return None  # dropped or renamed this moment: `run` finds out which
-        except NoonmarkError:
-            self.fail()
-            raise
+    def _begin(self, prepared: Prepared) -> None:
+        self._check_alive(prepared.statement)
+        self.text = prepared.text
+        if self.transaction is None or self.transaction.implicit:
+            self.moment_ms = self.database.clock.now_ms()
 
     async def run(self, statement: st.Statement, values: Sequence[Any] = ()) -> Outcome:
         """Run a statement, without watching over it: for statements inside of others."""

@@ -20,6 +20,9 @@ from noonmark.sql.ir.asked import Ask, Now, Parameter
 Row = tuple[Any, ...]
 Outer = Mapping[int, Row]
 
+#: The scopes of an outer "row" that has the values of parameters, and of one that has the time.
+PARAMETERS, NOW = -1, -2
+
 
 def evaluate(scalar: s.Scalar, row: Row = (), outer: Outer | None = None) -> Any:
     """The value of the scalar for the row; `outer` has the rows of enclosing Applies by scope."""
@@ -142,9 +145,16 @@ def _ask(scalar: Ask, row: Row, outer: Outer) -> Any:
     return scalar.entry.meaning(*values)
 
 
-def _unbound(scalar: Parameter | Now, _: Row, __: Outer) -> Any:
-    shown = f"${scalar.index}" if isinstance(scalar, Parameter) else "mz_now()"
-    raise UsageError(f"{shown} has no value here")
+def _parameter(scalar: Parameter, _: Row, outer: Outer) -> Any:
+    if PARAMETERS not in outer:
+        raise UsageError(f"${scalar.index} has no value here")
+    return outer[PARAMETERS][scalar.index - 1]
+
+
+def _now(_: Now, __: Row, outer: Outer) -> Any:
+    if NOW not in outer:
+        raise UsageError("mz_now() has no value here")
+    return outer[NOW][0]
 
 
 _MEANINGS: dict[type[s.Scalar], Callable[[Any, Row, Outer], Any]] = {
@@ -166,6 +176,6 @@ _MEANINGS: dict[type[s.Scalar], Callable[[Any, Row, Outer], Any]] = {
     s.MakeRecord: _make_record,
     s.FieldRef: _field,
     Ask: _ask,
-    Parameter: _unbound,
-    Now: _unbound,
+    Parameter: _parameter,
+    Now: _now,
 }

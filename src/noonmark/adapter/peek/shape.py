@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from noonmark.adapter.peek.mirror import can_index
+from noonmark.sql.evaluate import NOW, PARAMETERS, Outer, evaluate
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import asked, bind
@@ -53,8 +54,16 @@ class Leaf:
         predicate = self.predicate
         if predicate is not None and not self.decided:
             predicate = bind(predicate, values, now)
-        keys = tuple([tuple([bind(part, values, now) for part in key]) for key in self.keys])
+        # What a key is needs no plan: its value is known as soon as the parameters are.
+        given = {PARAMETERS: tuple(values)}
+        if now is not None:
+            given[NOW] = (now,)
+        keys = tuple([tuple([_value(part, given) for part in key]) for key in self.keys])
         return Leaf(self.name, self.scan, predicate, self.columns, keys, self.decided)
+
+
+def _value(part: s.Scalar, given: Outer) -> s.Literal:
+    return s.Literal(part.type, evaluate(part, (), given))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noonmark.adapter.aside import to_its_end
-from noonmark.adapter.contract import Field, Outcome
+from noonmark.adapter.contract import Answer, Field, Outcome
 from noonmark.adapter.transaction import current, end_group
 from noonmark.errors import InTransaction
 from noonmark.rows.types import SqlType
@@ -50,7 +50,7 @@ Describer: TypeAlias = (
 Handlers: TypeAlias = dict[type[Any], Handler]
 Describers: TypeAlias = dict[type[Any], Describer]
 #: Runs a statement where that needs no waiting; None where it does.
-Quick: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Outcome | None]"
+Quick: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Answer | None]"
 Quicks: TypeAlias = dict[type[Any], Quick]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.contract import Outcome, Rows
+from noonmark.adapter.contract import Answer, Outcome, Rows
 from noonmark.adapter.peek.answer import Peek, finished
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.planning import PlannedQuery, plan_query, time_of
@@ -108,7 +108,7 @@ async def describe_select(
 
 def quick_select(
     session: AdapterSession, statement: st.Select, values: Sequence[Any]
-) -> Outcome | None:
+) -> Answer | None:
     """The answer, if it is had at once."""
     if (
         session.transaction is not None
@@ -124,7 +124,7 @@ def quick_select(
     if plan is None or plan.catalog is not session.catalog or plan.late or _is_of_now(plan):
         return None
     found = session.database.reads.at_once(plan.peek.bound(values))
-    return None if found is None else Rows(plan.fields, Listed(found[1]))
+    return None if found is None else Answer(plan.fields, found[1])
 
 
 async def run_select(

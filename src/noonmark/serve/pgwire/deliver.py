@@ -11,7 +11,8 @@ import datetime as dt
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal
 
-from noonmark.adapter.contract import CopyIn, CopyOut, Done, Row, Rows
+from noonmark.adapter.contract import Answer, CopyIn, CopyOut, Done, Row, Rows
+from noonmark.adapter.peek.chunks import Listed
 from noonmark.errors import CopyFailed, ProtocolViolation
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
@@ -35,6 +36,11 @@ class Stream:
         self._at = 0
         # Rows of a subscription are seen when they come; others when there are enough, or all.
         self._prompt = outcome.verb == "SUBSCRIBE"
+
+    @classmethod
+    def of(cls, answer: Answer) -> Stream:
+        """The rows of an answer."""
+        return cls(Rows(answer.fields, Listed(answer.rows)))
 
     async def send(self, link: Link, encode: RowEncoder, rows_max: int) -> int:
         """Send rows, at most `rows_max` unless that is 0; how many there were."""

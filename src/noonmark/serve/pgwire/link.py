@@ -6,6 +6,7 @@ written at once, so that a short answer is one packet.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from noonmark.serve.pgwire.frames import Frames
@@ -35,13 +36,21 @@ class Link(Protocol):
     async def encrypt(self) -> None:
         """Go on under TLS."""
 
-    async def more(self) -> None:
-        """Wait until bytes were fed to `frames`.
+    async def more(self, at_once: Callable[[], bool] | None = None) -> None:
+        """Wait until bytes were fed to `frames`, and not all of their frames answered.
+
+        Args:
+            at_once: called where bytes came, without waiting for this task's turn; it answers
+                frames, and returns whether all were answered.
 
         Raises:
             Lost: the client is gone.
             Stopped: the server stops.
         """
+
+    @property
+    def congested(self) -> bool:
+        """Whether the client takes what it is sent slower than it comes: `drain` would wait."""
 
     def send(self, data: bytes) -> None:
         """Gather bytes for the client."""

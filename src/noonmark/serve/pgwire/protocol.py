@@ -16,10 +16,19 @@ Laws, as in PostgreSQL:
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from noonmark.adapter.contract import CopyOut, Done, Notice, Outcome, Prepared, Rows, Session
+from noonmark.adapter.contract import (
+    Answer,
+    CopyOut,
+    Done,
+    Notice,
+    Outcome,
+    Prepared,
+    Rows,
+    Session,
+)
 from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, ProtocolViolation, Stopped, Unsupported
 from noonmark.serve.metrics import Figures
@@ -32,11 +41,14 @@ from noonmark.serve.pgwire.codec import (
     row_description,
     time_zone,
 )
-from noonmark.serve.pgwire.deliver import Stream, send_copy, take_copy
+from noonmark.serve.pgwire.deliver import SLICE_ROWS, Stream, send_copy, take_copy
 from noonmark.serve.pgwire.link import Link, Lost
 from noonmark.serve.pgwire.statements import Names, Portal, encoder
 
 LOG = logging.getLogger("noonmark.serve.pgwire")
+
+#: What a handler still has to wait for.
+Waiting = Coroutine[Any, Any, None]
 
 _QUERY, _SYNC, _TERMINATE = ord("Q"), ord("S"), ord("X")
 
@@ -55,7 +67,11 @@ class Conversation:
         self._implicit = False  # the session was told that several statements are one transaction
         self._held: bytes | None = None  # what the last statement is told when all is committed
         self._began: float | None = None
-        self._handlers: dict[int, Callable[[Any], Awaitable[None] | None]] = {
+        self._over = False  # the client said goodbye
+        self._broken: Exception | None = None  # what ends the conversation
+        #: What the frame of that kind still has to wait for.
+        self._rest: tuple[int, Waiting] | None = None
+        self._handlers: dict[int, Callable[[Any], Waiting | None]] = {
             ord("P"): self._parse,
             ord("B"): self._bind,
             ord("D"): self._describe,
@@ -73,6 +89,8 @@ class Conversation:
             self._greet()
             await self._listen()
         finally:
+            if self._rest is not None:
+                self._rest[1].close()  # the client went before it began
             await self._names.close_all()
             await self._session.close()
 
@@ -85,36 +103,76 @@ class Conversation:
         self._link.flush()
 
     async def _listen(self) -> None:
-        """Answer frame by frame until the client says goodbye."""
+        """Answer until the client says goodbye."""
+        while not self._over:
+            if self._answer():
+                await self._link.more(self._at_once)
+            if self._broken is not None:
+                raise self._broken
+            if self._rest is not None:
+                await self._finish(*self._rest)
+                self._rest = None
+
+    async def _finish(self, kind: int, rest: Waiting) -> None:
+        """Wait for the rest of what a frame asks for."""
+        try:
+            await rest
+        except Exception as error:
+            ending = self._failed(kind, error)
+            if ending is not None:
+                await ending
+
+    def _at_once(self) -> bool:
+        """`_answer` where bytes just came; an error is for the task of the conversation."""
+        if self._over or self._rest is not None or self._broken is not None:
+            return False  # the task is about to see to that
+        try:
+            return self._answer()
+        except Exception as error:
+            self._broken = error
+            return False
+
+    def _answer(self) -> bool:
+        """Answer frame by frame; whether all were. False where something has to be waited for.
+
+        A handler that need not wait is done when it returns: most messages cost no task, and no
+        turn of the event loop.
+        """
         link, frames, handlers = self._link, self._link.frames, self._handlers
-        while True:
+        while not link.congested:
             frame = frames.next()
             if frame is None:
                 link.flush()
-                await link.more()
-                continue
+                return True
             kind, body = frame
             if kind == _TERMINATE:
-                return
+                self._over = True
+                return False
             if kind != _SYNC:
                 if self._skipping:
                     continue
-                self._let_go()
+                if self._held is not None:
+                    self._let_go()
             if self._began is None:
                 self._began = self._clock.monotonic()
             handle = handlers.get(kind)
             if handle is None:
                 continue  # the rest of a COPY that has failed already: the client did not know
-            # A handler that need not wait is done when it returns: most messages cost no task.
             try:
                 rest = handle(m.parse(kind, body))
-                if rest is not None:
-                    await rest
             except Exception as error:
-                self._fail(_told(error))
-                self._skipping = True
-                if kind == _QUERY:
-                    await self._ready()
+                rest = self._failed(kind, error)
+            if rest is not None:
+                self._rest = (kind, rest)
+                return False
+        self._rest = (_SYNC, link.drain())
+        return False
+
+    def _failed(self, kind: int, error: Exception) -> Waiting | None:
+        """Tell of an error; what is left to be done then."""
+        self._fail(_told(error))
+        self._skipping = True
+        return self._ready() if kind == _QUERY else None
 
     def _fail(self, error: NoonmarkError, offset: int = 0) -> None:
         position = None if error.position is None else error.position + offset
@@ -218,25 +276,52 @@ class Conversation:
         self._link.send(statement.parameter_description)
         self._link.send(statement.description(statement.formats(())))
 
-    async def _execute(self, message: m.Execute) -> None:
+    def _execute(self, message: m.Execute) -> Waiting | None:
         portal = self._names.portal(message.portal)
+        if portal.ran:
+            return self._go_on(message, portal)
+        if self._link.frames.peek() != _SYNC:
+            self._begin_implicit()
+        portal.ran = True
+        statement = portal.statement
+        answer = self._session.quickly(statement.prepared, portal.values)
+        if answer is None:
+            return self._run_portal(portal, message.rows_max)
+        _check_same(statement.prepared, answer)
+        rows = answer.rows
+        if len(rows) > SLICE_ROWS or 0 < message.rows_max < len(rows):
+            portal.stream = Stream.of(answer)
+            return self._send(portal, portal.stream, message.rows_max)
+        portal.answered = True
+        self._link.send(statement.encoder(portal.formats, self._zone).encode(rows))
+        self._complete(reply.command_complete(f"SELECT {len(rows)}"))
+        return None
+
+    def _go_on(self, message: m.Execute, portal: Portal) -> Waiting | None:
+        """Execute a portal that was executed before: what is left of its rows."""
+        if portal.answered:
+            self._complete(reply.command_complete("SELECT 0"))
+            return None
         if portal.stream is None:
-            if portal.ran:
-                raise ProtocolViolation(f'portal "{message.portal}" cannot be run again')
-            if self._link.frames.peek() != _SYNC:
-                self._begin_implicit()
-            portal.ran = True
-            outcome = await self._session.execute(portal.statement.prepared, portal.values)
-            if not isinstance(outcome, Rows):
-                await self._tell(outcome)
-                return
-            portal.stream = Stream(outcome)
-            _check_same(portal.statement.prepared, outcome)
-            self._notices(outcome.notices)
-        stream, count = portal.stream, 0
+            raise ProtocolViolation(f'portal "{message.portal}" cannot be run again')
+        return self._send(portal, portal.stream, message.rows_max)
+
+    async def _run_portal(self, portal: Portal, rows_max: int) -> None:
+        outcome = await self._session.execute(portal.statement.prepared, portal.values)
+        if not isinstance(outcome, Rows):
+            await self._tell(outcome)
+            return
+        portal.stream = Stream(outcome)
+        _check_same(portal.statement.prepared, outcome)
+        self._notices(outcome.notices)
+        await self._send(portal, portal.stream, rows_max)
+
+    async def _send(self, portal: Portal, stream: Stream, rows_max: int) -> None:
+        """Send rows of a portal; it is suspended where more are left than were asked for."""
+        count = 0
         if not stream.ended:
             encode = portal.statement.encoder(portal.formats, self._zone)
-            count = await stream.send(self._link, encode, max(message.rows_max, 0))
+            count = await stream.send(self._link, encode, max(rows_max, 0))
         if stream.ended:
             self._complete(reply.command_complete(stream.tag(count)))
         else:
@@ -268,7 +353,7 @@ class Conversation:
             self._implicit = True
             self._session.begin_implicit()
 
-    def _sync(self, message: m.Sync) -> Awaitable[None] | None:  # noqa: ARG002 - likewise
+    def _sync(self, message: m.Sync) -> Waiting | None:  # noqa: ARG002 - likewise
         if self._implicit or self._names.unfinished:
             return self._ready()
         self._say_ready()
@@ -322,7 +407,7 @@ def _told(error: Exception) -> NoonmarkError:
     return NoonmarkError(f"internal error: {type(error).__name__}: {error}")
 
 
-def _check_same(prepared: Prepared, outcome: Rows) -> None:
+def _check_same(prepared: Prepared, outcome: Rows | Answer) -> None:
     """The client was told of columns when it asked; it cannot be sent others."""
     if outcome.fields is not prepared.fields and outcome.fields != prepared.fields:
         raise Unsupported("cached plan must not change result type")

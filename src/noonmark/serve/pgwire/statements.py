@@ -65,12 +65,12 @@ def encoder(fields: tuple[Field, ...], formats: Formats, zone: dt.tzinfo) -> Row
 class Portal:
     """A statement with its values, and the rows that are left of it."""
 
-    __slots__ = ("formats", "ran", "statement", "stream", "values")
+    __slots__ = ("answered", "formats", "ran", "statement", "stream", "values")
 
     def __init__(self, statement: Statement, values: tuple[Any, ...], formats: Formats) -> None:
         self.statement, self.values, self.formats = statement, values, formats
         self.stream: Stream | None = None
-        self.ran = False
+        self.ran = self.answered = False  # begun; all of it sent at once
 
     @property
     def finished(self) -> bool:

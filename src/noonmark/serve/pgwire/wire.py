@@ -44,6 +44,7 @@ class Wire(asyncio.BufferedProtocol):
         self._gathered: list[bytes] = []
         self._gathered_bytes = 0
         self._reader: asyncio.Future[None] | None = None
+        self._at_once: Callable[[], bool] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._writing_paused = self._reading_paused = False
         self._gone = self._stopping = self._encrypted = False
@@ -69,7 +70,8 @@ class Wire(asyncio.BufferedProtocol):
         """Bytes came."""
         self.frames.feed(self._buffer[:nbytes])
         if self._reader is not None:
-            _wake(self._reader)
+            if self._at_once is None or not self._at_once():
+                _wake(self._reader)
         elif self.frames.waiting_bytes > WAITING_BYTES_MAX and not self._reading_paused:
             self._reading_paused = True
             self._live.pause_reading()
@@ -116,22 +118,27 @@ class Wire(asyncio.BufferedProtocol):
         self._transport = transport
         self._encrypted = True
 
-    async def more(self) -> None:
+    async def more(self, at_once: Callable[[], bool] | None = None) -> None:
         """See `Link.more`."""
         self._check()
         if self._stopping:
             raise Stopped("terminating connection due to administrator command")
-        self._reader = self._loop.create_future()
+        self._reader, self._at_once = self._loop.create_future(), at_once
         if self._reading_paused:
             self._reading_paused = False
             self._live.resume_reading()
         try:
             await self._reader
         finally:
-            self._reader = None
+            self._reader = self._at_once = None
         self._check()
         if self._stopping:
             raise Stopped("terminating connection due to administrator command")
+
+    @property
+    def congested(self) -> bool:
+        """See `Link.congested`."""
+        return self._writing_paused
 
     def send(self, data: bytes) -> None:
         """See `Link.send`."""
