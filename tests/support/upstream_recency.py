@@ -30,7 +30,7 @@ async def count_stale(
         client = await _open(opened, upstream, kafka, topic)
         client.session.variables["real_time_recency"] = "on" if consistent else "off"
         for step in range(1, trials + 1):
-            kinds = ["postgres", "kafka"] if step % 5 else ["join"]
+            kinds = ["postgres", "kafka"] if step % 5 else ["postgres", "kafka", "join"]
             for kind in kinds:
                 if kind in ("postgres", "join"):
                     upstream.run(f"update a set n = {step}")
