@@ -29,16 +29,18 @@ async def count_stale(
     async with database() as opened:
         client = await _open(opened, upstream, kafka, topic)
         client.session.variables["real_time_recency"] = "on" if consistent else "off"
+        value = 0  # of each write another, so that a read tells which writes it has seen
         for step in range(1, trials + 1):
             kinds = ["postgres", "kafka"] if step % 5 else ["postgres", "kafka", "join"]
             for kind in kinds:
+                value += 1
                 if kind in ("postgres", "join"):
-                    upstream.run(f"update a set n = {step}")
+                    upstream.run(f"update a set n = {value}")
                 if kind in ("kafka", "join"):
-                    value = json.dumps({"id": 0, "n": step}).encode()
-                    producer.produce(topic, value, partition=random.randrange(2))
+                    record = json.dumps({"id": 0, "n": value}).encode()
+                    producer.produce(topic, record, partition=random.randrange(2))
                     assert producer.flush(30) == 0
-                stale[kind] += await _is_stale(client, kind, step)
+                stale[kind] += await _is_stale(client, kind, value)
     return stale
 
 
@@ -60,8 +62,8 @@ async def _open(
     return client
 
 
-async def _is_stale(client: Conversation, kind: str, step: int) -> bool:
+async def _is_stale(client: Conversation, kind: str, value: int) -> bool:
     relation = {"postgres": "a", "kafka": "t", "join": "both"}[kind]
     ((found,),) = await client.ask(f"select max(n) from {relation}")
-    assert found is None or found <= step, "an answer from the future"
-    return found != step
+    assert found is None or found <= value, "an answer from the future"
+    return found != value
