@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,18 +18,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import psycopg
-
 from noonmark import persist
-from noonmark.clock import SYSTEM
 from noonmark.source.impl.kafka import create
 from support.ingest_world import Violation, known_of
 from support.kafka import KafkaServer
 from support.kills import Lines, start
 from support.logical import Upstream
-
-ACCOUNTS, CENTS = 20, 1000
-TABLES = ("checking", "savings", "keyed")
+from support.upstream_money import ACCOUNTS, CENTS, TABLES, MoneyWriters
 
 
 @dataclass
@@ -49,21 +43,8 @@ class UpstreamKills:
 
     def __post_init__(self) -> None:
         self.random = Random(f"upstream kills/{self.seed}")
-        self.topic = f"money-{SYSTEM.fresh_id()}"
-        self.kafka.make_topic(self.topic, 1)
-        for table in TABLES:
-            self.upstream.run(
-                f"create table {table} (id int primary key, cents int)",
-                f"insert into {table} select i, {CENTS} from generate_series(1, {ACCOUNTS}) i",
-            )
-        self.upstream.run(
-            "alter table checking replica identity full",
-            "alter table savings replica identity full",
-        )
-        self.balances = dict.fromkeys(range(ACCOUNTS), CENTS)
-        self.producer = self.kafka.producer(transactional_id=self.topic)
-        self.producer.init_transactions(30)
-        self._produce(*range(ACCOUNTS))
+        self.writers = MoneyWriters(self.upstream, self.kafka, self.seed)
+        self.topic = self.writers.topic
         tables = self.upstream.source()
         tables.close()
         topic = asyncio.run(create(self.kafka.options, self.topic, self.topic))
@@ -76,48 +57,10 @@ class UpstreamKills:
             "kafka": topic.to_plain(),
         }
         (self.folder / "sources.json").write_text(json.dumps(known))
-        self.stop = threading.Event()
-        self.writers = [threading.Thread(target=each) for each in (self._move, self._send)]
-        for thread in self.writers:
-            thread.start()
+        self.writers.start()
 
     def close(self) -> None:
-        self.stop.set()
-        for thread in self.writers:
-            thread.join()
-
-    # -- the writers ----------------------------------------------------------------------------
-
-    def _move(self) -> None:
-        choose = Random(f"move/{self.seed}")
-        with psycopg.connect(self.upstream.url) as session:
-            while not self.stop.is_set():
-                cents = choose.randrange(50)
-                for table, change in (("checking", -cents), ("savings", cents), ("keyed", cents)):
-                    session.execute(
-                        f"update {table} set cents = cents + %s where id = %s".encode(),
-                        (change, choose.randrange(1, ACCOUNTS + 1)),
-                    )
-                session.commit()
-                self.stop.wait(0.002)
-
-    def _send(self) -> None:
-        choose = Random(f"send/{self.seed}")
-        while not self.stop.is_set():
-            giver, taker = choose.sample(range(ACCOUNTS), 2)
-            cents = choose.randrange(50)
-            self.balances[giver] -= cents
-            self.balances[taker] += cents
-            self._produce(giver, taker)
-            self.stop.wait(0.005)
-
-    def _produce(self, *accounts: int) -> None:
-        self.producer.begin_transaction()
-        for account in accounts:
-            value = json.dumps({"cents": self.balances[account]}).encode()
-            key = json.dumps({"id": account}).encode()
-            self.producer.produce(self.topic, value, key, partition=0)
-        self.producer.commit_transaction(30)
+        self.writers.close()
 
     # -- kills ----------------------------------------------------------------------------------
 
@@ -149,7 +92,7 @@ class UpstreamKills:
             for table in TABLES:
                 wanted = Counter(self.upstream.run(f"select * from {table}"))
                 _compare(table, _now(client, table), wanted)
-            _compare("kafka", _now(client, "kafka"), Counter(self.balances.items()))
+            _compare("kafka", _now(client, "kafka"), Counter(self.writers.balances.items()))
             for name in ("pg_errors", "kafka_errors"):
                 if _now(client, name):
                     raise Violation(f"{name} has {_now(client, name)}")

@@ -48,18 +48,23 @@ async def _open(
     opened: Database, upstream: Upstream, kafka: KafkaServer, topic: str
 ) -> Conversation:
     client = await connect(opened)
-    parts = urlsplit(upstream.url)
-    await client.ask(
-        f"create connection pg to postgres (host '{parts.hostname}', port {parts.port}, "
-        f"user '{parts.username}', database '{upstream.name}')"
-    )
-    await client.ask(f"create connection k to kafka (broker '{kafka.bootstrap}')")
+    await connect_both(client, upstream, kafka)
     await client.ask("create source s from postgres connection pg (publication 'p') for all tables")
     await client.ask(
         f"create source t (id int, n int) from kafka connection k (topic '{topic}') format json"
     )
     await client.ask("create view both as select least(a.n, t.n) as n from a join t using (id)")
     return client
+
+
+async def connect_both(client: Conversation, upstream: Upstream, kafka: KafkaServer) -> None:
+    """Connections `pg` and `k`."""
+    parts = urlsplit(upstream.url)
+    await client.ask(
+        f"create connection pg to postgres (host '{parts.hostname}', port {parts.port}, "
+        f"user '{parts.username}', database '{upstream.name}')"
+    )
+    await client.ask(f"create connection k to kafka (broker '{kafka.bootstrap}')")
 
 
 async def _is_stale(client: Conversation, kind: str, value: int) -> bool:
