@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(start_kafka(stack.enter_context(_folder("kafka")), _jars()))
-        fill(server, rows, chosen.seed)
+        fill(server, TOPIC, rows, chosen.seed)
         found = sorted(jars.glob("*.jar")) if jars else []
         options = {"spark.jars": ",".join(map(str, found))} if found else {}
         bench = Bench(folder, spark_session(options=options))
@@ -116,13 +116,13 @@ def connector(bench: Bench, server: KafkaServer) -> DataFrame:
     return reader.option("startingOffsets", "earliest").load()
 
 
-def fill(server: KafkaServer, rows: int, seed: int) -> None:
+def fill(server: KafkaServer, topic: str, rows: int, seed: int) -> None:
     """A topic of documents, in turns over its partitions."""
-    server.make_topic(TOPIC, PARTITIONS)
+    server.make_topic(topic, PARTITIONS)
     producer = server.producer(linger_ms=50, batch_size=1 << 20)
     for documents in json_documents(rows, seed, 1 + rows // RECORDS_PER_FLUSH):
         for at, document in enumerate(documents):
-            producer.produce(TOPIC, document, partition=at % PARTITIONS)
+            producer.produce(topic, document, partition=at % PARTITIONS)
             if at % 1000 == 0:
                 producer.poll(0)
         assert producer.flush(60) == 0

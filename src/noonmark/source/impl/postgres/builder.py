@@ -109,10 +109,17 @@ class Builder:
         for chunk in self._sealed:
             if chunk.offset is None:
                 chunk.offset = offset
-        rows = len(self._diffs) + len(self._keys)
-        self._offsets.extend([offset] * (rows - len(self._offsets)))
-        self._errors += [(offset, None, value, why) for value, why in self._problems]
-        self._problems.clear()
+        offsets = self._offsets
+        offsets += [offset] * (len(self._diffs) + len(self._keys) - len(offsets))
+        if self._problems:
+            if self.sign > 0:
+                self._errors += [(offset, None, value, why) for value, why in self._problems]
+            self._problems.clear()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough is committed to be worth a batch."""
+        return len(self._offsets) >= BATCH_ROWS or bool(self._sealed or self._errors)
 
     def discard(self) -> None:
         """Forget what was added since the last commit."""
@@ -122,13 +129,11 @@ class Builder:
         self._sealed = [chunk for chunk in self._sealed if chunk.offset is not None]
         self._problems.clear()
 
-    def batches(self, at_least: int = 1) -> Iterator[pa.RecordBatch]:
-        """What is committed, when there are so many rows of it."""
-        if self._errors and self.sign > 0:
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """What is committed."""
+        if self._errors:
             yield error_batch("number", WAL, self._errors, self.output)
             self._errors = []
-        if not self._sealed and len(self._offsets) < at_least:
-            return
         if self._sealed or self._offsets:
             self._seal()
         for chunk in self._sealed:
@@ -230,6 +235,8 @@ class _Chunk:
 
 
 def _line(values: Tuple, places: tuple[int, ...]) -> bytes:
+    if len(places) == 1:  # as most keys are
+        return copytext.field(values[places[0]])
     return copytext.line([values[at] for at in places])
 
 

@@ -11,9 +11,10 @@ Pure: no socket here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final
+
+import msgspec
 
 from noonmark.errors import SourceBroken
 
@@ -30,29 +31,30 @@ UNCHANGED: Final = _Unchanged()
 Value = bytes | None | _Unchanged
 Tuple = list[Value]
 
-_SHORT, _INT, _LONG = Struct("!h"), Struct("!i"), Struct("!q")
+_SHORT, _INT = Struct("!h"), Struct("!i")
+_LENGTH = _INT.unpack_from
 _OID = Struct("!I")
+_BEGIN = Struct("!qqI")
 _COMMIT = Struct("!Bqqq")
+# What an old row is: its key, or all of it.
+_KEY, _OLD = 0x4B, 0x4F
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(msgspec.Struct, frozen=True, gc=False):
     """A transaction begins; `commit_lsn` is where its commit record starts."""
 
     commit_lsn: int
     xid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """It ends; `end_lsn` is where its commit record ends: the offset of all its changes."""
 
     commit_lsn: int
     end_lsn: int
 
 
-@dataclass(frozen=True, slots=True)
-class RelationColumn:
+class RelationColumn(msgspec.Struct, frozen=True, gc=False):
     """A column as the log has it."""
 
     name: str
@@ -61,8 +63,7 @@ class RelationColumn:
     in_key: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(msgspec.Struct, frozen=True):
     """What the tuples of a relation look like from here on."""
 
     oid: int
@@ -72,8 +73,7 @@ class Relation:
     columns: tuple[RelationColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """An insert (`new`), an update (both; `old` when the log has it) or a delete (`old`).
 
     `old_is_key`: of the old row only the key is there; the rest of it reads as NULL.
@@ -86,8 +86,7 @@ class Change:
     old_is_key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate:
+class Truncate(msgspec.Struct, frozen=True):
     """TRUNCATE of some relations."""
 
     relations: tuple[int, ...]
@@ -97,27 +96,30 @@ Message = Begin | Commit | Relation | Change | Truncate
 
 
 def parse(data: bytes) -> Message | None:
-    """The message of one payload."""
-    kind = data[:1]
-    if kind == b"I":
-        return Change(_oid(data, 1), None, _tuple(data, 6)[0], is_insert=True)
-    if kind == b"U":
-        return _update(data)
-    if kind == b"D":
-        return Change(_oid(data, 1), _tuple(data, 6)[0], None, old_is_key=data[5:6] == b"K")
-    if kind == b"B":
-        return Begin(_LONG.unpack_from(data, 1)[0], _OID.unpack_from(data, 17)[0])
-    if kind == b"C":
+    """The message of one payload. Most are of the first kinds: that is their order here."""
+    kind = data[0]
+    if kind == 0x42:  # B
+        commit_lsn, _, xid = _BEGIN.unpack_from(data, 1)
+        return Begin(commit_lsn, xid)
+    if kind == 0x43:  # C
         _, commit_lsn, end_lsn, _ = _COMMIT.unpack_from(data, 1)
         return Commit(commit_lsn, end_lsn)
-    if kind == b"R":
+    if kind == 0x49:  # I
+        (oid,) = _OID.unpack_from(data, 1)
+        return Change(oid, None, _tuple(data, 6)[0], is_insert=True)
+    if kind == 0x55:  # U
+        return _update(data)
+    if kind == 0x44:  # D
+        (oid,) = _OID.unpack_from(data, 1)
+        return Change(oid, _tuple(data, 6)[0], None, old_is_key=data[5] == _KEY)
+    if kind == 0x52:  # R
         return _relation(data)
-    if kind == b"T":
+    if kind == 0x54:  # T
         count = _INT.unpack_from(data, 1)[0]
         return Truncate(tuple(_oid(data, 6 + 4 * at) for at in range(count)))
-    if kind in (b"O", b"Y", b"M"):
+    if kind in b"OYM":
         return None
-    raise SourceBroken(f"the log has a message of an unknown kind, {kind!r}")
+    raise SourceBroken(f"the log has a message of an unknown kind, {bytes([kind])!r}")
 
 
 def _oid(data: bytes, at: int) -> int:
@@ -127,27 +129,28 @@ def _oid(data: bytes, at: int) -> int:
 
 def _update(data: bytes) -> Change:
     old, at = None, 5
-    mark = data[5:6]
-    if mark in (b"K", b"O"):
+    mark = data[5]
+    if mark in (_KEY, _OLD):
         old, at = _tuple(data, 6)
-    return Change(_oid(data, 1), old, _tuple(data, at + 1)[0], old_is_key=mark == b"K")
+    (oid,) = _OID.unpack_from(data, 1)
+    return Change(oid, old, _tuple(data, at + 1)[0], old_is_key=mark == _KEY)
 
 
 def _tuple(data: bytes, at: int) -> tuple[Tuple, int]:
     """The tuple at a place, and the place behind it."""
     values: Tuple = []
-    count = _SHORT.unpack_from(data, at)[0]
+    count = data[at] << 8 | data[at + 1]
     at += 2
-    length_of = _INT.unpack_from
     for _ in range(count):
         kind = data[at]
-        at += 1
+        at += 5
         if kind == 0x74:  # t: text
-            end = at + 4 + length_of(data, at)[0]
-            values.append(data[at + 4 : end])
+            end = at + _LENGTH(data, at - 4)[0]
+            values.append(data[at:end])
             at = end
         else:
             values.append(None if kind == 0x6E else UNCHANGED)  # n: NULL, u: unchanged
+            at -= 4
     return values, at
 
 

@@ -41,7 +41,6 @@ from noonmark.source.contract import (
 )
 from noonmark.source.impl.postgres import pgoutput
 from noonmark.source.impl.postgres.builder import (
-    BATCH_ROWS,
     WAL,
     Builder,
     Layout,
@@ -324,22 +323,22 @@ class _Replay:
         by_oid = {builder.table.oid: builder for builder in self.builders}
         touched: set[int] = set()
         for message in stream:
-            match message:
-                case pgoutput.Change(relation):
-                    if relation in by_oid:
-                        by_oid[relation].add(message)
-                        touched.add(relation)
-                case pgoutput.Relation(oid):
-                    if oid in by_oid:
-                        by_oid[oid].layout = Layout.of(by_oid[oid].table, message)
-                case pgoutput.Truncate(relations):
-                    for oid in set(relations) & set(by_oid):
-                        by_oid[oid].truncate()
-                        touched.add(oid)
-                case pgoutput.Commit():
-                    for oid in touched:
-                        yield from self._end(by_oid[oid], message)
-                    touched.clear()
+            if isinstance(message, pgoutput.Change):
+                if message.relation in by_oid:
+                    by_oid[message.relation].add(message)
+                    touched.add(message.relation)
+            elif isinstance(message, pgoutput.Commit):
+                for oid in touched:
+                    yield from self._end(by_oid[oid], message)
+                touched.clear()
+            elif isinstance(message, pgoutput.Relation):
+                if message.oid in by_oid:
+                    builder = by_oid[message.oid]
+                    builder.layout = Layout.of(builder.table, message)
+            elif isinstance(message, pgoutput.Truncate):
+                for oid in set(message.relations) & set(by_oid):
+                    by_oid[oid].truncate()
+                    touched.add(oid)
         for builder in self.builders:
             builder.discard()
             yield from builder.batches()
@@ -349,7 +348,8 @@ class _Replay:
             builder.discard()
             return
         builder.commit(commit.end_lsn if self.offset is None else self.offset)
-        yield from builder.batches(at_least=BATCH_ROWS)
+        if builder.is_full:
+            yield from builder.batches()
 
     def _wanted(self, commit: pgoutput.Commit) -> bool:
         if self.commit_below is not None and commit.commit_lsn >= self.commit_below:

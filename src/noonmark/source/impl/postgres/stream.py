@@ -39,8 +39,9 @@ from noonmark.source.impl.postgres.session import (
     session,
 )
 
-_HEADER = Struct("!qqq")
-_KEEPALIVE = Struct("!qqB")
+#: Where the payload of a message begins: behind its kind and three positions and times.
+_PAYLOAD = 1 + Struct("!qqq").size
+_KEEPALIVE, _KEEPALIVE_KIND = Struct("!qqB"), 0x6B
 _STATUS = Struct("!cqqqqB")
 #: How long to wait for a slot that somebody reads, and for a server that says nothing.
 _TAKEN_S, _SILENT_S = 10.0, 60.0
@@ -122,13 +123,13 @@ class _Reader:
             self._heard = self._clock.monotonic()
             if self._heard - self._told > _STATUS_S:
                 self._status()
-            if data[:1] == b"k":
+            if data[0] == _KEEPALIVE_KIND:
                 sent, _, wants_answer = _KEEPALIVE.unpack_from(data, 1)
                 if wants_answer:
                     self._status()
                 self._done = sent >= self._stop and not in_transaction
                 continue
-            message = pgoutput.parse(data[1 + _HEADER.size :])
+            message = pgoutput.parse(data[_PAYLOAD:])
             if isinstance(message, pgoutput.Begin):
                 in_transaction = True
                 self._done = message.commit_lsn >= self._stop
