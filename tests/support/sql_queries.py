@@ -184,6 +184,11 @@ select a, sum(a) over (order by a groups between 1 preceding and current row) fr
 select a, count(*) over (order by a rows between unbounded preceding and current row exclude current row) from t
 select a, count(*) over (order by a range between current row and unbounded following) from t
 select a, count(*) over (order by a groups between 1 preceding and 1 following exclude ties) from t
+select a, count(*) over (order by a range between 1 preceding and 1 following), sum(c) over (order by a range 2 preceding) from t
+select a, count(*) over (order by a desc range between 1 preceding and unbounded following), count(*) over (order by a nulls first range between 1 following and 2 following) from t
+select c, count(*) over (order by c range between 1 preceding and 1.75 following), max(c) over (order by c desc range between 2.25 preceding and current row exclude current row) from t
+select d, count(*) over (order by d range between interval '1 month' preceding and '1 day' following), min(d) over (order by d desc range between '1 month' preceding and interval '10 days' following) from t
+select z, count(*) over (order by z range between 0.5 preceding and 1e3 following) from v
 select a, lag(a) over (order by a), lead(a, 2) over (order by a), lag(a, 1, -1) over (order by a) from t
 select a, first_value(a) over (order by a), last_value(a) over (order by a), nth_value(a, 2) over (order by a) from t
 select a, ntile(3) over (order by a), percent_rank() over (order by a), cume_dist() over (order by a) from t

@@ -399,10 +399,15 @@ def _window(relation: r.Window, inputs: _Inputs) -> Multiset:
     rows = _ask(relation.input, inputs)
     key = _order_key(relation.input, relation.order, inputs.outer)
     peers = _sort_keys(relation.order, inputs.outer)
+
+    def place_of(scalar: Scalar) -> Callable[[Row], tuple[Any, ...]]:
+        return _sort_keys([replace(relation.order[0], scalar=scalar)], inputs.outer)
+
     result: list[Row] = []
     for _, members in _groups(rows, relation.partition, inputs):
         listed = sorted((row for row, n in members for _ in range(n)), key=key)
-        result += window(relation.calls, listed, [peers(row) for row in listed], inputs.outer, fold)
+        keys = [peers(row) for row in listed]
+        result += window(relation.calls, listed, keys, inputs.outer, fold, place_of=place_of)
     return _sum((row, 1) for row in result)
 
 

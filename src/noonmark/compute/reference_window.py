@@ -11,8 +11,12 @@ from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.functions.fit import fit
 from noonmark.sql.functions.window import Place
 from noonmark.sql.ir.call import AggregateCall, Exclusion, Frame, Unit, WindowCall
+from noonmark.sql.ir.scalar import Scalar
 
 Row = tuple[Any, ...]
+PlaceOf = Callable[[Scalar], Callable[[Row], Any]]
+#: For each row, where its frame begins and ends; None where no value says so.
+Edges = tuple[list[int] | None, list[int] | None]
 Fold = Callable[[AggregateCall, Sequence[tuple[Row, int]], Outer], Any]
 
 
@@ -22,10 +26,18 @@ def window(
     keys: Sequence[Any],
     outer: Outer,
     fold: Fold,
+    *,
+    place_of: PlaceOf,
 ) -> list[Row]:
-    """Every row of the partition with the values of the calls; rows with equal keys are peers."""
+    """Every row of the partition with the values of the calls; rows with equal keys are peers.
+
+    `place_of` gives for a scalar in place of the sort key where a row stands by it.
+    """
     groups = _groups(keys)
-    columns = [_column(call, rows, groups, outer, fold) for call in calls]
+    columns = [
+        _column(call, rows, groups, outer, fold, edges=_edges(call.frame, rows, place_of))
+        for call in calls
+    ]
     return [row + tuple(column[at] for column in columns) for at, row in enumerate(rows)]
 
 
@@ -37,13 +49,32 @@ def _groups(keys: Sequence[Any]) -> list[int]:
     return groups
 
 
+def _edges(frame: Frame, rows: Sequence[Row], place_of: PlaceOf) -> Edges:
+    """The edges of the frames that are given by values."""
+    if frame.by is None:
+        return None, None
+    own = list(map(place_of(frame.by), rows))
+    first = None if frame.first is None else map(place_of(frame.first), rows)
+    last = None if frame.last is None else map(place_of(frame.last), rows)
+    return (
+        None if first is None else [bisect_left(own, place) for place in first],
+        None if last is None else [bisect_right(own, place) for place in last],
+    )
+
+
 def _column(
-    call: WindowCall, rows: Sequence[Row], groups: list[int], outer: Outer, fold: Fold
+    call: WindowCall,
+    rows: Sequence[Row],
+    groups: list[int],
+    outer: Outer,
+    fold: Fold,
+    *,
+    edges: Edges,
 ) -> list[Any]:
     values = [[scalar_value(argument, row, outer) for row in rows] for argument in call.arguments]
     result = []
     for at in range(len(rows)):
-        frame = _frame(call.frame, at, groups)
+        frame = _frame(call.frame, at, groups, edges)
         if not call.is_window:
             folded = AggregateCall(call.function, call.arguments, filter=call.filter)
             result.append(fold(folded, [(rows[i], 1) for i in frame], outer))
@@ -61,9 +92,11 @@ def _column(
     return result
 
 
-def _frame(frame: Frame, at: int, groups: list[int]) -> list[int]:
+def _frame(frame: Frame, at: int, groups: list[int], edges: Edges) -> list[int]:
     """The positions of the rows in the frame of the row at `at`."""
     start, end = _bounds(frame, at, groups)
+    start = start if edges[0] is None else edges[0][at]
+    end = end if edges[1] is None else edges[1][at]
     own = groups[at]
 
     def kept(i: int) -> bool:
@@ -85,7 +118,7 @@ def _bounds(frame: Frame, at: int, groups: list[int]) -> tuple[int, int]:
     if frame.unit is Unit.ROWS:
         start = 0 if frame.start is None else at + frame.start
         return start, size if frame.end is None else at + frame.end + 1
-    # Bounds of RANGE are 0 or open, so both units count groups of peers.
+    # Bounds of RANGE that are no values are 0 or open, so both units count groups of peers.
     start = 0 if frame.start is None else bisect_left(groups, groups[at] + frame.start)
     end = size if frame.end is None else bisect_right(groups, groups[at] + frame.end)
     return start, end

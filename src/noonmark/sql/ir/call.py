@@ -95,20 +95,30 @@ class Frame(Node):
     """The rows around the current one that a window function sees.
 
     A bound is a distance from the current row (negative: before it; for GROUPS, in groups of
-    peers); None is the end of the partition on that side. A RANGE frame has bounds 0 or None only:
-    0 stands for the whole group of peers.
+    peers); None is the end of the partition on that side. The bounds of a RANGE frame are 0, which
+    stands for the whole group of peers, None, or a value: `first` or `last` is asked of the current
+    row, and the frame begins with the first row whose `by` is not before it, or ends with the last
+    that is not behind it. NULL is only in the frame of NULL.
     """
 
     unit: Unit = Unit.RANGE
     start: int | None = None
     end: int | None = 0
     exclude: Exclusion = Exclusion.NO_OTHERS
+    by: Scalar | None = None
+    first: Scalar | None = None
+    last: Scalar | None = None
 
     def __post_init__(self) -> None:
         ranged = self.unit is Unit.RANGE and not {self.start, self.end} <= {0, None}
-        _require(not ranged, "a RANGE frame with a distance is not supported")
+        _require(not ranged, "the distance of a RANGE frame is a value")
         ordered = self.start is None or self.end is None or self.start <= self.end
         _require(ordered, "a frame ends before it starts")
+        edges = [each for each in (self.first, self.last) if each is not None]
+        fits = all(self.by is not None and type(each.type) is type(self.by.type) for each in edges)
+        _require(
+            fits and bool(edges) == (self.by is not None), "a frame is by the type of its edges"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,11 @@ def _window_call(call: WindowCall) -> str:
 def _frame(frame: Frame) -> str:
     if frame == Frame():
         return ""
-    ends = ["open" if each is None else str(each) for each in (frame.start, frame.end)]
+    sides = (frame.start, frame.first), (frame.end, frame.last)
+    ends = [
+        text(edge) if edge is not None else "open" if each is None else str(each)
+        for each, edge in sides
+    ]
     unit = frame.unit.value.lower() if frame.unit is not Unit.RANGE else "range"
     return f" {unit} {ends[0]} to {ends[1]} excluding {frame.exclude.value.lower()}"
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
-from noonmark.errors import InvalidSyntax, UndefinedFunction, WindowingError
-from noonmark.sql.coerce import resolve
+from noonmark.errors import InvalidArgument, InvalidSyntax, UndefinedFunction, WindowingError
+from noonmark.rows import types as t
+from noonmark.rows.value import Interval
+from noonmark.sql.coerce import coerce, resolve
 from noonmark.sql.dialect import position_of
+from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES, WINDOWS
+from noonmark.sql.functions.order import sort_key as sort_key_of
 from noonmark.sql.ir.call import Exclusion, Frame, SortKey, Unit, WindowCall
+from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Window
-from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.ir.scalar import ColumnRef, Scalar
 from noonmark.sql.plan.frame import only
 from noonmark.sql.plan.group import arguments_of, sort_key
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import plan, plan_boolean, plan_value
+from noonmark.sql.plan.scalar import call, comparable, plan, plan_boolean, plan_value
 
+_NUMBERS = (t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double)
 Order = tuple[tuple[Scalar, ...], tuple[SortKey, ...]]
 
 
@@ -44,7 +51,7 @@ def plan_windows(trees: Sequence[exp.Expr], named: Mapping[str, exp.Window], row
         keys = tuple(
             sort_key(e, plan_value(e.this, row)) for e in (order.expressions if order else ())
         )
-        call = _call(tree, _frame(window), row)
+        call = _call(tree, _frame(window, keys, row), row)
         groups.setdefault((partition, keys), []).append((tree, call))
     for (partition, keys), calls in groups.items():
         assert row.relation is not None
@@ -95,7 +102,7 @@ def _call(tree: exp.Window, frame: Frame, row: Row) -> WindowCall:
     return WindowCall(aggregate.id, coerced, frame, test)
 
 
-def _frame(tree: exp.Window) -> Frame:
+def _frame(tree: exp.Window, keys: Sequence[SortKey], row: Row) -> Frame:
     spec = tree.args.get("spec")
     if spec is None:
         return Frame()
@@ -105,15 +112,58 @@ def _frame(tree: exp.Window) -> Frame:
     end = 0 if spec.args.get("end") is None else _bound(spec, "end", unit)
     exclude = spec.args.get("exclude")
     words = "NO OTHERS" if exclude is None else str(getattr(exclude, "name", exclude)).upper()
-    return Frame(unit, start, end, Exclusion(words))
+    plain = Frame(unit, start, end, Exclusion(words))
+    if unit is not Unit.RANGE:
+        return plain
+    edges = [_edge(spec, name, keys, row) for name in ("start", "end")]
+    given = [edge for edge in edges if edge is not None]
+    if not given:
+        return plain
+    by, *same = comparable("<=", [keys[0].scalar, *given], spec)
+    first, last = (None if edge is None else same.pop(0) for edge in edges)
+    return replace(plain, by=by, first=first, last=last)
 
 
 def _bound(spec: exp.WindowSpec, name: str, unit: Unit) -> int | None:
     value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
     if isinstance(value, str):
         return 0 if value.upper() == "CURRENT ROW" else None
+    if unit is Unit.RANGE:
+        return 0
     if not isinstance(value, exp.Literal) or value.is_string or not value.this.isdigit():
         raise unsupported("a frame bound that is not a whole number", spec)
-    if unit is Unit.RANGE:
-        raise unsupported("a RANGE frame with a distance", spec)
     return -int(value.this) if side == "PRECEDING" else int(value.this)
+
+
+def _edge(spec: exp.WindowSpec, name: str, keys: Sequence[SortKey], row: Row) -> Scalar | None:
+    """What the sort key is at a distance from that of the current row; None without a distance."""
+    tree, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
+    if tree is None or isinstance(tree, str):
+        return None
+    if len(keys) != 1:
+        raise WindowingError(
+            "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column",
+            position=position_of(spec),
+        )
+    key, distance = keys[0].scalar, plan(tree, row)
+    if isinstance(key.type, t.Date | t.Timestamp | t.TimestampTz):
+        distance = coerce(distance, t.Interval(), position_of(tree))
+    elif not isinstance(key.type, _NUMBERS):
+        raise unsupported(f"RANGE with a distance over {key.type}", spec)
+    if isinstance(key.type, t.SmallInt | t.Integer):
+        key = coerce(key, t.BigInt(), position_of(spec))  # a distance from its last value is one
+    if any(isinstance(node, ColumnRef) for node in walk(distance)):
+        raise unsupported("a frame bound that is not the same for all rows", tree)
+    if _is_negative(distance):
+        raise InvalidArgument(
+            "invalid preceding or following size in window function", position=position_of(tree)
+        )
+    sign = "-" if (side == "PRECEDING") != keys[0].descending else "+"
+    return call(sign, [key, distance], tree, operator=True)
+
+
+def _is_negative(distance: Scalar) -> bool:
+    value = evaluate(distance)
+    zero = Interval() if isinstance(distance.type, t.Interval) else 0
+    order = sort_key_of(distance.type)
+    return value is None or bool(order(value) < order(zero))
