@@ -20,10 +20,12 @@ import sqlglot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from bench.measure import timed
 from noonmark import persist
 from noonmark.compute.session import for_batches, spark_session, stop_session
 from noonmark.persist.client import Options
 from support.tpch import QUERIES
+from support.tpch_changes import Tables
 from support.tpch_views import TpchViews
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def options(argv: Sequence[str], scale: float, rounds: int) -> argparse.Namespac
     parser.add_argument("--scale", type=float, default=scale, help="the scale of TPC-H")
     parser.add_argument("--rounds", type=int, default=rounds, help="rounds after the warm-up")
     parser.add_argument("--queries", default=",".join(QUERIES), help="such as q01,q05")
+    parser.add_argument("--data", type=Path, help="a folder to keep the generated tables in")
     return parser.parse_args(list(argv))
 
 
@@ -50,7 +53,7 @@ def hydrate(world: TpchViews, names: Iterable[str], scale: float) -> None:
     for view in world.flow.views.values():
         usual = view.walk_bytes_max
         view.walk_bytes_max = 1 << 30 if scale <= 0.1 else usual
-        view.tick()
+        print(f"{view.name} hydrated in {timed(view.tick):.2f} s", flush=True)
         view.walk_bytes_max = usual
 
 
@@ -79,11 +82,12 @@ class Again:
 @contextmanager
 def both(chosen: argparse.Namespace) -> Iterator[tuple[TpchViews, Again, Path]]:
     """The tables in a location of ours and as Parquet, on one Spark, in a folder for scratch."""
-    spark = spark_session("local[2]", options={"spark.driver.memory": "6g"})
+    tables = Tables(chosen.seed, chosen.scale, chosen.data)
+    spark = spark_session("local[2]", options={"spark.driver.memory": "3g"})
     with (
         tempfile.TemporaryDirectory() as folder,
         persist.open(Path(folder) / "data", options=Options(notify_host=None)) as client,
     ):
-        world = TpchViews(client, lambda: spark, chosen.seed, chosen.scale)
+        world = TpchViews(client, lambda: spark, tables)
         yield world, Again(world, for_batches(spark), Path(folder)), Path(folder)
     stop_session()

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from noonmark.compute.reference import evaluate
 from noonmark.persist.run import DIFF, TIME
@@ -45,6 +47,17 @@ def initial(seed: int, scale_factor: float) -> dict[str, pa.Table]:
     return {name: pa.concat_tables(tables).combine_chunks() for name, tables in parts.items()}
 
 
+def kept(folder: Path, seed: int, scale_factor: float) -> dict[str, pa.Table]:
+    """The tables as Parquet in a folder; generated when they are not there."""
+    if not folder.exists():
+        made = folder.with_suffix(".new")
+        made.mkdir(parents=True, exist_ok=True)
+        for name, table in initial(seed, scale_factor).items():
+            pq.write_table(table, made / f"{name}.parquet", compression="zstd")
+        made.rename(folder)
+    return {name: pq.read_table(folder / f"{name}.parquet") for name in SCHEMAS}
+
+
 def updates(table: pa.Table, time: int, diff: int) -> pa.Table:
     """Plain rows as updates."""
     times, diffs = (pa.array(np.full(table.num_rows, x, np.int64)) for x in (time, diff))
@@ -54,9 +67,14 @@ def updates(table: pa.Table, time: int, diff: int) -> pa.Table:
 class Tables:
     """The contents now, and what was deleted."""
 
-    def __init__(self, seed: int, scale_factor: float) -> None:
+    def __init__(self, seed: int, scale_factor: float, folder: Path | None = None) -> None:
+        """The tables of a seed and a scale; read from a folder that has them, or left there."""
         self.chance = np.random.default_rng(seed)
-        self.now = initial(seed, scale_factor)
+        self.now = (
+            initial(seed, scale_factor)
+            if folder is None
+            else kept(folder / f"seed{seed}-scale{scale_factor:g}", seed, scale_factor)
+        )
         self.gone = {name: table.slice(0, 0) for name, table in self.now.items()}
 
     def change(

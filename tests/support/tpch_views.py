@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 class TpchViews(JudgedViews):
     """A location with the tables, loaded at time 1; every change is one time later."""
 
-    def __init__(
-        self, client: Client, spark: Callable[[], SparkSession], seed: int, scale_factor: float
-    ) -> None:
-        self.tables = Tables(seed, scale_factor)
+    def __init__(self, client: Client, spark: Callable[[], SparkSession], tables: Tables) -> None:
+        self.tables = tables
         super().__init__(
             client, spark, queries=QUERIES, schemas=SCHEMAS, keys=KEYS, tables=self.tables
         )

@@ -18,6 +18,7 @@ from noonmark.compute.arrangement import Keeper
 from noonmark.compute.definition import ERRORS_SCHEMA, Definition, errors_name
 from noonmark.compute.tick import Inputs, contents_of, output_of, work_of
 from noonmark.compute.turns import Turns
+from noonmark.compute.used import used
 from noonmark.compute.walk.job import Program, perform
 from noonmark.compute.walk.state import Shelf
 from noonmark.errors import NoonmarkError
@@ -118,7 +119,7 @@ class Walker:
         names = self._read(definition)
         upper = min(client.state.collection(n).upper.only() or 0 for n in names)
         if upper > lower:
-            tables = Inputs.of(client, names, lower, upper).read(client)
+            tables = Inputs.of(client, names, lower, upper, used(definition.plan)).read(client)
             self._perform(txn, definition, tables, (lower, upper))
 
     def _perform(

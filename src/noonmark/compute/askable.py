@@ -22,12 +22,14 @@ from noonmark.compute import keyed
 from noonmark.compute.aggregates import is_linear
 from noonmark.compute.exact import EXACT
 from noonmark.compute.group import Group, Keys, group_of, path
+from noonmark.compute.once import once
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, columns_of, map_columns, may_fail, shift
 
 _FROM_LEFT = (r.JoinKind.SEMI, r.JoinKind.ANTI, r.JoinKind.LEFT)
 
 
+@once
 def usable(node: r.Relation, key: Scalar) -> bool:
     """Whether the rows of a relation with given values of the scalar can be asked for."""
     return isinstance(key.type, EXACT) and not may_fail(key) and _usable(node, key)
@@ -61,6 +63,7 @@ def _usable(node: r.Relation, key: Scalar) -> bool:
     return False
 
 
+@once
 def key_leaf(group: Group, key: Scalar) -> tuple[int, Scalar] | None:
     """The leaf of a group that can be asked by a key of its outputs, and that key over the leaf."""
     over = under(group.outputs, key)
@@ -99,7 +102,7 @@ def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
     if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
         group = group_of(node)
         for first in range(len(group.leaves)):
-            for step in path(group, [first], keys, usable):
+            for step in path(group, first, keys, usable):
                 if not step.key:
                     yield group.leaves[step.leaf]
         return

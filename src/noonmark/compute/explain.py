@@ -60,7 +60,7 @@ class _Lines:
 def _paths(group: Group, keys: Keys) -> Iterator[str]:
     """For each input, how a change of it walks to the others."""
     for first, leaf in enumerate(group.leaves):
-        steps = [_step(group, step.leaf, step.key) for step in path(group, [first], keys, usable)]
+        steps = [_step(group, step.leaf, step.key) for step in path(group, first, keys, usable)]
         yield " -> ".join([f"change of {_name(leaf)}", *steps])
 
 

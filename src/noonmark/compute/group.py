@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from noonmark.compute.exact import EXACT
+from noonmark.compute.once import once
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import (
     Compare,
@@ -93,6 +94,13 @@ class Group:
             equal.append(same)
         return (*equal, *self.quiet, *(part for part in self.loud if not may_fail(part)))
 
+    @cached_property
+    def needs(self) -> tuple[frozenset[int], ...]:
+        """For each of the predicates, the leaves that it is about."""
+        return tuple(
+            frozenset(self.place(at)[0] for at in columns_of(each)) for each in self.predicates
+        )
+
     def leaf_of(self, scalar: Scalar) -> int | None:
         """The one leaf that a scalar over all columns is about."""
         found = {self.place(index)[0] for index in columns_of(scalar)}
@@ -124,6 +132,7 @@ class Step:
 Usable = Callable[[r.Relation, Scalar], bool]
 
 
+@once
 def group_of(node: r.Join) -> Group:
     """The group of an inner join, as far down as joins reach."""
     if _fails(node):
@@ -220,15 +229,16 @@ def _later(equality: Equality, by: int) -> Equality:
 # -- paths --------------------------------------------------------------------------------------
 
 
-def path(group: Group, bound: Sequence[int], keys: Keys, usable: Usable) -> tuple[Step, ...]:
-    """The steps that reach all other leaves, from those that are bound.
+@once
+def path(group: Group, first: int, keys: Keys, usable: Usable) -> tuple[Step, ...]:
+    """The steps that reach all other leaves, from the first.
 
     A leaf of which at most one row has the key comes first: it makes no more rows than there are.
     Then one whose rows belong to one row that is known, before one whose rows are many for each of
     many; and one that is filtered before one that is not.
     """
     steps: list[Step] = []
-    reached = list(bound)
+    reached = [first]
     while len(reached) < len(group.leaves):
         left = [at for at in range(len(group.leaves)) if at not in reached]
         offers = [_step(group, reached, leaf, usable) for leaf in left]

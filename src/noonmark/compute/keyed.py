@@ -36,6 +36,7 @@ from noonmark.compute.frame import (
     union,
 )
 from noonmark.compute.linear import extended
+from noonmark.compute.once import once
 from noonmark.compute.reference import evaluate
 from noonmark.compute.row_by_row import error_text, hashable
 from noonmark.errors import EvaluationError
@@ -67,6 +68,7 @@ class Part:
     key: tuple[Scalar, ...]
 
 
+@once
 def parts_of(node: r.Relation) -> tuple[Part, ...]:
     """The inputs of an operator with their keys."""
     match node:

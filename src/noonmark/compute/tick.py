@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -57,13 +57,22 @@ class Inputs:
     plans: Mapping[str, Plan]
 
     @classmethod
-    def of(cls, client: Client, names: tuple[str, ...], lower: int, upper: int) -> Inputs:
-        """Plans for the inputs that changed."""
+    def of(
+        cls,
+        client: Client,
+        names: tuple[str, ...],
+        lower: int,
+        upper: int,
+        columns: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> Inputs:
+        """Plans for the inputs that changed; of `columns`, only those that are named."""
         plans = {}
+        wanted = columns or {}
         for name in names:
             batches = client.state.collection(name).batches
             if any(b.time_min < upper and b.time_max >= lower for b in batches):
-                plans[name] = plan_at(client, name, changes_query(lower, upper))
+                query = replace(changes_query(lower, upper), columns=wanted.get(name))
+                plans[name] = plan_at(client, name, query)
         return cls({name: plan for name, plan in plans.items() if plan.runs or plan.inline})
 
     @property

@@ -48,6 +48,7 @@ from noonmark.compute.tick import (
     work_of,
 )
 from noonmark.compute.turns import Turns
+from noonmark.compute.used import used
 from noonmark.compute.walk.job import Made, Program, Work, run
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
@@ -279,7 +280,7 @@ class View:
         if lower is None or (upper is not None and upper <= lower):
             return None
         last = self._end() if upper is None else upper
-        inputs = Inputs.of(self.client, self.inputs, lower, last)
+        inputs = Inputs.of(self.client, self.inputs, lower, last, self._used)
         # Of what is complete for ever all turns are known, however late they are.
         until = FOREVER if upper is None and self.follows_time else last
         waiting = self.turns.due(lower, until)
@@ -359,6 +360,10 @@ class View:
         """The least upper of the inputs; None when all are complete for ever."""
         uppers = [self.client.state.collection(name).upper.only() for name in self.inputs]
         return min((upper for upper in uppers if upper is not None), default=None)
+
+    @cached_property
+    def _used(self) -> dict[str, tuple[str, ...]]:
+        return used(self.definition.plan)
 
     @cached_property
     def _program(self) -> bytes:

@@ -218,7 +218,7 @@ class Old:
         own = tuple(ends[at][1] for at in used)  # type: ignore[index]
         places, rows = self.ask(group.leaves[first], own, [probes[at] for at in used])
         walk = Walked.begin(group, first, rows, places)
-        for step in path(group, [first], self.keys, usable):
+        for step in path(group, first, self.keys, usable):
             walk = walk.meet(step, self.step(group, step, walk))
         made, numbers = walk.end(Errors())
         if len(used) == len(key):

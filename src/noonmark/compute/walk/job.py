@@ -199,7 +199,10 @@ def _inputs(program: Program, work: Work) -> dict[str, Changes]:
         table = work.changes.get(name)
         rows = empty_rows(schemas[name])
         if table is not None:
-            rows = from_table(table.select([*schemas[name].names, TIME, DIFF]))
+            there = set(table.column_names)  # what the plan does not use may be missing
+            present = [each in there for each in schemas[name].names]
+            named = [each for each in schemas[name].names if each in there]
+            rows = from_table(table.select([*named, TIME, DIFF]), present)
         made[name] = Changes(rows, tuple(work.errors.get(name, ())))
     return made
 

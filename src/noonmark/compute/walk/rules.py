@@ -63,12 +63,17 @@ class Walk:
         #: What the accumulators of linear aggregates are to be changed by.
         self.sums: dict[r.Relation, Rows] = {}
         self._made: dict[r.Relation, Changes] = {}
+        #: The same by identity: to compare plans costs more than to find them.
+        self._known: dict[int, tuple[r.Relation, Changes]] = {}
 
     def delta(self, node: r.Relation) -> Changes:
         """The changes of a relation."""
-        if node not in self._made:
-            self._made[node] = self._act(node)
-        return self._made[node]
+        known = self._known.get(id(node))
+        if known is None:
+            if node not in self._made:
+                self._made[node] = self._act(node)
+            known = self._known[id(node)] = node, self._made[node]
+        return known[1]
 
     def _act(self, node: r.Relation) -> Changes:
         match node:
@@ -128,7 +133,7 @@ class Walk:
         """The combinations that have a change of this leaf, and of none after it."""
         rows = deltas[first].rows
         walk = Walked.begin(group, first, rows, np.arange(len(rows)))
-        for step in path(group, [first], self.old.keys, usable):
+        for step in path(group, first, self.old.keys, usable):
             found = [self.old.step(group, step, walk)]
             if step.leaf < first and len(deltas[step.leaf].rows):
                 found.append(_changed(step, walk, deltas[step.leaf].rows))

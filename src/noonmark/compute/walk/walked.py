@@ -15,7 +15,7 @@ from noonmark.compute.group import Group, Step
 from noonmark.compute.walk.rows import Errors, Ints, Rows, concat
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept
-from noonmark.sql.ir.scalar import columns_of, may_fail
+from noonmark.sql.ir.scalar import may_fail
 
 Found = tuple[Ints, Rows]
 
@@ -68,8 +68,7 @@ class Walked:
     def _checked(self, leaf: int) -> Walked:
         """Only the rows for which everything holds that can be known by now."""
         rows, origin = self.rows, self.origin
-        for predicate in self.group.predicates:
-            used = {self.group.place(at)[0] for at in columns_of(predicate)}
+        for predicate, used in zip(self.group.predicates, self.group.needs, strict=True):
             now = leaf in used or (not used and len(self.reached) == 1)
             if now and used <= set(self.reached):
                 passed = kept(predicate, rows, Errors())
