@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from support.views_coverage import OPERATORS, operators_of
 from support.views_generated import run
 
 
@@ -12,3 +15,44 @@ def test_generated_views_are_their_definitions_at_every_time(tmp_path: Path) -> 
     assert done.wrong == ()
     assert done.compared > 60
     assert done.filled > 20, "agreement about nothing proves little"
+
+
+@pytest.mark.parametrize(
+    ("sql", "has", "has_not"),
+    [
+        (
+            "select a from t where exists (select 1 from u where u.a = t.a)",
+            {"correlated EXISTS", "WHERE"},
+            {"correlated NOT EXISTS", "uncorrelated EXISTS", "scalar subquery"},
+        ),
+        (
+            "select a from t where a not in (select x from u)",
+            {"uncorrelated NOT IN"},
+            {"correlated NOT IN", "uncorrelated IN"},
+        ),
+        (
+            "select t.a, (select max(u.x) from u where u.a = t.a) from t full join u using (a)",
+            {"correlated scalar subquery", "FULL JOIN", "JOIN USING", "max"},
+            {"LEFT JOIN", "LATERAL"},
+        ),
+        (
+            "select sum(a) over (order by b groups between 1 preceding and current row) from t",
+            {"window", "window of GROUPS", "sum"},
+            {"window of ROWS", "GROUP BY"},
+        ),
+        (
+            "select distinct on (a) a, b from t order by a, b",
+            {"DISTINCT ON"},
+            {"DISTINCT", "ORDER BY and LIMIT"},
+        ),
+        (
+            "select a, count(distinct b) from t group by rollup (a) having count(*) > 1",
+            {"ROLLUP", "HAVING", "DISTINCT aggregate"},
+            {"CUBE", "DISTINCT"},
+        ),
+    ],
+)
+def test_what_a_query_covers(sql: str, has: set[str], has_not: set[str]) -> None:
+    found = operators_of(sql)
+    assert has <= found <= set(OPERATORS)
+    assert not has_not & found
