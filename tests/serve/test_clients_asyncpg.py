@@ -50,5 +50,46 @@ async def script(host: DatabaseHost) -> None:
             assert await line.fetchval("select b from ap where a = $1", 100) == "z"
 
 
+ARRAYS: dict[str, list[object]] = {
+    "boolean": [True, None, False],
+    "smallint": [1, -2],
+    "integer": [1, None, 3],
+    "bigint": [1 << 40],
+    "real": [1.5],
+    "double precision": [0.1, None],
+    "numeric(8,2)": [decimal.Decimal("1.50"), None],
+    "text": ["a", "", 'q"uo,te{}', None],
+    "varchar(9)": ["b"],
+    "bytea": [b"\\0", b""],
+    "date": [dt.date(2024, 2, 29)],
+    "time": [dt.time(12, 30)],
+    "timestamp": [dt.datetime(2024, 2, 29, 12)],
+    "timestamptz": [dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)],
+    "interval": [dt.timedelta(days=1, hours=2)],
+    "uuid": [uuid.UUID(int=9)],
+    "jsonb": ['{"a": 1}', None],
+}
+
+
+async def arrays(host: DatabaseHost) -> None:
+    """asyncpg asks the catalog what an array is, once, and then speaks binary."""
+    line = await asyncpg.connect(
+        host=host.host, port=host.port, user="noonmark", database="noonmark"
+    )
+    columns = ", ".join(f"c{at} {kind}[]" for at, kind in enumerate(ARRAYS))
+    await line.execute(f"create table of_arrays ({columns})")
+    marks = ", ".join(f"${at + 1}" for at in range(len(ARRAYS)))
+    await line.execute(f"insert into of_arrays values ({marks})", *ARRAYS.values())
+    (row,) = await line.fetch("select * from of_arrays")
+    assert list(row.values()) == list(ARRAYS.values())
+    found = await line.fetch("select c2 from of_arrays where c2[1] = any($1::int[])", [5, 1])
+    assert [list(each) for each in found] == [[ARRAYS["integer"]]]
+    await line.close()
+
+
+def test_arrays(database_host: DatabaseHost) -> None:
+    asyncio.run(arrays(database_host))
+
+
 def test_a_script(database_host: DatabaseHost) -> None:
     asyncio.run(script(database_host))

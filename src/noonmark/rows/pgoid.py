@@ -1,7 +1,7 @@
 """PostgreSQL's numbers for types: oid, size and typmod, as RowDescription and pgoutput carry them.
 
 Law: ``type_of(oid(t), typmod(t)) == t`` for every type without records in it. A record's oid says
-nothing of its fields, so it cannot be turned back.
+nothing of its fields, so it cannot be turned back; and an `Oid` is no type of values.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.SmallInt: (21, 1005, 2),
     t.Integer: (23, 1007, 4),
     t.Text: (25, 1009, -1),
+    t.Oid: (26, 1028, 4),
     t.Real: (700, 1021, 4),
     t.Double: (701, 1022, 8),
     t.Char: (1042, 1014, -1),
@@ -31,8 +32,8 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.Uuid: (2950, 2951, 16),
     t.Jsonb: (3802, 3807, -1),
 }
-_BY_OID = {row[0]: kind for kind, row in _NUMBERS.items()}
-_BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items()}
+_BY_OID = {row[0]: kind for kind, row in _NUMBERS.items() if kind is not t.Oid}
+_BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items() if kind is not t.Oid}
 _TEXT_LIKE = frozenset({25, 705, 1042, 1043})
 _HEADER = 4  # a typmod counts the four bytes of a length word
 

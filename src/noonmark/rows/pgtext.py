@@ -39,7 +39,7 @@ _INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 _NUMERIC = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 _HEX = r"(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}"
 _UUID = re.compile(rf"({_HEX})|\{{({_HEX})\}}", re.IGNORECASE)
-_BITS = {t.SmallInt: 16, t.Integer: 32, t.BigInt: 64}
+_BITS = {t.SmallInt: 16, t.Integer: 32, t.Oid: 32, t.BigInt: 64}
 # Wide enough for every digit that numeric may have: rounding must happen once, at the scale.
 _WIDE = decimal.Context(prec=150_000, rounding=decimal.ROUND_HALF_UP)
 
@@ -206,6 +206,7 @@ _FORMAT: dict[type[t.SqlType], Callable[[Any], str]] = {
     t.Boolean: lambda value: "t" if value else "f",
     t.SmallInt: str,
     t.Integer: str,
+    t.Oid: str,
     t.BigInt: str,
     t.Real: format_real,
     t.Double: format_double,

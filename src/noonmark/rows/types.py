@@ -61,6 +61,13 @@ class Integer(SqlType):
 
 
 @dataclass(frozen=True, slots=True)
+class Oid(Integer):
+    """PostgreSQL's number of an object: on the wire alone, and an integer everywhere else."""
+
+    spelling: ClassVar[str] = "oid"
+
+
+@dataclass(frozen=True, slots=True)
 class BigInt(SqlType):
     """A 64-bit integer."""
 

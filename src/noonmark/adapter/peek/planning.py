@@ -50,6 +50,7 @@ class PlannedQuery:
         late: whether the plan depends on the values of its parameters.
         settled: whether a plan that is made later, of the same catalog, would be the same.
         follows_time: whether its rows come and go though nothing is written.
+        told: the types of $1, $2, ... as a client is told of them.
     """
 
     catalog: Catalog
@@ -61,6 +62,7 @@ class PlannedQuery:
     late: bool
     settled: bool = True
     follows_time: bool = False
+    told: tuple[t.SqlType, ...] = ()
 
 
 def plan_query(
@@ -95,8 +97,9 @@ def _planned_query(
     system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
     width = len(query.names)
     columns = relation.schema.columns[:width]
+    told = _as_oids if planned.leaves and len(system) == len(planned.leaves) else _as_is
     fields = tuple(
-        Field(name, column.type) for name, column in zip(query.names, columns, strict=True)
+        Field(name, told(column.type)) for name, column in zip(query.names, columns, strict=True)
     )
     return PlannedQuery(
         catalog,
@@ -108,7 +111,20 @@ def _planned_query(
         statement.late,
         indexes.settled,
         _follows_time(catalog, relation, planned.leaves),
+        tuple(map(told, statement.parameter_types())),
     )
+
+
+def _as_is(kind: t.SqlType) -> t.SqlType:
+    return kind
+
+
+def _as_oids(kind: t.SqlType) -> t.SqlType:
+    """How a client is told of a type in a question about the catalog: arrays there are of oids.
+
+    Drivers that look types up in the catalog know that array, and only that, before they have.
+    """
+    return t.Array(t.Oid()) if kind == t.Array(t.Integer()) else kind
 
 
 def _follows_time(catalog: Catalog, relation: r.Relation, leaves: Iterable[Item]) -> bool:

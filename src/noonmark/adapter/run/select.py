@@ -103,7 +103,7 @@ async def describe_select(
     """Plan it: its parameters and columns."""
     plan = planned(session, statement, with_times(statement, types))
     session.plans[(statement.query, plan.parameters)] = plan
-    return Described(plan.parameters, plan.fields, typed(statement, plan.parameters))
+    return Described(plan.told, plan.fields, typed(statement, plan.parameters))
 
 
 def quick_select(

@@ -32,6 +32,15 @@ Framed = Callable[[Any], bytes]
 _LENGTH = struct.Struct(">i")
 _ROW = struct.Struct(">ciH")
 _UNKNOWN_OIDS = frozenset({0, 705})
+#: Types of PostgreSQL's catalog, as drivers state them, and what their values are here.
+_OF_THE_CATALOG: dict[int, t.SqlType] = {
+    18: t.Text(),  # "char"
+    19: t.Text(),  # name
+    26: t.Integer(),  # oid
+    114: t.Jsonb(),  # json
+    1003: t.Array(t.Text()),
+    1028: t.Array(t.Integer()),
+}
 _SHORT = tuple(_LENGTH.pack(length) for length in range(256))
 
 
@@ -47,7 +56,9 @@ def time_zone(name: str | None) -> dt.tzinfo:
 
 def parameter_type(type_oid: int) -> t.SqlType | None:
     """The type that a client states for a parameter; None when it leaves it open."""
-    return None if type_oid in _UNKNOWN_OIDS else type_of(type_oid)
+    if type_oid in _UNKNOWN_OIDS:
+        return None
+    return _OF_THE_CATALOG.get(type_oid) or type_of(type_oid)
 
 
 def spread(formats: Sequence[int], count: int) -> tuple[int, ...]:
