@@ -15,7 +15,7 @@ from support.upstream_kills import UpstreamKills
 def test_kills_lose_nothing_and_repeat_nothing(
     tmp_path: Path, upstream: Upstream, kafka_server: KafkaServer
 ) -> None:
-    run = UpstreamKills(tmp_path / "run", upstream, kafka_server, seed=1)
+    run = UpstreamKills(tmp_path / "run", 1, upstream=upstream, kafka=kafka_server)
     try:
         for _ in range(2):
             run.round()

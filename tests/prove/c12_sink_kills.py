@@ -15,10 +15,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.ingest_world import Violation
-from support.kafka import _jars, start_kafka
 from support.proving import answer, bar, options
-from support.servers import _folder
 from support.sink_kills import SinkKills
+from support.upstreams import one_kafka
 
 KILLS = 50
 
@@ -27,9 +26,8 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, KILLS, "kills")
     violations: list[str] = []
     with (
-        _folder("kafka") as kafka_folder,
         tempfile.TemporaryDirectory() as folder,
-        start_kafka(kafka_folder, _jars()) as kafka,
+        one_kafka() as kafka,
         bar("kills", chosen.count) as advance,
     ):
         run = SinkKills(Path(folder) / "data", kafka, chosen.seed)

@@ -17,11 +17,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.ingest_world import Violation
-from support.kafka import _jars, start_kafka
-from support.logical import fresh_upstream
 from support.proving import answer, bar, options
-from support.servers import _folder, start_postgres
 from support.upstream_kills import UpstreamKills
+from support.upstreams import both_upstreams
 
 KILLS = 50
 
@@ -30,15 +28,11 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, KILLS, "kills")
     violations: list[str] = []
     with (
-        _folder("kafka") as kafka_folder,
-        _folder("pg") as postgres_folder,
         tempfile.TemporaryDirectory() as folder,
-        start_kafka(kafka_folder, _jars()) as kafka,
-        start_postgres(postgres_folder) as server,
-        fresh_upstream(server) as upstream,
+        both_upstreams() as (upstream, kafka),
         bar("kills", chosen.count) as advance,
     ):
-        run = UpstreamKills(Path(folder) / "run", upstream, kafka, chosen.seed)
+        run = UpstreamKills(Path(folder) / "run", chosen.seed, upstream=upstream, kafka=kafka)
         try:
             for _ in range(chosen.count):
                 run.round()

@@ -14,22 +14,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.kafka import _jars, start_kafka
-from support.logical import fresh_upstream
 from support.proving import answer, options
-from support.servers import _folder, start_postgres
 from support.upstream_money import MoneyWriters, read_totals
+from support.upstreams import both_upstreams
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, 10_000, "times")
-    with (
-        _folder("kafka") as kafka_folder,
-        _folder("pg") as postgres_folder,
-        start_kafka(kafka_folder, _jars()) as kafka,
-        start_postgres(postgres_folder) as server,
-        fresh_upstream(server) as upstream,
-    ):
+    with both_upstreams() as (upstream, kafka):
         writers = MoneyWriters(upstream, kafka, chosen.seed)
         writers.start()
         try:

@@ -14,22 +14,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.kafka import _jars, start_kafka
-from support.logical import fresh_upstream
 from support.proving import answer, options
-from support.servers import _folder, start_postgres
 from support.upstream_recency import count_stale
+from support.upstreams import both_upstreams
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, 2000, "trials of each")
-    with (
-        _folder("kafka") as kafka_folder,
-        _folder("pg") as postgres_folder,
-        start_kafka(kafka_folder, _jars()) as kafka,
-        start_postgres(postgres_folder) as server,
-        fresh_upstream(server) as upstream,
-    ):
+    with both_upstreams() as (upstream, kafka):
         stale = asyncio.run(count_stale(upstream, kafka, chosen.count))
     violations = [f"{count} stale over {kind}" for kind, count in stale.items() if count]
     trials = {

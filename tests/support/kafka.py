@@ -23,13 +23,18 @@ import pytest
 from support.servers import _folder, _running, free_ports
 
 VERSION = "4.1.0"
-_POM = f"""<project>
+_POM = """<project>
 <modelVersion>4.0.0</modelVersion>
 <groupId>noonmark</groupId><artifactId>kafka-for-tests</artifactId><version>1</version>
 <dependencies><dependency>
-<groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
+<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
 </dependency></dependencies></project>
 """
+_BROKER = ("org.apache.kafka", "kafka_2.13", VERSION)
+#: Spark's connector: the newest that Maven has; it runs on the Sparks after it. And what Spark
+#: itself does not have of what it needs.
+_CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.0.0")
+_CONNECTOR_NEEDS = "spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2"
 _MAVEN_SECONDS_MAX = 600
 #: A tenth of a second each, unless something comes.
 _POLLS_MAX = 300
@@ -160,28 +165,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _jars() -> Path:
     """The folder with the broker's jars."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "noonmark-tests"
-    jars = cache / f"kafka-{VERSION}"
-    if not jars.exists():
-        problem = _fetch(jars)
-        if problem is not None:
-            message = f"no Apache Kafka: {problem}"
-            if os.environ.get("NOONMARK_REQUIRE_KAFKA") == "1":
-                pytest.fail(message, pytrace=False)
-            pytest.skip(message)
+    jars = _cache() / f"kafka-{VERSION}"
+    problem = _fetch(jars, _BROKER)
+    if problem is not None:
+        message = f"no Apache Kafka: {problem}"
+        if os.environ.get("NOONMARK_REQUIRE_KAFKA") == "1":
+            pytest.fail(message, pytrace=False)
+        pytest.skip(message)
     return jars
 
 
-def _fetch(jars: Path) -> str | None:
-    """Why Maven could not bring the jars; None when they are there."""
+def connector_jars() -> list[Path]:
+    """Spark's own connector to Kafka, for who wants to compare; none where Maven has none."""
+    _, artifact, version = _CONNECTOR
+    jars = _cache() / f"spark-kafka-{version}"
+    problem = _fetch(jars, _CONNECTOR, f"-DincludeArtifactIds={artifact},{_CONNECTOR_NEEDS}")
+    return [] if problem else sorted(jars.glob("*.jar"))
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "noonmark-tests"
+
+
+def _fetch(jars: Path, what: tuple[str, str, str], *options: str) -> str | None:
+    """Why Maven could not bring the jars of an artifact; None when they are there."""
+    if jars.exists():
+        return None
     maven = shutil.which("mvn")
     if maven is None:
         return "Maven (mvn) is not installed"
     jars.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=jars.parent) as folder:
-        (Path(folder) / "pom.xml").write_text(_POM)
+        group, artifact, version = what
+        pom = _POM.format(group=group, artifact=artifact, version=version)
+        (Path(folder) / "pom.xml").write_text(pom)
         command = [maven, "-q", "-B", "-f", f"{folder}/pom.xml", "dependency:copy-dependencies"]
-        command += [f"-DoutputDirectory={folder}/jars", "-DincludeScope=runtime"]
+        command += [f"-DoutputDirectory={folder}/jars", "-DincludeScope=runtime", *options]
         try:
             made = subprocess.run(
                 command, capture_output=True, text=True, timeout=_MAVEN_SECONDS_MAX, check=False

@@ -6,7 +6,7 @@ if that is given; then the source is finished. A generator says which offset a n
 reached, and makes the records of any range of offsets.
 
 Law (schedule): `latest` depends on the clock and the description alone; it never goes back behind
-what was known, even if the clock does.
+what was known, even if the clock does. The clock is upstream, and it is asked.
 
 Where it runs: as `noonmark.source.contract` says.
 """
@@ -25,12 +25,12 @@ from noonmark.source.contract import (
     START,
     Frontier,
     Output,
-    PartitionKind,
     Split,
     points,
     ranges,
     record_schema,
 )
+from noonmark.source.impl.upstream import Numbered
 from noonmark.tvc import EMPTY, Partition, partition_frontier
 
 BATCH_ROWS = 65_536
@@ -38,7 +38,7 @@ SPLIT_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generator:
+class Generator(Numbered):
     """See `noonmark.source.contract.Source`; a subclass has `outputs`, `reached` and `read`."""
 
     start_ms: int
@@ -68,21 +68,6 @@ class Generator:
     def rows_per_offset(self) -> int:
         """About how many rows one offset has, to cut splits and batches of a good size."""
         return 1
-
-    @property
-    def partition_kind(self) -> PartitionKind:
-        """See `Source.partition_kind`."""
-        return "number"
-
-    @property
-    def offset_unit(self) -> int:
-        """See `Source.offset_unit`."""
-        return 1
-
-    @property
-    def latest_is_linearizable(self) -> bool:
-        """The clock is upstream, and it is asked."""
-        return True
 
     @property
     def releases(self) -> str | None:

@@ -3,7 +3,8 @@
 Partitions and offsets are Kafka's own. `latest` is the last stable offset of each partition, so a
 transaction is bound once it has ended; aborted records, control records and what compaction took
 are offsets without a record. Partitions that were added are bound when they are first seen, from
-their offset 0.
+their offset 0. A partition's leader knows every record that it acknowledged with acks=all; of a
+transaction it knows a moment after the commit was answered: see `client.ends`.
 
 What ends it is bound too, so that it has a time. Partition -1 stands for the source as a whole, and
 -2 - p for partition p:
@@ -21,7 +22,6 @@ Where it runs: as the contract says; calls that wait for brokers do so in a thre
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -36,7 +36,6 @@ from noonmark.source.contract import (
     START,
     Frontier,
     Output,
-    PartitionKind,
     Split,
     error_batch,
     ranges,
@@ -53,6 +52,7 @@ from noonmark.source.impl.kafka.client import (
     open_consumer,
 )
 from noonmark.source.impl.kafka.records import batches
+from noonmark.source.impl.upstream import Holding, Live, Numbered
 from noonmark.tvc import Partition, known_partitions, partition_frontier
 
 #: The partition that stands for the source as a whole.
@@ -68,16 +68,12 @@ class Doom(IntEnum):
 
 
 @dataclass
-class Live:
-    """The driver's clients: never pickled, never compared."""
+class Clients(Live):
+    """The driver's clients, and what the group has committed."""
 
     admin: Any = None
     consumer: Any = None
     committed: dict[int, int] = field(default_factory=dict)
-    mutex: threading.Lock = field(default_factory=threading.Lock)
-
-    def __del__(self) -> None:
-        self.let_go()
 
     def let_go(self) -> None:
         """Close them."""
@@ -87,7 +83,7 @@ class Live:
 
 
 @dataclass(frozen=True)
-class Kafka:
+class Kafka(Numbered, Holding):
     """See the module; made by `setup.create`.
 
     Attributes:
@@ -103,36 +99,12 @@ class Kafka:
     topic_id: str
     group: str
     start: tuple[tuple[int, int], ...] = ()
-    _live: Live = field(default_factory=Live, init=False, repr=False, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__ if name != "_live"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _live=Live())
+    _live: Clients = field(default_factory=Clients, init=False, repr=False, compare=False)
 
     @property
     def outputs(self) -> tuple[Output, ...]:
         """See `Source.outputs`: one, raw."""
         return (Output(self.topic, metadata=("timestamp", "headers")),)
-
-    @property
-    def partition_kind(self) -> PartitionKind:
-        """See `Source.partition_kind`."""
-        return "number"
-
-    @property
-    def offset_unit(self) -> int:
-        """See `Source.offset_unit`."""
-        return 1
-
-    @property
-    def latest_is_linearizable(self) -> bool:
-        """A partition's leader knows every record that it acknowledged with acks=all.
-
-        Of a transaction it knows a moment after the commit was answered: see `client.ends`.
-        """
-        return True
 
     @property
     def releases(self) -> str | None:
@@ -192,11 +164,6 @@ class Kafka:
                 self._live.consumer = open_consumer(self.options, self.group)
             commit(self._live.consumer, self.topic, new)
             self._live.committed.update(new)
-
-    def close(self) -> None:
-        """Let go of what this process holds."""
-        with self._live.mutex:
-            self._live.let_go()
 
     # -- on executors -----------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """FROM POSTGRES as a source: see `noonmark.source.contract` for what each call promises.
 
-Partition 0 is the log; an offset is the end of a commit record, so a transaction is never split.
+Partition 0 is the log; an offset is the end of a commit record, so a transaction is never split. A
+commit is in the log, and the log on disk, before it is acknowledged: `latest` hears of it.
 Every row of the snapshot stands at `start_lsn`, where the slot began; the stream follows. What ends
 a table for good (`Fate`) is bound too: partition k + 1 is table k, partition -1 the source as a
 whole, and the offset says what happened. So such an error has a time, and is the same for all.
@@ -17,7 +18,6 @@ Where it runs: as the contract says; calls that wait for upstream do so in a thr
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,7 +34,6 @@ from noonmark.source.contract import (
     START,
     Frontier,
     Output,
-    PartitionKind,
     Split,
     error_batch,
     ranges,
@@ -51,6 +50,7 @@ from noonmark.source.impl.postgres.probe import WHOLE, Doom, look, probe
 from noonmark.source.impl.postgres.session import connect, lsn_text, meaning
 from noonmark.source.impl.postgres.snapshot import Held, pieces, read_piece, records
 from noonmark.source.impl.postgres.stream import check_slot, messages
+from noonmark.source.impl.upstream import Holding, Live, Numbered
 from noonmark.tvc import Partition, known_partitions, partition_frontier
 
 _ROWS_PER_PAGE = 50
@@ -62,22 +62,18 @@ where slot_name = %(slot)s and confirmed_flush_lsn < %(lsn)s::pg_lsn and not act
 
 
 @dataclass
-class Live:
-    """What a process holds of upstream: never pickled, never compared."""
+class Session(Live):
+    """The driver's session, and the snapshot that it may hold."""
 
     held: Held | None = None
     connection: psycopg.Connection[tuple[Any, ...]] | None = None
     snapshot_is_durable: bool = False
-    mutex: threading.Lock = field(default_factory=threading.Lock)
 
     def session(self, url: str) -> psycopg.Connection[tuple[Any, ...]]:
         """The one session of the driver, made again when it was lost."""
         if self.connection is None or self.connection.closed:
             self.connection = connect(url)
         return self.connection
-
-    def __del__(self) -> None:
-        self.let_go()
 
     def let_go(self) -> None:
         """Close the session and the snapshot."""
@@ -90,7 +86,7 @@ class Live:
 
 
 @dataclass(frozen=True)
-class Postgres:
+class Postgres(Numbered, Holding):
     """See the module; made by `setup.create`.
 
     Attributes:
@@ -110,13 +106,7 @@ class Postgres:
     system_id: int
     timeline: int
     tables: tuple[Table, ...]
-    _live: Live = field(default_factory=Live, init=False, repr=False, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__ if name != "_live"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _live=Live())
+    _live: Session = field(default_factory=Session, init=False, repr=False, compare=False)
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
@@ -130,21 +120,6 @@ class Postgres:
         """How the raw records of a keyed table become rows; None for a table that is typed."""
         table = self.tables[output]
         return None if table.full else keyed_decoding(table)
-
-    @property
-    def partition_kind(self) -> PartitionKind:
-        """See `Source.partition_kind`."""
-        return "number"
-
-    @property
-    def offset_unit(self) -> int:
-        """See `Source.offset_unit`."""
-        return 1
-
-    @property
-    def latest_is_linearizable(self) -> bool:
-        """A commit is in the log, and the log on disk, before it is acknowledged."""
-        return True
 
     @property
     def releases(self) -> str | None:
@@ -234,11 +209,6 @@ class Postgres:
                 return  # a reader is still on its way out: the next release goes as far, or farther
             except psycopg.Error as error:
                 raise SourceStalled(meaning(error).message) from error
-
-    def close(self) -> None:
-        """Let go of what this process holds; the slot stays."""
-        with self._live.mutex:
-            self._live.let_go()
 
     # -- on executors -----------------------------------------------------------------------
 
