@@ -1,6 +1,6 @@
 """The Compute layer: one more call beside those of Storage.
 
-    maintain_view([ReadCapability], view or views) -> [ReadCapability]
+    maintain_view([ReadCapability], view or views, [WriteCapability]) -> [ReadCapability]
 
 installs a view over collections that the caller may read, from the capabilities' common frontier
 on. Compute takes its own hold of every input, durable with the view, and moves it only as the
@@ -8,12 +8,16 @@ view's own since moves: never past what the view can still be read at. The resul
 on the view's collection, which is an explicit collection like any other: `subscribe_at` and
 `acquire_capabilities` of Storage serve it, and other views read it.
 
+A view makes its collection, or writes one that exists already, for which a write capability is
+given (`noonmark.compute.written`).
+
 Where it runs: driver.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noonmark.compute.dataflow import Dataflow
@@ -24,7 +28,6 @@ from noonmark.errors import (
     CapabilityInvalid,
     NameTaken,
     UnknownCollection,
-    Unsupported,
     UsageError,
 )
 from noonmark.storage import ReadCapability, Storage, WriteCapability
@@ -58,20 +61,24 @@ class Compute:
             reads: a capability for every input; they are given to Compute, which drops them once
                 it holds the inputs itself.
             view: the view, or several outputs, which begin at one time and in one commit.
-            writes: not supported: a view makes its own collection.
+            writes: for outputs that exist already, in the order of the views: the first view
+                writes the first of them, under that id. They are given to Compute, too.
             retain_ms: how much history it keeps.
             strict: whether a tick is never to compute the whole anew.
 
         Returns:
             a capability for each output, in their order.
         """
-        if writes:
-            raise Unsupported(
-                "a view cannot write into a collection that was made for it",
-                hint="Read the collection that has the view's name.",
-            )
         definitions = [view] if isinstance(view, Definition) else list(view)
+        given = {each.id: each for each in writes}
+        if len(writes) > len(definitions) or len(given) < len(writes):
+            raise UsageError("there are more write capabilities than outputs")
+        if read := {name for each in definitions for name in each.inputs} & given.keys():
+            raise UsageError(f'"{min(read)}" cannot be an input and an output of one view')
+        for at, write in enumerate(writes):
+            definitions[at] = replace(definitions[at], name=write.id)
         as_of = max(self._common_time(reads, each) for each in definitions)
+        as_of = max([as_of, *map(self._begin_of, writes)])
         made = [
             View(
                 self.storage.client, self._spark, each, retain_ms=retain_ms, strict=strict,
@@ -79,15 +86,26 @@ class Compute:
             )
             for each in definitions
         ]  # fmt: skip
-        taken = [each.name for each in made if each.name in self.storage.client.state.names]
+        names = self.storage.client.state.names
+        taken = [each.name for each in made if each.name in names and each.name not in given]
         if taken:
             raise NameTaken(f'collection "{taken[0]}" exists already', collection=taken[0])
-        commands = [command for each in made for command in each.creation(as_of)]
+        commands = [
+            command for each in made for command in each.creation(as_of, given.get(each.name))
+        ]
         self.storage.client.submit(tuple(commands)).result()
         for each in made:
             self.dataflow.add(each)
         self.storage.drop(*reads)
         return [self._read_capability(each.name) for each in made]
+
+    def _begin_of(self, write: WriteCapability) -> int:
+        """When a collection that exists already can be written, by who may."""
+        self.storage.renew(write)  # refuses one that is not valid as stated
+        time = write.frontier.only()
+        if time is None:
+            raise UsageError(f'"{write.id}" is closed: there is nothing to write')
+        return time
 
     def _read_capability(self, id: str) -> ReadCapability:
         read, write = self.storage.acquire_capabilities(id)
@@ -105,6 +123,18 @@ class Compute:
         """The contents of a view at the capability's time, and its changes from then on."""
         self._own(capability.id)
         return self.storage.subscribe_at(capability, snapshot=snapshot)
+
+    def update_and_downgrade(self, capability: WriteCapability, *_: object) -> WriteCapability:
+        """Refused: what a view holds follows from its inputs.
+
+        Raises:
+            CapabilityInvalid: always, for a view; other ids are unknown here.
+        """
+        self._own(capability.id)
+        raise CapabilityInvalid(
+            f'view "{capability.id}" is written by its maintenance alone',
+            hint="Write to its inputs.",
+        )
 
     def _own(self, id: str) -> None:
         if id not in self.dataflow.views:

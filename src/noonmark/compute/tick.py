@@ -29,7 +29,7 @@ from noonmark.compute.batch import Batch
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
-from noonmark.compute.frame import ERROR, rows_of
+from noonmark.compute.frame import ERROR, rows_of, union
 from noonmark.compute.reading import frame_at, is_view
 from noonmark.compute.stage import Contents, stage_together
 from noonmark.compute.walk.job import Made, Work
@@ -264,13 +264,29 @@ def hydrated(
     time: int,
     *,
     inputs_fail: bool,
+    replaces: bool = False,
 ) -> Output:
-    """Everything at a time, as one Spark batch."""
+    """Everything at a time, as one Spark batch; less what its collection held, if it `replaces`."""
     batches = session.for_batches(spark)
     with contents_at(batches, client, definition, keepers, time, inputs_fail=inputs_fail) as given:
+        if replaces:
+            top = given[0]
+            gone = _gone(batches, client, definition.name, time)
+            given[0] = replace(top, frame=union([top.frame.select(*gone.columns), gone]))
         staged: dict[str, Stored] = {**stage_together(client, given)}
     errors = staged.pop(errors_name(definition.name), None)
     return Output(staged.pop(definition.name), errors, staged)
+
+
+def _gone(spark: SparkSession, client: Client, name: str, time: int) -> DataFrame:
+    """What a collection held before a time, as updates in the layout that take it away."""
+    stored = frame_of(spark, client, plan_at(client, name, Query(time - 1)))
+    values = [
+        f.col(f"`{each.replace('`', '``')}`").alias(f"c{at}")
+        for at, each in enumerate(client.state.collection(name).schema.names)
+    ]
+    none, at = f.lit(None).cast("string").alias(ERROR), f.lit(time).cast("bigint").alias(TIME)
+    return stored.select(*values, none, at, f.lit(-1).cast("bigint").alias(DIFF))
 
 
 def recomputed(

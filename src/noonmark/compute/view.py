@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noonmark.compute.arrangement import Keeper
 from noonmark.compute.definition import (
@@ -50,6 +50,7 @@ from noonmark.compute.tick import (
 from noonmark.compute.turns import Turns
 from noonmark.compute.used import used
 from noonmark.compute.walk.job import Made, Program, Work, run
+from noonmark.compute.written import WAS, check_output, handed_back, held_from, takeover
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
@@ -57,7 +58,7 @@ from noonmark.persist.spark import Staged
 from noonmark.persist.state import Frontier, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
 from noonmark.sql.ir.temporal import FOREVER
-from noonmark.storage import NO_LEASE_MS
+from noonmark.storage import NO_LEASE_MS, WriteCapability
 from noonmark.storage.description import CollectionDescription, description_of
 from noonmark.tvc import EMPTY, Antichain
 
@@ -150,11 +151,19 @@ class View:
         return self.client.state.collection(self.name).since
 
     @cached_property
+    def _details(self) -> dict[str, Any]:
+        return description_of(self.client.state.collection(self.name)).details
+
+    @property
     def hydrated_at(self) -> int:
         """The first time of the view."""
-        details = description_of(self.client.state.collection(self.name)).details
-        start: int = details["as_of"]
+        start: int = self._details["as_of"]
         return start
+
+    @property
+    def is_written(self) -> bool:
+        """Whether its collection was there before it (`noonmark.compute.written`)."""
+        return WAS in self._details
 
     @property
     def is_hydrated(self) -> bool:
@@ -187,13 +196,31 @@ class View:
         """The arrangements of this view."""
         return list(self.keepers.values())
 
-    def creation(self, as_of: int | None = None) -> c.Transaction:
-        """What brings the view's collections to life together and holds its inputs."""
+    def creation(
+        self, as_of: int | None = None, write: WriteCapability | None = None
+    ) -> c.Transaction:
+        """What brings the view's collections to life together and holds its inputs.
+
+        Args:
+            as_of: its first time; None for the latest that can be.
+            write: the right to write the collection that it is to be; None to make one.
+        """
         as_of = self._first_time() if as_of is None else as_of
         details = {"sql": self.definition.sql, "as_of": as_of, "inputs": list(self.inputs)}
+        plan = self.definition.plan
+        output: c.Transaction = (
+            self._new(
+                self.name,
+                CollectionDescription(plan.schema, self.definition.key, VIEW, details),
+                as_of,
+            ),
+        )
+        if write is not None:
+            found = check_output(self.client.state, plan.schema, write)
+            held = self._hold(self.name, held_from(found, as_of))
+            output = (*takeover(found, write, details, as_of), held)
         return (
-            self._new(self.name, CollectionDescription(
-                self.definition.plan.schema, self.definition.key, VIEW, details), as_of),
+            *output,
             self._new(errors_name(self.name), CollectionDescription(
                 ERRORS_SCHEMA, (), ERRORS, {"view": self.name}), as_of),
             *(
@@ -255,8 +282,12 @@ class View:
     def removal(self) -> c.Transaction:
         """What ends the view."""
         state = self.client.state
-        held = [self._hold_id(name) for name in self.inputs if self._hold_id(name) in state.holds]
-        drops = [c.Drop(state.collection(name).id) for name in self._own_names()]
+        names = (*self.inputs, self.name)
+        held = [self._hold_id(name) for name in names if self._hold_id(name) in state.holds]
+        own = [name for name in self._own_names() if name != self.name or not self.is_written]
+        drops: list[c.AnyCommand] = [c.Drop(state.collection(name).id) for name in own]
+        if self.is_written:
+            drops.append(handed_back(self.client, self.name))
         return (*drops, *(c.Release(hold) for hold in held))
 
     def tick(self) -> TickRecord | None:
@@ -298,7 +329,7 @@ class View:
         """Small inputs are changes from nothing, for a task; large ones are left to Spark."""
         as_of = self.hydrated_at
         work = None
-        if self._input_bytes() <= self.walk_bytes_max // 2:
+        if self._input_bytes() <= self.walk_bytes_max // 2 and not self._replaces:
             tables = contents_of(self.client, self.inputs, as_of)
             names = (*self.inputs, *self._own_names())
             times = as_of, as_of + 1
@@ -375,7 +406,7 @@ class View:
         spark = self._session(f"hydrate {self.name}", begun.group)
         return hydrated(
             spark, self.client, self.definition, self.keepers, begun.lower,
-            inputs_fail=self.inputs_fail,
+            inputs_fail=self.inputs_fail, replaces=self._replaces,
         )  # fmt: skip
 
     def _strategy(self, inputs: Inputs) -> str:
@@ -397,6 +428,11 @@ class View:
         return act(
             spark, self.client, self.definition, self.keepers, times, inputs_fail=self.inputs_fail
         )
+
+    @property
+    def _replaces(self) -> bool:
+        """Whether its collection has contents that were not its own, before it is hydrated."""
+        return self.is_written and bool(self.client.state.collection(self.name).batches)
 
     def _own_names(self) -> list[str]:
         return [self.name, errors_name(self.name), *(each.name for each in self.arrangements())]
@@ -421,14 +457,27 @@ class View:
             txn.append(handle, what if what is not None and what.num_rows else None, lower, upper)
 
     def _let_go(self, txn: MultiWriteHandle, upper: int, horizon: Frontier) -> None:
-        """Move what is held of the inputs, never past what the view itself can be read at."""
+        """Move what is held of the inputs, never past what the view itself can be read at.
+
+        That is since as it is now: readers of the view may hold it where the horizon has passed.
+        """
         now = Antichain.of(upper - 1)
-        for name in (self.name, errors_name(self.name)):
+        allowed = (
+            [errors_name(self.name)] if self.is_written else [self.name, errors_name(self.name)]
+        )
+        for name in allowed:
             txn.allow_compaction(self._write_handle(name), horizon)
+        if self.is_written:
+            self._downgrade(txn, self.name, horizon)
+        last = min(horizon.only() or 0, self.since.only() or 0)
         for keeper in self.arrangements():
             txn.allow_compaction(self._write_handle(keeper.name), now)
         for name in self.inputs:
-            txn.add(c.Downgrade(self._hold_id(name), horizon, NO_LEASE_MS, self.client.state.seqno))
+            self._downgrade(txn, name, Antichain.of(max(last, self.hydrated_at)))
+
+    def _downgrade(self, txn: MultiWriteHandle, name: str, frontier: Frontier) -> None:
+        seqno = self.client.state.seqno
+        txn.add(c.Downgrade(self._hold_id(name), frontier, NO_LEASE_MS, seqno))
 
 
 @dataclass(frozen=True)
