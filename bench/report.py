@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,13 +33,19 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def write(figures: Sequence[Figure], folder: Path) -> list[Path]:
-    """Write ``table.md`` and the plots into `folder`; returns what was written."""
+    """Write ``table.md`` and the plots into `folder`; returns what was written.
+
+    A figure of several files has several plots: ``F4.svg``, ``F4-2.svg``, in the table's order.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "table.md"]
     written[0].write_text(table(figures))
+    drawn: Counter[str] = Counter()
     for each in figures:
         if each.measures:
-            written.append(folder / f"{each.id}.svg")
+            drawn[each.id] += 1
+            number_of = f"-{drawn[each.id]}" if drawn[each.id] > 1 else ""
+            written.append(folder / f"{each.id}{number_of}.svg")
             _plot(each, written[-1])
     return written
 

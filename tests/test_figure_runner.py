@@ -60,6 +60,14 @@ def test_a_run_writes_a_table_and_a_plot(bench, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "speed" / "F1.svg").read_text().startswith("<?xml")
 
 
+def test_a_figure_of_several_files_has_several_plots(bench, tmp_path: Path) -> None:
+    from bench.report import write
+
+    figure = bench.figure.Figure("F4", "t", 1.0, "x", ">= 1", met=True, measures={"ours": 1.0})
+    written = write([figure, figure], tmp_path)
+    assert [path.name for path in written] == ["table.md", "F4.svg", "F4-2.svg"]
+
+
 @pytest.mark.parametrize(("is_law", "exit_status"), [(False, 0), (True, 1)])
 def test_a_missed_goal_fails_only_a_law(
     bench, tmp_path: Path, is_law: bool, exit_status: int
