@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -342,7 +343,7 @@ def test_linearizable_latest(kafka_server: KafkaServer, topic: str) -> None:
     source.close()
 
 
-def test_a_broker_that_is_killed_and_comes_back(
+def test_a_broker_that_is_killed_and_comes_back_whole_and_then_in_part(
     kafka_jars: Path, client: Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from noonmark.source.impl.kafka import client as kafka_client
@@ -363,11 +364,22 @@ def test_a_broker_that_is_killed_and_comes_back(
             for line in (folder / "server.properties").read_text().splitlines()
         )
         ports = [int(each.rpartition(":")[2]) for each in settings["listeners"].split(",")]
+        shutil.copytree(folder / "data", folder / "earlier")
         with start_kafka(folder, kafka_jars, (ports[0], ports[1])) as server:
             server.send(topic, words((2, "after")))
             tick_until(ingestion)
             assert contents(client, "k") == Counter([(1, "before"), (2, "after")])
             assert reasons(client, "kafka_errors") == []
+        # A broker that comes back with less than it had acknowledged.
+        shutil.rmtree(folder / "data")
+        shutil.move(folder / "earlier", folder / "data")
+        with start_kafka(folder, kafka_jars, (ports[0], ports[1])):
+            for _ in range(2):
+                tick_until(ingestion)
+                assert contents(client, "k") == Counter([(1, "before"), (2, "after")])
+                assert reasons(client, "kafka_errors") == [
+                    f"partition 0 of topic '{topic}' lost records that it had: it ends before them"
+                ]
             source.close()
 
 

@@ -16,6 +16,7 @@ from noonmark.errors import SourceStalled
 from noonmark.ingest import Ingestion
 from noonmark.persist.client import Client, open_location
 from noonmark.source.impl.postgres import Postgres, drop_slot
+from support.clocks import SetClock
 from support.logical import Upstream
 from support.logical_ingest import contents, ingest, reasons
 
@@ -318,6 +319,25 @@ def test_another_cluster_or_timeline_ends_the_source(upstream: Upstream, client:
         ingest(client, moved, name, collections=(name,)).tick()
         assert reasons(client, f"{name}_errors")[0].startswith(reason)
         moved.close()
+    source.close()
+
+
+def test_a_clock_that_jumps_changes_no_order(upstream: Upstream, client: Client) -> None:
+    upstream.run("create table t (id int primary key)")
+    source = upstream.source()
+    clock = SetClock(1_000_000)
+    ingestion = ingest(client, source, clock=clock)
+    uppers, hour_ms = [], 3_600_000
+    for step, jump_ms in enumerate((0, 10, -hour_ms, 10, 24 * hour_ms, -hour_ms)):
+        clock.wall_ms += jump_ms
+        upstream.run(f"insert into t values ({step})")
+        ingestion.tick()
+        uppers.append(ingestion.outputs[0].read.upper.only() or 0)
+        assert len(contents(client, "t")) == step + 1
+    assert uppers == sorted(set(uppers))
+    # What was there at each time is there still.
+    assert [len(contents(client, "t", upper - 1)) for upper in uppers[-2:]] == [5, 6]
+    assert reasons(client) == []
     source.close()
 
 

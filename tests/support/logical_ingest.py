@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from noonmark.clock import SYSTEM
+from noonmark.clock import SYSTEM, Clock
 from noonmark.ingest import Ingestion, InPlaceEngine
 from noonmark.ingest_feed import postgres
 from noonmark.oracle import MemoryOracle
@@ -16,11 +16,15 @@ from noonmark.source.impl.postgres import Postgres
 
 
 def ingest(
-    client: Client, source: Postgres, name: str = "pg", collections: Sequence[str] = ()
+    client: Client,
+    source: Postgres,
+    name: str = "pg",
+    collections: Sequence[str] = (),
+    clock: Clock = SYSTEM,
 ) -> Ingestion:
-    """The ingestion of a PostgreSQL source, without Spark."""
+    """The ingestion of a PostgreSQL source, without Spark; `clock` is that of its times."""
     feeds = postgres(source, collections)
-    return Ingestion(client, MemoryOracle(SYSTEM), source, name, InPlaceEngine(), feeds=feeds)
+    return Ingestion(client, MemoryOracle(clock), source, name, InPlaceEngine(), feeds=feeds)
 
 
 def contents(client: Client, name: str, as_of: int | None = None) -> Counter[Any]:
