@@ -39,6 +39,9 @@ _AT_ONCE, _POLL_S = 10_000, 0.1
 #: How long a transaction that is open may keep a probe waiting, and how often it looks.
 _OPEN_S, _MARKER_S = 0.5, 0.02
 _QUIET = {"log_level": 0, "log.connection.close": False}
+#: A split ends somewhere, and what was fetched beyond it is fetched again: so not the 100,000 of
+#: the client. It is still more than the records of one round trip.
+_FETCHED = {"queued.min.messages": 20_000}
 _FORCED = {
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -84,7 +87,7 @@ def open_admin(options: Options, hear: Callable[[Any], None] | None = None) -> A
 def open_consumer(options: Options, group: str) -> Any:
     """A client for records and for the group's offsets; it never joins the group."""
     with errors():
-        return Consumer({**_QUIET, **dict(options), **_FORCED, "group.id": group})
+        return Consumer({**_QUIET, **_FETCHED, **dict(options), **_FORCED, "group.id": group})
 
 
 def describe(admin: Any, name: str) -> Topic:
