@@ -21,7 +21,13 @@ from support.proving import answer, options
 TESTS = Path(__file__).resolve().parents[1]
 FILES = (
     "integration/test_source_postgres_faults.py",
+    "integration/test_source_postgres.py",
+    "integration/test_source_postgres_failover.py",
     "integration/test_source_kafka.py",
+    "integration/test_source_kafka_secure.py",
+    "integration/test_source_kafka_postgres_sql.py",
+    "integration/test_source_kafka_postgres_kill.py",
+    "integration/test_sink_kafka_kill.py",
     "integration/test_ingest_bad_input.py",
     "property/test_source_avro.py",
 )
