@@ -316,6 +316,44 @@ def test_after_a_restart_ingestion_goes_on_where_it_was(upstream: Upstream, tmp_
     again.close()
 
 
+class Asleep:
+    """An engine that does not come to read."""
+
+    def run(self, *_: Any) -> Any:
+        raise SourceStalled("not now")
+
+
+def test_a_snapshot_that_was_bound_and_not_read_is_read_by_the_next(
+    upstream: Upstream, client: Client
+) -> None:
+    upstream.run(
+        "create table keyed (id int primary key, n int)",
+        "create table whole (id int primary key, n int)",
+        "alter table whole replica identity full",
+        "insert into keyed select i, i from generate_series(1, 300) i",
+        "insert into whole select i, i from generate_series(1, 300) i",
+    )
+    source = upstream.source()
+    first = ingest(client, source)
+    first.engine = Asleep()
+    with pytest.raises(SourceStalled, match="not now"):
+        first.tick()
+    assert first.remap.latest == source.snapshot_frontier()
+    source.close()
+    for table in ("keyed", "whole"):
+        upstream.run(
+            f"update {table} set n = -n where id % 2 = 0",
+            f"delete from {table} where id % 3 = 0",
+            f"insert into {table} values (1000, 1)",
+        )
+    again = Postgres.from_plain(upstream.url, source.to_plain())
+    tick = ingest(client, again).tick()
+    assert tick.jobs == 2  # the snapshot, and then what followed it
+    check(upstream, client, "keyed")
+    check(upstream, client, "whole")
+    again.close()
+
+
 def test_an_idle_table_does_not_keep_the_log(upstream: Upstream, client: Client) -> None:
     upstream.run("create table t (id int primary key)", "create table noise (n int)")
     upstream.run("drop publication p", "create publication p for table t")
