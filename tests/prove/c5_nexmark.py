@@ -21,11 +21,11 @@ from support.nexmark_views import NexmarkViews
 from support.proving import answer, bar, options
 from support.views_judged import judged
 
-EVENTS, MORE = 20_000, 300
+EVENTS, MORE = 8_000, 200
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
-    chosen = options(argv, 20, "ticks")
+    chosen = options(argv, 12, "ticks")
     ticks = [1 + at % 3 for at in range(chosen.count)]
     spark = spark_session("local[2]", options={"spark.driver.memory": "3g"})
     with (

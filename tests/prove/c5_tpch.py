@@ -18,6 +18,7 @@ from noonmark import persist
 from noonmark.compute.session import spark_session, stop_session
 from noonmark.persist.client import Options
 from support.proving import answer, bar, options
+from support.tpch_changes import Tables
 from support.tpch_views import TpchViews
 from support.views_judged import judged
 
@@ -33,7 +34,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         persist.open(folder, options=Options(notify_host=None)) as client,
         bar("rounds", len(ticks) + 1) as advance,
     ):
-        world = TpchViews(client, lambda: spark, chosen.seed, SCALE_FACTOR)
+        world = TpchViews(client, lambda: spark, Tables(chosen.seed, SCALE_FACTOR))
         done = judged(world, lambda: world.change(FRACTION), ticks, advance)
         strategies = Counter(record.strategy for record in world.flow.records)
     stop_session()
