@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from support.sql_expressions_further import CHANGED_DOCUMENTS, FURTHER
+
 NUMBERS = """
 1 + 2
 7 / 2
@@ -458,6 +460,12 @@ array[1,2] && array[2,3]
 array[1,2] = array[1,2]
 array[1,2] < array[1,3]
 array[1,null] = array[1,null]
+array_replace(array[1,2,1,null], 1, 9)
+array_replace(array[1,null], null, 3)
+array_positions(array['a','b','a'], 'a')
+array_positions(array[1,null], null)
+array_ndims(array[1])
+array_ndims('{}'::int[])
 """
 
 EXPRESSIONS: dict[str, list[str]] = {
@@ -469,5 +477,7 @@ EXPRESSIONS: dict[str, list[str]] = {
         "times": TIMES,
         "logic": LOGIC,
         "documents": DOCUMENTS,
+        "changed documents": CHANGED_DOCUMENTS,
+        "further": FURTHER,
     }.items()
 }

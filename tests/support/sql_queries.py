@@ -84,6 +84,11 @@ select a + 1 from t group by a
 select count(*) filter (where a > 1), sum(a) filter (where b like 'o%') from t
 select sum(distinct c), count(distinct b), avg(distinct a) from t
 select string_agg(b, ',' order by b) from t
+select bit_and(a), bit_or(a), bit_xor(a) from t
+select a, bit_xor(x), bit_or(x::bigint) from u group by a
+select jsonb_object_agg(y, x order by x) from u where y is not null and x is not null
+select a, jsonb_object_agg(x, y) from u where x is not null group by a
+select any_value(a) is not null from t where a is not null
 select string_agg(b, ',' order by c desc, b) from t
 select string_agg(distinct b, ',' order by b) from t
 select array_agg(a order by a) from t

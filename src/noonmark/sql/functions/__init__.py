@@ -11,10 +11,12 @@ from noonmark.sql.functions import (
     array,
     calendar,
     digest,
+    document,
     extract,
     jsonb,
     number,
     numeric,
+    quoting,
     rowset,
     template,
     text,
@@ -24,7 +26,10 @@ from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
 
 FUNCTIONS: Table[Function] = Table()
-for _module in (number, numeric, text, digest, calendar, extract, template, array, jsonb):
+for _module in (
+    *(number, numeric, text, quoting, digest),
+    *(calendar, extract, template, array, jsonb, document),
+):
     FUNCTIONS.add(_module.TABLE)
 
 AGGREGATES: Table[Aggregator] = Table()

@@ -19,16 +19,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
+from operator import and_, or_, xor
 from typing import Any
 
-from noonmark.errors import OutOfRange, TooManyRows
+from noonmark.errors import InvalidArgument, OutOfRange, TooManyRows
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.pgtext import format_value
 from noonmark.sql.functions import numeric
 from noonmark.sql.functions.calendar import interval_add, interval_scale
 from noonmark.sql.functions.fit import WIDE, numeric_for
 from noonmark.sql.functions.function import Any_, Parameter, Result, Signature
-from noonmark.sql.functions.jsonb import jsonb_of, parse
+from noonmark.sql.functions.jsonb import data_of, jsonb_of, parse
 from noonmark.sql.functions.order import sort_key
 
 _SUM_DIGITS = t.NUMERIC_PRECISION_MAX - 10
@@ -46,7 +49,7 @@ class Aggregator(Signature):
 
     def fails(self, types: tuple[t.SqlType, ...]) -> bool:
         """Whether rows exist over which it raises; 10^10 rows are taken for all there can be."""
-        if self.name in ("single value", "jsonb_agg"):
+        if self.name in ("single value", "jsonb_agg", "json_agg") or "object_agg" in self.name:
             return True
         if self.name not in ("sum", "avg") or isinstance(types[0], t.SmallInt | t.Integer):
             return self.name.startswith(("var", "stddev"))
@@ -210,6 +213,32 @@ def _jsonb_agg(types: tuple[t.SqlType, ...], rows: Rows) -> str | None:
     return jsonb_of(items) if rows else None
 
 
+def _object_agg(types: tuple[t.SqlType, ...], rows: Rows) -> str | None:
+    made: dict[str, Any] = {}
+    for name, value in _repeated(rows):
+        if name is None:
+            raise InvalidArgument("field name must not be null")
+        made[format_value(name, types[0])] = data_of(value, types[1])
+    return jsonb_of(made) if rows else None
+
+
+class Bits:
+    """bit_and, bit_or and bit_xor; a value that is there n times counts n times."""
+
+    def __init__(self, act: Callable[[int, int], int]) -> None:
+        self.act = act
+
+    def __call__(self, _: tuple[t.SqlType, ...], rows: Rows) -> int | None:
+        """All values, bit by bit."""
+        # Twice is once for AND and OR, and nothing for XOR: a third time is the first again.
+        values = [value for value, count in _first(rows) for _ in range(2 - count % 2)]
+        return reduce(self.act, values) if values else None
+
+
+def _any_value(_: tuple[t.SqlType, ...], rows: Rows) -> Any:
+    return rows[0][0][0] if rows else None
+
+
 def _single(_: tuple[t.SqlType, ...], rows: Rows) -> Any:
     values = _repeated(rows)
     if len(values) > 1:
@@ -278,10 +307,18 @@ def _table() -> list[Aggregator]:
             ordered=True,
         ),
         _row("jsonb_agg", (Any_.ANY,), t.Jsonb(), _jsonb_agg, strict=False, ordered=True),
+        _row("json_agg", (Any_.ANY,), t.Jsonb(), _jsonb_agg, strict=False, ordered=True),
+        _row("any_value", anything, _same_type, _any_value, ordered=True),
         _row("single value", anything, _same_type, _single, strict=False),
     ]
     for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
         rows.append(_row("avg", (kind,), plain, _avg, linear=True))
+    for name in ("jsonb_object_agg", "json_object_agg"):
+        pairs = (Any_.ANY, Any_.ANY)
+        rows.append(_row(name, pairs, t.Jsonb(), _object_agg, strict=False, ordered=True))
+    for kind in (t.SmallInt, t.Integer, t.BigInt):
+        for name, act in (("bit_and", and_), ("bit_or", or_), ("bit_xor", xor)):
+            rows.append(_row(name, (kind,), kind(), Bits(act)))
     moments = {
         "var_samp": Moment(sample=True, root=False),
         "variance": Moment(sample=True, root=False),

@@ -46,6 +46,18 @@ def _remove(types: Types, array: tuple[Any, ...] | None, unwanted: Any) -> Any:
     return None if array is None else tuple(x for x in array if key(x) != key(unwanted))
 
 
+def _replace(types: Types, array: tuple[Any, ...] | None, old: Any, new: Any) -> Any:
+    key = _keys(types)
+    return None if array is None else tuple(new if key(x) == key(old) else x for x in array)
+
+
+def _positions(types: Types, array: tuple[Any, ...] | None, wanted: Any) -> Any:
+    key = _keys(types)
+    if array is None:
+        return None
+    return tuple(at for at, x in enumerate(array, 1) if key(x) == key(wanted))
+
+
 def _contains(types: Types, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     key = _keys(types)
     have = {key(x) for x in a if x is not None}
@@ -157,6 +169,25 @@ TABLE = (
         "array_position", (_A, _E), _INT, _position, strict=False, gives_null=True, typed=True
     ),
     Function("array_remove", (_A, _E), _first, _remove, strict=False, gives_null=True, typed=True),
+    Function(
+        "array_replace",
+        (_A, _E, _E),
+        _first,
+        _replace,
+        strict=False,
+        gives_null=True,
+        typed=True,
+    ),
+    Function(
+        "array_positions",
+        (_A, _E),
+        t.Array(_INT),
+        _positions,
+        strict=False,
+        gives_null=True,
+        typed=True,
+    ),
+    Function("array_ndims", (_A,), _INT, lambda a: 1 if a else None, gives_null=True),
     Function("@>", (_A, _A), t.Boolean(), _contains, typed=True),
     Function("<@", (_A, _A), t.Boolean(), lambda k, a, b: _contains(k, b, a), typed=True),
     Function("&&", (_A, _A), t.Boolean(), _overlaps, typed=True),

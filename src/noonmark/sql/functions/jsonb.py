@@ -81,6 +81,11 @@ def _descend(data: Any, path: tuple[Any, ...]) -> Any:
     return data
 
 
+def descend(document: str, path: tuple[Any, ...]) -> str | None:
+    """What is at the path, as a document; None where nothing is."""
+    return _as_jsonb(_descend(parse(document), path))
+
+
 def as_text(data: Any) -> str | None:
     """What ->> gives: a string without quotes, null as NULL."""
     if data is _MISSING or data is None:

@@ -147,6 +147,31 @@ def _shift_left(a: int, b: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
+def _grown(compute: Callable[[float], float], value: float) -> float:
+    """What grows beyond all numbers is infinite, as PostgreSQL has it for these."""
+    try:
+        return compute(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _width_bucket(value: float, low: float, high: float, count: int) -> int:
+    """Which of `count` equal parts of a range a value is in: 0 before them, count + 1 behind."""
+    if count <= 0:
+        raise InvalidArgument("count must be greater than zero")
+    if math.isnan(value) or math.isnan(low) or math.isnan(high):
+        raise InvalidArgument("operand, lower bound, and upper bound cannot be NaN")
+    if math.isinf(low) or math.isinf(high):
+        raise InvalidArgument("lower and upper bounds must be finite")
+    if low == high:
+        raise InvalidArgument("lower bound cannot equal upper bound")
+    if low > high:
+        value, low, high = -value, -low, -high
+    if value < low:
+        return 0
+    return count + 1 if value >= high else int(count * ((value - low) / (high - low))) + 1
+
+
 def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
     return types[0]
 
@@ -209,6 +234,17 @@ def _floats() -> list[Function]:
         Function("power", two, t.Double(), float_power, fallible=True),
         Function("^", two, t.Double(), float_power, fallible=True),
         Function("cbrt", one, t.Double(), _cbrt),
+        Function("sinh", one, t.Double(), lambda a: _grown(math.sinh, a)),
+        Function("cosh", one, t.Double(), lambda a: abs(_grown(math.cosh, a))),
+        Function("tanh", one, t.Double(), math.tanh),
+        Function("asinh", one, t.Double(), math.asinh),
+        Function(
+            "width_bucket",
+            (t.Double, t.Double, t.Double, t.Integer),
+            t.Integer(),
+            _width_bucket,
+            fallible=True,
+        ),
         Function("atan", one, t.Double(), math.atan),
         Function("atan2", two, t.Double(), math.atan2),
         Function("degrees", one, t.Double(), lambda a: checked(math.degrees, a), fallible=True),
@@ -226,19 +262,29 @@ def _floats() -> list[Function]:
 
 def _any() -> list[Function]:
     some = (Any_.ELEMENT,)
-    return [
-        Function(
-            name,
-            some,
-            _same_type,
-            Extreme(sign),
-            strict=False,
-            gives_null=True,
-            variadic=True,
-            typed=True,
-        )
-        for name, sign in (("greatest", 1), ("least", -1))
+    counts = (
+        ("num_nulls", lambda *values: sum(each is None for each in values)),
+        ("num_nonnulls", lambda *values: sum(each is not None for each in values)),
+    )
+    rows = [
+        Function(name, (Any_.ANY,), t.Integer(), act, strict=False, variadic=True)
+        for name, act in counts
     ]
+    for name, sign in (("greatest", 1), ("least", -1)):
+        extreme = Extreme(sign)
+        rows.append(
+            Function(
+                name,
+                some,
+                _same_type,
+                extreme,
+                strict=False,
+                gives_null=True,
+                variadic=True,
+                typed=True,
+            )
+        )
+    return rows
 
 
 TABLE = (*_integers(), *_floats(), *_any())

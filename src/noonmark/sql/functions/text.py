@@ -289,6 +289,28 @@ def _matching() -> list[Function]:
         Function("substring", two, _TEXT, _substring_regex, gives_null=True, fallible=True),
         Function("regexp_replace", three, _TEXT, _regexp_replace, fallible=True),
         Function("regexp_replace", four, _TEXT, _regexp_replace, fallible=True),
+        Function(
+            "regexp_split_to_array",
+            two,
+            texts,
+            lambda x, p: tuple(pattern.regex(p).split(x)),
+            fallible=True,
+        ),
+        Function(
+            "regexp_substr",
+            two,
+            _TEXT,
+            lambda x, p: None if (m := pattern.regex(p).search(x)) is None else m[0],
+            gives_null=True,
+            fallible=True,
+        ),
+        Function(
+            "regexp_instr",
+            two,
+            _INT,
+            lambda x, p: 0 if (m := pattern.regex(p).search(x)) is None else m.start() + 1,
+            fallible=True,
+        ),
         Function("regexp_match", two, texts, _regexp_match, gives_null=True, fallible=True),
         Function("regexp_match", three, texts, _regexp_match, gives_null=True, fallible=True),
     ]

@@ -114,6 +114,7 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.Null: _null,
     exp.Boolean: _boolean,
     exp.ByteString: _escaped_string,
+    exp.RawString: lambda tree, _: Literal(UNKNOWN, tree.this),  # between dollars
     exp.Interval: _interval,
     exp.Paren: _paren,
     exp.Parameter: _parameter,

@@ -59,6 +59,16 @@ def _joinable(arguments: list[Scalar], tree: exp.Expr) -> list[Scalar]:
     return [coerce(each, t.Text(), position_of(tree)) for each in arguments]
 
 
+def _root(name: str) -> Callable[[Any, Row], Scalar]:
+    """``|/ x`` and ``||/ x``, which are of double precision whatever x is."""
+
+    def act(tree: exp.Unary, row: Row) -> Scalar:
+        operand = coerce(plan(tree.this, row), t.Double(), position_of(tree))
+        return call(name, [operand], tree, operator=False)
+
+    return act
+
+
 def _unary(name: str) -> Callable[[Any, Row], Scalar]:
     def act(tree: exp.Unary, row: Row) -> Scalar:
         operand = plan(tree.this, row)
@@ -268,6 +278,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.ArrayOverlaps: "&&",
     exp.JSONBContainsAnyTopKeys: "?|",
     exp.JSONBContainsAllTopKeys: "?&",
+    exp.JSONBDeleteAtPath: "#-",
 }
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -291,6 +302,8 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     **{kind: _pattern(name) for kind, name in _PATTERNS.items()},
     exp.Neg: _unary("-"),
     exp.BitwiseNot: _unary("~"),
+    exp.Sqrt: _root("sqrt"),
+    exp.Cbrt: _root("cbrt"),
     exp.And: _and,
     exp.Or: _or,
     exp.Not: _not,
