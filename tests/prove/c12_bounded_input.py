@@ -22,7 +22,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.ingest_kills import IngestKills
-from support.ingest_world import Violation, World
+from support.ingest_world import World
+from support.killed_ingestion import kill_often
 from support.proving import answer, bar, options
 
 KILLS = 50
@@ -72,15 +73,9 @@ def histories(first: int, count: int) -> tuple[list[str], Counter[str], Counter[
 
 def kills(seed: int, count: int, violations: list[str], faults: Counter[str]) -> int:
     """How many splits were read by processes that were killed so many times."""
-    with tempfile.TemporaryDirectory() as folder, bar("kills", count) as advance:
+    with tempfile.TemporaryDirectory() as folder:
         run = IngestKills(Path(folder) / "run", seed)
-        try:
-            for _ in range(count):
-                run.round()
-                advance()
-            run.finish()
-        except Violation as violation:
-            violations.append(f"kills, seed {seed}: {violation}")
+        violations += kill_often(run, count, seed)
         faults.update(run.faults)
         return run.splits
 

@@ -14,8 +14,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.ingest_world import Violation
-from support.proving import answer, bar, options
+from support.killed_ingestion import kill_often
+from support.proving import answer, options
 from support.sink_kills import SinkKills
 from support.upstreams import one_kafka
 
@@ -24,20 +24,9 @@ KILLS = 50
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, KILLS, "kills")
-    violations: list[str] = []
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        one_kafka() as kafka,
-        bar("kills", chosen.count) as advance,
-    ):
+    with tempfile.TemporaryDirectory() as folder, one_kafka() as kafka:
         run = SinkKills(Path(folder) / "data", kafka, chosen.seed)
-        try:
-            for _ in range(chosen.count):
-                run.round()
-                advance()
-            run.finish()
-        except Violation as violation:
-            violations.append(f"seed {chosen.seed}: {violation}")
+        violations = kill_often(run, chosen.count, chosen.seed)
     note = f"{run.transfers} transfers, {run.messages} messages at {run.times} times"
     goal = f"0 in {chosen.count} kills"
     return answer("Kafka sink: no duplicate, no gap, consistent groups", goal, violations,

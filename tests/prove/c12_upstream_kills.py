@@ -16,8 +16,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.ingest_world import Violation
-from support.proving import answer, bar, options
+from support.killed_ingestion import kill_often
+from support.proving import answer, options
 from support.upstream_kills import UpstreamKills
 from support.upstreams import both_upstreams
 
@@ -26,20 +26,10 @@ KILLS = 50
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, KILLS, "kills")
-    violations: list[str] = []
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        both_upstreams() as (upstream, kafka),
-        bar("kills", chosen.count) as advance,
-    ):
+    with tempfile.TemporaryDirectory() as folder, both_upstreams() as (upstream, kafka):
         run = UpstreamKills(Path(folder) / "run", chosen.seed, upstream=upstream, kafka=kafka)
         try:
-            for _ in range(chosen.count):
-                run.round()
-                advance()
-            run.finish()
-        except Violation as violation:
-            violations.append(f"seed {chosen.seed}: {violation}")
+            violations = kill_often(run, chosen.count, chosen.seed)
         finally:
             run.close()
     note = f"{run.splits} splits read, totals right at {run.times} times"

@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from noonmark import persist
 from noonmark.tvc import Partition
 from support.ingest_world import Violation, known_of
 from support.kills import Lines, start
+from support.proving import bar
 
 Offsets = dict[Partition, int]
 
@@ -138,6 +139,27 @@ class KilledIngestion:
     def _reader(self) -> persist.Client:
         options = persist.Options(mode="independent")
         return persist.open(self.folder / "location", options=options)
+
+
+class Killable(Protocol):
+    """A run of kills."""
+
+    def round(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+def kill_often(run: Killable, count: int, seed: int) -> list[str]:
+    """So many rounds, and what must hold in the end: the violation that ended it, if there was."""
+    with bar("kills", count) as advance:
+        try:
+            for _ in range(count):
+                run.round()
+                advance()
+            run.finish()
+        except Violation as violation:
+            return [f"seed {seed}: {violation}"]
+    return []
 
 
 def now(client: persist.Client, name: str) -> Counter[Any]:

@@ -20,6 +20,7 @@ from psycopg import conninfo, pq
 from psycopg.pq.abc import PGconn
 
 from noonmark.errors import SourceBroken, SourceError, SourceStalled
+from noonmark.source.impl.postgres.certificates import with_files
 
 CONNECT_TIMEOUT_S = 10
 _OPTIONS = " ".join(
@@ -49,7 +50,7 @@ def dsn_of(url: str, **more: str) -> str:
         "options": _OPTIONS,
         **more,
     }
-    return conninfo.make_conninfo(url, **options)
+    return conninfo.make_conninfo(with_files(url), **options)
 
 
 def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
