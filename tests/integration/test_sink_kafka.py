@@ -25,6 +25,7 @@ from noonmark.rows.schema import Schema
 from noonmark.sink import kafka as kafka_sink
 from noonmark.sink.encode import JsonEncoding
 from noonmark.sink.envelope import Envelope
+from noonmark.sink.keys import Keys
 from support.kafka import KafkaServer
 from support.reading import Conversation, connect, database
 from support.registry import RegistryServer
@@ -58,8 +59,8 @@ def history(steps: list[tuple[tuple[int, str], int, int]]) -> list[tuple[Any, in
 @given(UPDATES)
 def test_messages_up_to_a_time_are_the_collection_at_that_time(steps: Any) -> None:
     updates = history(steps)
-    upserts = list(Envelope("UPSERT", PAIRS, ("id",), JSON).messages(updates))
-    changes = list(Envelope("DEBEZIUM", PAIRS, ("id",), JSON).messages(updates))
+    upserts = list(Envelope("UPSERT", PAIRS, ("id",), JSON).messages(updates, Keys()))
+    changes = list(Envelope("DEBEZIUM", PAIRS, ("id",), JSON).messages(updates, Keys()))
     for until_ in range(1, 5):
         wanted = {}
         for (key, word), time, diff in updates:
@@ -93,7 +94,17 @@ def apply(found: dict[int, str], key: dict[str, int], value: bytes | None) -> No
 def test_a_key_with_two_rows_is_refused() -> None:
     envelope = Envelope("UPSERT", PAIRS, ("id",), JSON)
     with pytest.raises(UniqueViolation, match="several rows"):
-        list(envelope.messages([((1, "a"), 5, 1), ((1, "b"), 5, 1)]))
+        list(envelope.messages([((1, "a"), 5, 1), ((1, "b"), 5, 1)], Keys()))
+    keys = Keys()
+    assert len(list(envelope.messages([((1, "a"), 5, 1), ((2, "a"), 6, 1)], keys))) == 2
+    assert (keys.has((1,)), keys.has((3,)), len(keys)) == (True, False, 2)
+    moved = [((1, "a"), 7, -1), ((1, "b"), 7, 1), ((2, "a"), 8, -1), ((2, "b"), 9, 1)]
+    assert len(list(envelope.messages(moved, keys))) == 3
+    again = Keys.of([((1,), 1), ((1,), 1), ((4,), 1), ((1,), -1), ((4,), -1)])
+    for each in (keys, again):
+        with pytest.raises(UniqueViolation, match="several rows"):
+            list(envelope.messages([((1, "c"), 10, 1)], each))
+    assert not again.has((4,))
 
 
 def run(body: Callable[[Conversation, Database], Awaitable[None]], url: str = "") -> None:
@@ -162,6 +173,8 @@ def test_a_table_is_written_and_goes_on_after_a_restart(
         times = [int(dict(r.headers())[kafka_sink.TIME_HEADER]) for r in records]
         assert times == sorted(times)
         assert await client.ask("show sinks") != []
+        figures = "select messages_committed, lag_seconds < 60 from mz_internal.mz_sink_statistics"
+        assert await client.ask(figures) == [(1, True)]  # this process wrote the last one
         assert await client.ask("drop sink s") == "DROP SINK"
         assert opened.work.sinks == {}
 
@@ -183,6 +196,32 @@ def test_a_sink_that_waits_for_its_first_time_can_be_stopped(kafka_server: Kafka
         assert worker.sink.messages == 0
 
     run(body)
+
+
+def test_a_key_that_does_not_tell_rows_apart_is_seen_in_the_status(
+    kafka_server: KafkaServer, tmp_path: Path
+) -> None:
+    topic = f"sink-{SYSTEM.fresh_id()}"
+
+    async def body(client: Conversation, opened: Database) -> None:
+        await make(client, kafka_server, topic)
+        await until(lambda: len(committed(kafka_server, topic)), 2)
+        await client.ask("insert into t values (1, 'another one')")
+        (worker,) = opened.work.sinks.values()
+        await until(lambda: worker.state, "failed")
+        ((name, status, error),) = await client.ask(
+            "select name, status, error from mz_internal.mz_sink_statuses"
+        )
+        assert (name, status, "several rows" in error) == ("s", "failed", True)
+        assert len(committed(kafka_server, topic)) == 2
+
+    async def again(_: Conversation, opened: Database) -> None:
+        (worker,) = opened.work.sinks.values()
+        await until(lambda: worker.state, "failed")
+        assert len(committed(kafka_server, topic)) == 2
+
+    run(body, str(tmp_path / "data"))
+    run(again, str(tmp_path / "data"))
 
 
 def test_commits_whose_answer_is_lost_are_neither_repeated_nor_missed(

@@ -6,6 +6,7 @@ Where it runs: a thread per sink.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from noonmark.errors import NoonmarkError, StorageError
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.sink.run import Sink
+
+LOG = logging.getLogger("noonmark.work")
 
 _PAUSE_FIRST_S = 0.25
 _PAUSE_LARGEST_S = 30.0
@@ -28,6 +31,8 @@ class SinkWorker:
 
         self.item = item
         self.state, self.error = "starting", ""
+        self._clock = database.clock
+        self.changed_ms = database.clock.now_ms()
         self.sink: Sink = open_sink(database, item)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sink-{item.name}", daemon=True)
@@ -53,16 +58,23 @@ class SinkWorker:
         pause_s = _PAUSE_FIRST_S
         while not self._stop.is_set():
             before = self.sink.messages
-            self.state, self.error = "running", ""
+            self._note("running")
             try:
                 self.sink.run()
                 break
             except StorageError as error:
-                self.state, self.error = "stalled", str(error)
+                self._note("stalled", str(error))
             except NoonmarkError as error:
-                self.state, self.error = "failed", str(error)
+                self._note("failed", str(error))
                 return
             pause_s = _PAUSE_FIRST_S if self.sink.messages > before else pause_s
             self._stop.wait(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
-        self.state = "stopped"
+        self._note("stopped")
+
+    def _note(self, state: str, error: str = "") -> None:
+        if error and error != self.error:
+            LOG.warning('sink "%s" %s: %s', self.item.name, state, error)
+        if state != self.state:
+            self.changed_ms = self._clock.now_ms()
+        self.state, self.error = state, error

@@ -27,8 +27,10 @@ from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
 from noonmark.persist.snapshot import Listen, Snapshot
 from noonmark.rows.arrow import from_table
+from noonmark.rows.schema import Schema
 from noonmark.sink.envelope import Envelope
 from noonmark.sink.kafka import Writer
+from noonmark.sink.keys import Keys
 from noonmark.tvc import Antichain
 
 PROGRESS_S = 5.0
@@ -50,6 +52,7 @@ class Sink:
     _listen: Listen | None = None
     _stopping: bool = False
     _told: float = field(default=0.0)
+    _keys: Keys = field(default_factory=Keys)
 
     def prepare(self) -> None:
         """Hold what history there is; blocks shortly."""
@@ -64,10 +67,12 @@ class Sink:
             Fenced: another process writes to this sink.
             UniqueViolation: the key does not tell rows apart.
         """
-        self.frontier = self.writer.open()
+        self.frontier, self._keys = self.writer.open(), Keys()
         if self.frontier is None:
             self._snapshot()
-        if self.frontier is None:
+        elif self.envelope.kind == "UPSERT":
+            self._know_keys(self.frontier - 1)
+        if self.frontier is None or self._stopping:
             return
         read = self.client.create_or_load(self.collection)[1]
         self._listen = self.client.runtime.submit(
@@ -106,8 +111,21 @@ class Sink:
         found = self._soon(read.snapshot(time))
         if found is None:
             return
-        rows = ((row, time, diff) for table in found.tables() for row, diff in self._rows(table))
+        rows = (
+            (row, time, diff)
+            for table in found.tables()
+            for row, diff in _rows(table, self.envelope.schema)
+        )
         self._write(rows, time + 1)
+
+    def _know_keys(self, time: int) -> None:
+        """Which keys have a row in the topic: those that had one in the collection at that time."""
+        read = self.client.create_or_load(self.collection)[1]
+        names = self.envelope.key
+        found = self._soon(read.snapshot(time, columns=list(names)))
+        columns = Schema(tuple(self.envelope.schema[name] for name in names))
+        tables = () if found is None else found.tables()
+        self._keys = Keys.of(entry for table in tables for entry in _rows(table, columns))
 
     def _soon(self, wanted: Future[Snapshot]) -> Snapshot | None:
         """What comes, unless the sink is stopped first: a time may take long to be complete."""
@@ -120,7 +138,7 @@ class Sink:
         return None
 
     def _write(self, updates: Iterator[tuple[Any, int, int]], upper: int) -> None:
-        self.messages += self.writer.write(self.envelope.messages(updates), upper)
+        self.messages += self.writer.write(self.envelope.messages(updates, self._keys), upper)
         self.frontier = upper
         self._told = self.clock.monotonic()
         if self._hold is not None:
@@ -130,13 +148,15 @@ class Sink:
     def _updates(self, table: pa.Table) -> Iterator[tuple[Any, int, int]]:
         times = table.column("_time").to_pylist()
         return (
-            (row, time, diff) for time, (row, diff) in zip(times, self._rows(table), strict=True)
+            (row, time, diff)
+            for time, (row, diff) in zip(times, _rows(table, self.envelope.schema), strict=True)
         )
 
-    def _rows(self, table: pa.Table) -> Iterator[tuple[Any, int]]:
-        rows = from_table(table, self.envelope.schema)
-        diffs = table.column("_diff").to_pylist()
-        return zip((tuple(map(_hashable, row)) for row in rows), diffs, strict=True)
+
+def _rows(table: pa.Table, schema: Schema) -> Iterator[tuple[Any, int]]:
+    rows = from_table(table.select(list(schema.names)), schema)
+    diffs = table.column("_diff").to_pylist()
+    return zip((tuple(map(_hashable, row)) for row in rows), diffs, strict=True)
 
 
 def _hashable(value: Any) -> Any:

@@ -196,6 +196,33 @@ def _offsets(item: Item, worker: SourceWorker) -> tuple[int | None, int | None]:
     return sums[0], sums[1]
 
 
+def _sinks(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("sink"):
+        known = item.definition
+        form = known.get("format", {"kind": "json"})["kind"]
+        yield (item.id, item.oid, _schema_id(facts, item), item.name, "kafka",
+               f"u{known['connection']}", str(known["envelope"]).lower(), form,
+               item.owner)  # fmt: skip
+
+
+def _sink_statuses(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("sink"):
+        worker = facts.work.sinks.get(item.number)
+        if worker is not None:
+            changed = timestamptz_of(1000 * worker.changed_ms)
+            yield (item.id, item.name, "kafka", changed, worker.state, worker.error or None)
+
+
+def _sink_statistics(facts: Facts) -> Iterable[Row]:
+    """What this process has written, and the time up to which all is in the topic."""
+    for item in facts.catalog.items("sink"):
+        worker = facts.work.sinks.get(item.number)
+        if worker is not None:
+            frontier = worker.sink.frontier
+            lag = None if frontier is None else max(0, facts.now_ms - frontier) / 1000
+            yield (item.id, item.name, worker.sink.messages, frontier, lag)
+
+
 _T, _I, _B, _D = "text", "integer", "bigint", "double precision"
 
 RELATIONS = (
@@ -232,4 +259,10 @@ RELATIONS = (
              messages_received=_B, bytes_received=_B, updates_staged=_B, updates_committed=_B,
              snapshot_committed="boolean", offset_known=_B, offset_committed=_B, offset_lag=_B,
              lag_seconds=_D, messages_per_second=_D, bytes_per_second=_D),
+    relation("mz_catalog.mz_sinks", _sinks, id=_T, oid=_I, schema_id=_T, name=_T, type=_T,
+             connection_id=_T, envelope_type=_T, format=_T, owner_id=_T),
+    relation("mz_internal.mz_sink_statuses", _sink_statuses, id=_T, name=_T, type=_T,
+             last_status_change_at="timestamptz", status=_T, error=_T),
+    relation("mz_internal.mz_sink_statistics", _sink_statistics, id=_T, name=_T,
+             messages_committed=_B, frontier=_B, lag_seconds=_D),
 )  # fmt: skip

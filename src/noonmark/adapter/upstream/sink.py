@@ -80,7 +80,9 @@ async def _format(
     if written is None or written.kind == "json":
         return {"kind": "json"}
     if written.kind != "avro":
-        raise Unsupported(f"FORMAT {written.kind.upper()} of a sink is not supported")
+        raise Unsupported(
+            f"FORMAT {written.kind.upper()} of a sink is not supported", hint="JSON and AVRO are."
+        )
     connection = written.options.get("connection")
     if not isinstance(connection, st.Name):
         raise InvalidValue(
