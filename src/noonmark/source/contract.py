@@ -34,7 +34,7 @@ a whole. One partition's error never keeps another from being read.
 
 Where it runs: `latest`, `plan` and `release` on the driver; `read` on executors.
 
-How those fit that are still to come:
+How upstreams that have offsets of their own fit:
 
 - Kafka. Partitions are Kafka's own, offsets too; holes (compaction, control records, aborted
   transactions) are offsets without a record. `latest` is the last stable offset of each partition,
