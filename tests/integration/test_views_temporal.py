@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from noonmark import persist
@@ -18,6 +19,7 @@ from noonmark.compute.explain import explain_view
 from noonmark.compute.view import View
 from noonmark.persist.client import Client, Options
 from noonmark.tvc import EMPTY
+from support.pgwire_host import DatabaseHost
 from support.views import SCHEMAS, answer, seeded_history
 from support.views_queries import TEMPORAL
 
@@ -121,3 +123,39 @@ def test_of_what_has_ended_all_turns_are_known(client: Client, spark: SparkSessi
     assert wrong(client, view, END) == []
     assert view.turns.next() is None
     assert view.tick() is None
+
+
+WINDOW = """
+    create materialized view recent as select page, count(*) as n from visit
+    where mz_now() >= at and mz_now() < at + interval '4 seconds' group by page
+"""
+
+
+def test_a_window_slides_for_a_client_though_nothing_is_written(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    host = DatabaseHost(str(tmp_path / "served"), spark)
+    try:
+        with psycopg.connect(host.dsn(), autocommit=True) as client:
+            client.execute("create table visit (page text, at timestamptz)")
+            client.execute(WINDOW)
+            client.execute(
+                "insert into visit values ('home', now()), ('old', now() - interval '1 h')"
+            )
+            ends = client.execute(
+                "select mz_timestamp(at + interval '4 s') from visit where page = 'home'"
+            ).fetchone()
+            assert ends is not None
+            seen: list[Any] = []
+            with client.cursor() as cursor:
+                began = f"subscribe (select page, n from recent) as of {ends[0] - 4000}"
+                for row in cursor.stream(began):
+                    seen.append(row)
+                    if row[1] < 0:
+                        break
+            assert [row[1:] for row in seen] == [(1, "home", 1), (-1, "home", 1)]
+            assert seen[-1][0] == ends[0]
+            assert client.execute("select * from recent").fetchall() == []
+            assert client.execute("audit materialized view recent").fetchall() == []
+    finally:
+        host.close()

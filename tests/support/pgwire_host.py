@@ -93,18 +93,15 @@ class Host(Front):
 
 
 class DatabaseHost(Front):
-    """Front ends over a real database in memory, without Spark."""
+    """Front ends over a real database: in memory and without Spark, unless they are given."""
 
     database: Database
 
-    def __init__(self) -> None:
-        super().__init__(self._start())
+    def __init__(self, place: str | None = None, spark: Any = None) -> None:
+        super().__init__(self._start(place or f"memory:{SYSTEM.fresh_id()}", spark or NoSpark()))
 
-    async def _start(self) -> Server:
-        place = f"memory:{SYSTEM.fresh_id()}"
-        self.database = await Database.open(
-            place, session=NoSpark(), options=Options(notify_host=None)
-        )
+    async def _start(self, place: str, spark: Any) -> Server:
+        self.database = await Database.open(place, session=spark, options=Options(notify_host=None))
         return await start(self.database, pg=ANYWHERE, http=ANYWHERE)
 
     async def _stop(self) -> None:
