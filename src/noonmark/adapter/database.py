@@ -71,6 +71,7 @@ class Database:
         self.sessions: dict[int, AdapterSession] = {}
         self._start_spark = start_spark
         self._spark: asyncio.Future[Session] | None = None
+        self._leftovers: asyncio.Future[None] | None = None
         self._next_session = 1
         self._closed = False
         self._loop = asyncio.get_running_loop()
@@ -129,6 +130,9 @@ class Database:
         # A daemon: a process that ends while Spark still starts does not wait for it.
         threading.Thread(target=self._run_spark, name="noonmark-spark", daemon=True).start()
         await self.work.start()
+        from noonmark.adapter.run.subscribe_view import end_leftovers
+
+        self._leftovers = asyncio.ensure_future(end_leftovers(self))
 
     def _run_spark(self) -> None:
         """Start Spark; in a thread of its own."""
@@ -249,6 +253,8 @@ class Database:
         self._closed = True
         for session in list(self.sessions.values()):
             await session.close()
+        if self._leftovers is not None:
+            await asyncio.wait({self._leftovers})
         await self.work.stop()
         await self.tables.stop()
         await asyncio.to_thread(self.oracle.blocking.close)

@@ -7,11 +7,10 @@ the layers below; the same functions check a statement when it is made and take 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.names import view_relation
-from noonmark.compute.definition import Definition
 from noonmark.errors import ConfigError, Unsupported
 from noonmark.ingest_feed import Feed, postgres, raw, typed
 from noonmark.rows.schema import Schema
@@ -25,9 +24,14 @@ from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.files import Files, of_lines
 from noonmark.sql.rules import simplify
 
+if TYPE_CHECKING:
+    from noonmark.compute.definition import Definition
+
 
 def view_definition(catalog: Catalog, item: Item) -> Definition:
     """What Compute maintains for a materialized view or an index."""
+    from noonmark.compute.definition import Definition  # Spark's: a server starts without it
+
     planned = view_relation(catalog, item)
     relation = simplify(planned.query.relation)
     key = item.key if item.kind == "index" else ()

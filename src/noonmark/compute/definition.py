@@ -1,8 +1,4 @@
-"""What a view is: its name, its text, its plan, and the collections that belong to it.
-
-    <view>                       the contents
-    <view>_errors                why there is no answer, at the times when there is none
-    <view>_arrangement_<digest>  what its operators remember
+"""What a view is: its name, its text, its plan, and the collections that belong to it (`naming`).
 
 Law: a view has an answer at a time iff `<view>_errors` is empty at that time. All collections of a
 view have the same upper at every moment: they change in the same commits.
@@ -15,19 +11,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from noonmark.compute.arrangement import Keeper, Need, keeper, needs
+from noonmark.compute.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import asked
 from noonmark.sql.ir.node import Node, rebuild, walk_once
 from noonmark.sql.rules.temporal import separated
 
-VIEW, ERRORS, ARRANGEMENT = "view", "view_errors", "arrangement"
+__all__ = [
+    "ARRANGEMENT",
+    "ERRORS",
+    "ERRORS_SCHEMA",
+    "VIEW",
+    "Definition",
+    "errors_name",
+    "inlined",
+    "known",
+]
+
 ERRORS_SCHEMA = Schema.of(sqlstate="text not null", message="text not null")
-
-
-def errors_name(view: str) -> str:
-    """The collection of a view's errors."""
-    return f"{view}_errors"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from noonmark.errors import ConfigError, NotYetComplete, UsageError
 from noonmark.persist.client import Client, Options, open_location
@@ -81,10 +78,18 @@ def show_command(
 @app.command("verify")
 def verify_command(data: Data = _DEFAULT, consensus: Log = None, as_json: Json = False) -> None:
     """Read every stored object back and check it; exit status 1 when something is wrong."""
-    columns = (TextColumn("verify"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    from rich import progress  # a server starts without it
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("verify"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+    )
     with (
         _location(data, consensus) as client,
-        Progress(*columns, console=Console(stderr=True), disable=as_json) as bar,
+        progress.Progress(*columns, console=Console(stderr=True), disable=as_json) as bar,
     ):
         task = bar.add_task("verify")
 
@@ -154,6 +159,9 @@ def _tab_line(values: list[str | None]) -> str:
 
 
 def _print_table(title: str, rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left")
     for column in rows[0] if rows else ["nothing"]:
         table.add_column(column, overflow="fold")

@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from noonmark.errors import SourceStalled
 from noonmark.source.contract import (
@@ -69,6 +68,8 @@ def run(  # noqa: PLR0917 - what to read, what to do with it, and how wide
         return pipeline(read_splits(source, mine))
 
     frame = session.range(0, len(groups), 1, max(1, len(groups)))
+    from pyspark.sql.pandas.types import from_arrow_schema  # a server starts without it
+
     return frame.mapInArrow(read, from_arrow_schema(schema, prefer_timestamp_ntz=True))
 
 

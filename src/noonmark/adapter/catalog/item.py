@@ -52,6 +52,8 @@ RELATIONS: frozenset[Kind] = frozenset(
 GLOBAL: frozenset[Kind] = frozenset(("role", "schema", "database"))
 
 PUBLIC = "public"
+#: Where the views of subscriptions are: nobody can make anything there.
+TEMPORARY = "noonmark_temporary"
 #: The one database of a location.
 DATABASE = "noonmark"
 #: Numbers below are PostgreSQL's own: an item's oid in pg_catalog is above them.

@@ -4,7 +4,7 @@
     at once      every leaf is in memory and small: no waiting, no other thread
     in process   the leaves together touch at most `IN_PROCESS_ROWS_MAX` rows
     stream       one collection, filtered and projected: piece by piece, in bounded memory
-    spark        everything else
+    spark        everything else: piece by piece, too
 
 Law: every way gives the same multiset, and the same order where one is asked for. A view among the
 inputs that has no answer at that time makes the query fail with the view's error.
@@ -37,6 +37,8 @@ IN_PROCESS_ROWS_MAX = 100_000
 SystemRows = Callable[[str], Sequence[Row]]
 #: Asks Spark: the plan, the time; rows in no order.
 AskSpark = Callable[[r.Relation, int], Awaitable[Multiset]]
+#: Asks Spark for the rows as a client gets them.
+StreamSpark = Callable[["Peek", int], Awaitable[Chunks]]
 
 
 @dataclass(frozen=True)
@@ -163,13 +165,17 @@ class Answers:
         return finished(peek, computed(peek.shape, given))
 
     async def ask(
-        self, peek: Peek, time: int, system: SystemRows, spark: AskSpark, path: Path | None = None
+        self,
+        peek: Peek,
+        time: int,
+        system: SystemRows,
+        spark: StreamSpark,
+        path: Path | None = None,
     ) -> Chunks:
         """The rows of a peek."""
         path = path or path_of(peek, self._state())
         if path.kind == "spark":
-            rows = await spark(peek.whole, time)
-            return Listed(await asyncio.to_thread(finished, peek, rows))
+            return await spark(peek, time)
         if path.kind == "stream":
             return Streamed(self._stream(peek, time))
         given = {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in

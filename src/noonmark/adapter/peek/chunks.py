@@ -51,6 +51,17 @@ class Streamed:
     def __aiter__(self) -> AsyncIterator[Sequence[Row]]:
         return self._all()
 
+    def then(self, more: LetGo) -> Streamed:
+        """The same stream, which lets go of more at its end."""
+        before, self._let_go = self._let_go, None
+
+        async def both() -> None:
+            if before is not None:
+                await before()
+            await more()
+
+        return Streamed(self._chunks, both)
+
     async def aclose(self) -> None:
         """End the stream and let go of what it holds. Idempotent."""
         let_go, self._let_go = self._let_go, None

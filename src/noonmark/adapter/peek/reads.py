@@ -14,20 +14,22 @@ Where it runs: the adapter's loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.holds import Holds
-from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, path_of
+from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, finished, path_of
+from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Gatherer, Multiset
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.subscribe.changes import Changes
 from noonmark.adapter.subscribe.pulse import Pulse
 from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
-from noonmark.compute.definition import VIEW, errors_name
+from noonmark.compute.naming import VIEW, errors_name
 from noonmark.oracle import AsyncReservedOracle
 from noonmark.persist.state import Collection, State
 from noonmark.sql.ir import relation as r
@@ -35,6 +37,9 @@ from noonmark.storage.description import description_of
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
+    from noonmark.adapter.peek.spark import SparkJob
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -131,10 +136,17 @@ class Reads:
         return None if rows is None else (oracle, rows)
 
     async def ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
-        """The rows of a peek at a time that was chosen; waits until its inputs are complete."""
+        """The rows of a peek at a time that was chosen; waits until its inputs are complete.
+
+        What is read while the client takes it is held until it is taken.
+        """
         await self.complete(peek.collections, time)
         await self.check_errors(peek.collections, time)
-        return await self.answers.ask(peek, time, system, self._ask_spark)
+        chunks = await self.answers.ask(peek, time, system, self._stream_spark)
+        if not isinstance(chunks, Streamed):
+            return chunks
+        held = await self.holds.take(peek.collections, time)
+        return chunks.then(lambda: self.holds.release(held))
 
     async def multiset(self, peek: Peek, time: int, system: SystemRows) -> Multiset:
         """Like `ask`, as a multiset of the relation's rows."""
@@ -146,18 +158,36 @@ class Reads:
         """Which way a peek would go now."""
         return path_of(peek, self.state)
 
-    async def _ask_spark(self, relation: r.Relation, time: int) -> Multiset:
+    async def _job(self, relation: r.Relation, time: int) -> SparkJob:
         spark = await self._database.spark()
-        from noonmark.adapter.peek.spark import ask_spark, give_up  # only who needs Spark does
+        from noonmark.adapter.peek.spark import SparkJob  # only who needs Spark does
 
-        job = self._client.clock.fresh_id()
-        asked = asyncio.to_thread(ask_spark, spark, self._client, relation, time, job)
-        try:
-            return await asked
-        except asyncio.CancelledError:
-            # Nobody wants the answer any more: its tasks make room for others.
-            await asyncio.shield(asyncio.to_thread(give_up, spark, job))
-            raise
+        return SparkJob(spark, self._client, relation, time, self._client.clock.fresh_id())
+
+    async def _ask_spark(self, relation: r.Relation, time: int) -> Multiset:
+        job = await self._job(relation, time)
+        return await _unless_cancelled(job, job.multiset)
+
+    async def _stream_spark(self, peek: Peek, time: int) -> Chunks:
+        job = await self._job(peek.whole, time)
+        from noonmark.adapter.peek.spark import can_order
+
+        if not can_order(peek.order):
+            rows = await _unless_cancelled(job, job.multiset)
+            return Listed(await asyncio.to_thread(finished, peek, rows))
+        pieces = await _unless_cancelled(job, partial(job.pieces, peek.order))
+        # What fails at once fails before the first row.
+        first = await _unless_cancelled(job, partial(next, pieces, None))
+
+        async def chunks() -> AsyncGenerator[Sequence[Row], None]:
+            piece = first
+            while piece is not None:
+                rows = peek.finish(piece)  # more than a chunk only where rows are there often
+                for start in range(0, len(rows), CHUNK_ROWS):
+                    yield rows[start : start + CHUNK_ROWS]
+                piece = await _unless_cancelled(job, partial(next, pieces, None))
+
+        return Streamed(chunks(), partial(asyncio.to_thread, job.give_up))
 
     # -- views without an answer -----------------------------------------------------------------
 
@@ -201,3 +231,12 @@ class Reads:
         snapshot = await asyncio.wrap_future(read.snapshot(time))
         counts = await asyncio.to_thread(snapshot.counts)
         return next(iter(sorted(counts)), None)
+
+
+async def _unless_cancelled(job: SparkJob, act: Callable[[], T]) -> T:
+    """Do a part of a job in a thread; if nobody waits any more, its tasks make room for others."""
+    try:
+        return await asyncio.to_thread(act)
+    except asyncio.CancelledError:
+        await asyncio.shield(asyncio.to_thread(job.give_up))
+        raise

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.item import TEMPORARY
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.ddl_common import (
@@ -20,6 +21,7 @@ from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import creation
 from noonmark.errors import (
     DuplicateObject,
+    InvalidValue,
     NameTaken,
     SchemaMismatch,
     UndefinedColumn,
@@ -117,6 +119,10 @@ async def run_create_schema(
     store, name = session.store, statement.name.last
     async with store.turn:
         session.require("CREATE", store.catalog.database)
+        if name == TEMPORARY:
+            raise InvalidValue(
+                f'schema name "{name}" is reserved', position=statement.name.position
+            )
         if store.catalog.has_schema(name):
             if not statement.if_not_exists:
                 raise DuplicateObject(f'schema "{name}" already exists')

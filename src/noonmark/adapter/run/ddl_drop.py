@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.catalog.item import DATABASE, PUBLIC
+from noonmark.adapter.catalog.item import DATABASE, PUBLIC, TEMPORARY
 from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.handler import Handlers
@@ -120,12 +120,16 @@ def _doomed(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
     own = [*targets, *_contents(catalog, targets, cascade)]
     numbers = [item.number for item in own]
     needing = [item for item in catalog.dependents(numbers) if item.number not in numbers]
-    # An index belongs to what it is on, and goes with it.
-    if not cascade and any(each.kind != "index" for each in needing):
+    if not cascade and any(map(_stands_alone, needing)):
         dependents_refused(catalog, targets, "drop")
     parts = [part for number in numbers for part in catalog.parts_of(number)]
     parts += [part for each in needing for part in catalog.parts_of(each.number)]
     return list({item.number: item for item in (*needing, *parts, *own)}.values())
+
+
+def _stands_alone(item: Item) -> bool:
+    """An index goes with what it is on, a subscription's view with what it reads."""
+    return item.kind != "index" and item.schema_name != TEMPORARY
 
 
 def _refuse_owners(catalog: Catalog, targets: list[Item]) -> None:
@@ -156,7 +160,7 @@ def _contents(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item
 
 def dependents_refused(catalog: Catalog, targets: list[Item], verb: str) -> None:
     """Raise `DependentObjects` if something needs one of these."""
-    needing = [x for x in catalog.dependents([t.number for t in targets]) if x.kind != "index"]
+    needing = [x for x in catalog.dependents([t.number for t in targets]) if _stands_alone(x)]
     if not needing:
         return
     lines = []
@@ -173,7 +177,11 @@ def dependents_refused(catalog: Catalog, targets: list[Item], verb: str) -> None
 
 def _cascaded(targets: list[Item], doomed: list[Item]) -> list[Notice]:
     asked = {item.number for item in targets}
-    more = [item for item in doomed if item.number not in asked and item.part_of not in asked]
+    more = [
+        item
+        for item in doomed
+        if item.number not in asked and item.part_of not in asked and item.schema_name != TEMPORARY
+    ]
     if not more:
         return []
     if len(more) == 1:

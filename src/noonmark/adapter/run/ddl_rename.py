@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import view_definition
-from noonmark.compute.definition import Definition, errors_name
+from noonmark.compute.naming import errors_name
 from noonmark.persist import command as c
 from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import description_of
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
+    from noonmark.compute.definition import Definition
     from noonmark.compute.view import View
 
 

@@ -10,6 +10,7 @@ from noonmark.adapter.contract import Field, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.adapter.run.select import planned, wish_of
+from noonmark.adapter.run.subscribe_view import is_maintained
 from noonmark.adapter.subscribe.follow import is_linear
 from noonmark.adapter.timestamp import explain, select_timestamp
 from noonmark.adapter.transaction import current
@@ -59,6 +60,8 @@ def _plan(
     lines = show(plan.peek.relation).splitlines()
     if isinstance(statement, st.Subscribe):
         how = "followed by its changes" if is_linear(plan.peek) else "recomputed where it changes"
+        if is_maintained(session, plan):
+            return [*lines, "", "Subscribe: maintained as a view, which ends with it"]
         return [*lines, "", f"Subscribe: in process, {how}"]
     path = session.database.reads.path(plan.peek)
     return [*lines, "", f"Answered: {path.kind}", f"Why: {path.why}"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Outcome, Rows
 from noonmark.adapter.peek.planning import PlannedQuery, time_of
 from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.adapter.run.select import planned, wish_of, with_times
+from noonmark.adapter.run.subscribe_view import begin_view, end_view, is_maintained, view_peek
 from noonmark.adapter.subscribe.envelope import Envelope
 from noonmark.adapter.subscribe.stream import Stream, Subscribed
 from noonmark.adapter.transaction import reading
@@ -82,7 +84,16 @@ async def run_subscribe(
     up_to = None if statement.up_to is None else time_of(session, statement.up_to, values)
     held = await reads.holds.take(names, choice.time)
     what = Subscribed(plan.peek.bound(values), envelope, choice.time, statement.snapshot, up_to)
-    return Rows(envelope.fields, Stream(session.database, what, held).chunks(), "SUBSCRIBE")
+    if not is_maintained(session, plan):
+        return Rows(envelope.fields, Stream(session.database, what, held).chunks(), "SUBSCRIBE")
+    try:
+        item = await begin_view(session, statement.query, plan, values, choice.time)
+    finally:
+        await reads.holds.release(held)
+    held = await reads.holds.take([item.collection], choice.time)
+    stream = Stream(session.database, replace(what, peek=view_peek(item)), held)
+    chunks = stream.chunks().then(partial(end_view, session.database, item))
+    return Rows(envelope.fields, chunks, "SUBSCRIBE")
 
 
 HANDLERS: Handlers = {st.Subscribe: run_subscribe, TypedSubscribe: run_subscribe}

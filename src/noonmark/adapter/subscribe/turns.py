@@ -14,7 +14,6 @@ from typing import Any
 
 from noonmark.adapter.peek.gather import Multiset
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
-from noonmark.compute.definition import inlined
 from noonmark.compute.reference import evaluate
 from noonmark.errors import EvaluationError
 from noonmark.sql.evaluate import evaluate as scalar_value
@@ -32,6 +31,8 @@ class Turns:
 
     def __init__(self, relation: r.Relation) -> None:
         """Raises `Unsupported` where mz_now() stands in no temporal filter."""
+        from noonmark.compute.definition import inlined  # Spark's: a server starts without it
+
         self._filters = list(_filters(separated(inlined(relation, {}))))
         self._times: list[int] | None = None
 

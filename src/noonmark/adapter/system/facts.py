@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
-from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.item import TEMPORARY, Item
 from noonmark.persist.state import State
 from noonmark.rows.schema import Schema
 
@@ -51,7 +51,11 @@ class Facts:
         """The facts now."""
         database = session.database
         return cls(
-            session.catalog, database.client.state, database.work, session, database.clock.now_ms()
+            _shown(session.catalog),
+            database.client.state,
+            database.work,
+            session,
+            database.clock.now_ms(),
         )
 
     def schema_oid(self, name: str) -> int:
@@ -76,6 +80,12 @@ class Facts:
             return None
         collection = self.state.collection(item.collection)
         return collection.since.only(), collection.upper.only()
+
+
+def _shown(catalog: Catalog) -> Catalog:
+    """The catalog without the views of subscriptions, which are nobody's objects."""
+    hidden = [item.number for item in catalog.items() if item.schema_name == TEMPORARY]
+    return catalog.changed(removed=hidden) if hidden else catalog
 
 
 @dataclass(frozen=True)
