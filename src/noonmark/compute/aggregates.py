@@ -103,33 +103,44 @@ def arguments(node: r.Aggregate, frame: DataFrame) -> DataFrame:
     return made.select(*renamed, *rest)
 
 
-def sums(node: r.Aggregate) -> list[Column]:
-    """The accumulators over a group of a frame of `arguments`, in the order of the schema."""
+def sums(node: r.Aggregate, *, once: bool = False) -> list[Column]:
+    """The accumulators over a group of a frame of `arguments`, in the order of the schema.
+
+    Args:
+        node: the aggregation.
+        once: whether every diff is 1: then nothing has to be weighed.
+    """
     first = len(node.keys)
     kinds = [spark_type(each.type) for each in accumulator_schema(node)][first:]
-    made = [f.sum(DIFF)]
+    made = [f.count(f.lit(1)) if once else f.sum(DIFF)]
     for at, call in enumerate(node.aggregates):
-        made += sums_of(call, f.col(f"a{at}"))
+        made += sums_of(call, f.col(f"a{at}"), once=once)
     empty = [f.coalesce(m, f.lit(0)).cast(k) for m, k in zip(made, kinds, strict=True)]
     return [each.alias(f"c{first + at}") for at, each in enumerate(empty)]
 
 
-def sums_of(call: AggregateCall, value: Column) -> tuple[Column, Column]:
+def sums_of(call: AggregateCall, value: Column, *, once: bool) -> tuple[Column, Column]:
     """The accumulators of one aggregate over the rows of a group: how many values, their sum."""
     diff, kind = f.col(DIFF), spark_type(sum_type(call))
-    count = f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0)))
+    count = f.count(value) if once else f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0)))
     zero = f.lit(0).cast(kind)
     if call.entry.name == "count":
         return count, f.max(zero)
+    if once:
+        # At its own digits: Spark adds short decimals several times as fast as long ones.
+        own = value.cast(spark_type(numeric_for(call.arguments[0].type)))
+        return count, f.coalesce(f.sum(own).cast(kind), zero)
     weighed = (value.cast(kind) * diff.cast("decimal(19,0)")).cast(kind)
     return count, f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind)
 
 
-def accumulated(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame:
+def accumulated(
+    node: r.Aggregate, frame: DataFrame, *, fails: bool, once: bool = False
+) -> DataFrame:
     """The accumulators of contents: one row per group, and the errors of the input."""
     given = arguments(node, frame)
     keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(len(node.keys))]
-    grouped = rows_of(given, fails).groupBy(*keys).agg(*sums(node))
+    grouped = rows_of(given, fails).groupBy(*keys).agg(*sums(node, once=once))
     if node.keys:
         grouped = grouped.where(f.col(f"c{len(node.keys)}") != 0)
     schema = accumulator_schema(node)

@@ -137,7 +137,12 @@ class Batch:
     def sums(self, node: r.Aggregate) -> DataFrame:
         """The accumulators of a linear aggregation, and the errors of its input."""
         if node not in self._sums:
-            sums = aggregates.accumulated(node, self.frame(node.input), fails=self.sums_fail(node))
+            sums = aggregates.accumulated(
+                node,
+                self.frame(node.input),
+                fails=self.sums_fail(node),
+                once=whole.is_once(node.input),
+            )
             self._sums[node] = self._once(node, sums)
         return self._sums[node]
 

@@ -78,6 +78,20 @@ def _has_fold(call: AggregateCall) -> bool:
     return known and exact and len(call.arguments) == 1 and not call.order
 
 
+def is_once(node: r.Relation) -> bool:
+    """Whether every diff in the contents of the relation is 1: a row that is there twice is two."""
+    match node:
+        case r.Scan() | r.Constant() | r.Aggregate() | r.Distinct():
+            return True
+        case r.Join() if node.kind is not r.JoinKind.INNER and not is_native(node):
+            return False
+        case r.Filter() | r.Project() | r.Union() | r.Join():
+            return all(map(is_once, r.relations_below(node)))
+        case r.TopK():
+            return is_native(node) and is_once(node.input)
+    return False
+
+
 def computed(node: r.Relation, frames: Sequence[DataFrame], *, fails: bool) -> DataFrame:
     """The operator of these contents; `fails` says whether they, or its keys, may have errors."""
     match node:
@@ -124,9 +138,10 @@ def _aggregate(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame
     given = aggregates.arguments(node, frame)
     width = len(node.keys)
     keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(width)]
-    folds: list[Column] = [f.sum(DIFF).alias("rows")]
+    folds: list[Column] = [f.count(f.lit(1)).alias("rows")]
+    once = is_once(node.input)
     for at, call in enumerate(node.aggregates):
-        folds += _folds(call, at)
+        folds += _folds(call, at, once=once)
     grouped = rows_of(given, fails).groupBy(*keys).agg(*folds)
     made = [_shown(call, at) for at, call in enumerate(node.aggregates)]
     wrong = [each.error for each in made if each.error is not None]
@@ -139,14 +154,12 @@ def _aggregate(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame
     return union([rows, errors_of(given, node.schema)]) if fails else rows
 
 
-def _folds(call: AggregateCall, at: int) -> list[Column]:
+def _folds(call: AggregateCall, at: int, *, once: bool) -> list[Column]:
     """What of an aggregate is computed over the rows of a group."""
     value = f.col(f"a{at}")
     if aggregates.is_linear_call(call):
-        return [
-            each.alias(f"{name}{at}")
-            for name, each in zip(("n", "s"), aggregates.sums_of(call, value), strict=True)
-        ]
+        count, total = aggregates.sums_of(call, value, once=once)
+        return [count.alias(f"n{at}"), total.alias(f"s{at}")]
     fold = f.count_distinct(value) if call.entry.name == "count" else _FOLDS[call.entry.name](value)
     return [fold.alias(f"v{at}")]
 
