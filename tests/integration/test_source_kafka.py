@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from noonmark.clock import SYSTEM
-from noonmark.errors import ConfigError, SourceStalled
+from noonmark.errors import ConfigError, Indeterminate, SourceStalled
 from noonmark.ingest import Feed, Ingestion, InPlaceEngine, raw
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, open_location
 from noonmark.rows.schema import Schema
+from noonmark.sink import kafka as kafka_sink
+from noonmark.sink.envelope import Message
 from noonmark.source import START
 from noonmark.source.format.csv import Csv
 from noonmark.source.format.include import Include
@@ -349,7 +351,8 @@ def test_a_broker_that_is_killed_and_comes_back_whole_and_then_in_part(
     from noonmark.source.impl.kafka import client as kafka_client
     from support.servers import _folder
 
-    monkeypatch.setattr(kafka_client, "TIMEOUT_S", 2.0)
+    for module in (kafka_client, kafka_sink):
+        monkeypatch.setattr(module, "TIMEOUT_S", 2.0)
     with _folder("kafka-again") as folder:
         with start_kafka(folder, kafka_jars) as server:
             server.make_topic(topic, 1)
@@ -357,8 +360,13 @@ def test_a_broker_that_is_killed_and_comes_back_whole_and_then_in_part(
             source = source_of(server, topic)
             ingestion = ingest(client, source)
             ingestion.tick()
+            sink = kafka_sink.Writer(server.options, f"{topic}-out", f"{topic}-progress", topic)
+            assert opened(sink) is None
+            sink.write([Message(b"k", b"1", 5)], 6)
         with pytest.raises(SourceStalled, match="does not answer as it should"):
             ingestion.tick()
+        with pytest.raises(Indeterminate):
+            sink.write([Message(b"k", b"lost", 7)], 8)
         settings = dict(
             line.partition("=")[::2]
             for line in (folder / "server.properties").read_text().splitlines()
@@ -370,6 +378,13 @@ def test_a_broker_that_is_killed_and_comes_back_whole_and_then_in_part(
             tick_until(ingestion)
             assert contents(client, "k") == Counter([(1, "before"), (2, "after")])
             assert reasons(client, "kafka_errors") == []
+            assert opened(sink) == 6
+            sink.write([Message(b"k", b"2", 7)], 8)
+            assert [each.value() for each in server.committed_records(f"{topic}-out")] == [
+                b"1",
+                b"2",
+            ]
+            sink.close()
         # A broker that comes back with less than it had acknowledged.
         shutil.rmtree(folder / "data")
         shutil.move(folder / "earlier", folder / "data")
@@ -381,6 +396,16 @@ def test_a_broker_that_is_killed_and_comes_back_whole_and_then_in_part(
                     f"partition 0 of topic '{topic}' lost records that it had: it ends before them"
                 ]
             source.close()
+
+
+def opened(sink: kafka_sink.Writer) -> int | None:
+    """What a sink finds, as its worker asks: a stall is waited out."""
+    for _ in range(30):
+        try:
+            return sink.open()
+        except Indeterminate:
+            continue
+    return sink.open()
 
 
 def tick_until(ingestion: Ingestion) -> None:

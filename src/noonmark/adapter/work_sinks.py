@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
-from noonmark.errors import NoonmarkError, StorageError
+from noonmark.errors import NoonmarkError, SourceStalled, StorageError
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -62,7 +62,7 @@ class SinkWorker:
             try:
                 self.sink.run()
                 break
-            except StorageError as error:
+            except (StorageError, SourceStalled) as error:
                 self._note("stalled", str(error))
             except NoonmarkError as error:
                 self._note("failed", str(error))

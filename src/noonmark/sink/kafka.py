@@ -38,6 +38,8 @@ _NewTopic: Any = vars(kafka_admin)["NewTopic"]
 
 TIME_HEADER = "noonmark-timestamp"
 _TRANSACTION_MS = 600_000
+#: How often in a row nothing may come of what is asked for, a tenth of a second each.
+_SILENT_MAX = 150
 _QUIET = {"log_level": 0, "log.connection.close": False}
 
 
@@ -144,9 +146,11 @@ class Writer:
 
     def _last(self, consumer: Any) -> int | None:
         """The newest progress of this sink; the end of the partition ends the search."""
-        found = None
-        while True:
-            for each in received(consumer):
+        found, silent = None, 0
+        while silent < _SILENT_MAX:
+            got = received(consumer)
+            silent = 0 if got else silent + 1
+            for each in got:
                 error = each.error()
                 if error is not None and error.code() == KafkaError._PARTITION_EOF:
                     return found
@@ -154,6 +158,7 @@ class Writer:
                     raise KafkaException(error)
                 if each.key() == self._id.encode():
                     found = int(json.loads(each.value())["frontier"])
+        raise Indeterminate("Kafka does not give the progress of the sink")
 
 
 @contextmanager
