@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import view_definition
-from noonmark.compute.session import Session
+from noonmark.compute.session import Session, import_spark
 from noonmark.errors import NoonmarkError, SourceStalled, Stopped
 from noonmark.persist.state import State
 
@@ -181,6 +181,7 @@ class ViewWorker:
 
     def take_up(self) -> View:
         """The view as the catalog defines it now."""
+        import_spark()  # many views are taken up at once when a server starts
         from noonmark.compute.view import RETAIN_MS, View
 
         database, item = self._database, self.item

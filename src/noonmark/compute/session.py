@@ -23,8 +23,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -64,6 +66,7 @@ _CONTEXT = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_IMPORTING = threading.Lock()
 _LOOPBACK = "127.0.0.1"
 _GIB = 1 << 30
 _BATCH_PARTITIONS_MIN = 16
@@ -82,7 +85,17 @@ def spark_session(
     Raises:
         ConfigError: no fit Java, or a Spark that does not start with these options.
     """
+    import_spark()
     return active_session() or _new_session(master, app, dict(options or {}))
+
+
+def import_spark() -> None:
+    """Import Spark's modules and ours over them, in one thread at a time.
+
+    Threads that begin to import them at once, each at another end, see each other's half.
+    """
+    with _IMPORTING:
+        import_module("noonmark.compute.view")
 
 
 def active_session() -> SparkSession | None:
