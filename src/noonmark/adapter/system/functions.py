@@ -6,15 +6,13 @@ They exist in one-shot queries only: a maintained view is a function of collecti
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from noonmark.adapter.catalog.item import DATABASE, Item
-from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_superuser, memberships
-from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
-from noonmark.adapter.system.objects import about_objects, ask, parts_of
-from noonmark.adapter.system.pg_catalog import schema_oids
+from noonmark.adapter.catalog.item import DATABASE
+from noonmark.adapter.system.objects import about_objects, ask
+from noonmark.adapter.system.rights import about_rights
 from noonmark.adapter.system.settings import checked, value_of
-from noonmark.errors import UndefinedObject, Unsupported
+from noonmark.errors import Unsupported
 from noonmark.rows import types as t
 from noonmark.rows.types import quote_name
 from noonmark.sql.functions.function import Any_, Function, Table
@@ -34,7 +32,7 @@ def session_functions(session: AdapterSession) -> Table[Function]:
     table.add(_about_session(session))
     table.add(_about_time(session))
     table.add(about_objects(session))
-    table.add(_about_rights(session))
+    table.add(about_rights(session))
     table.add(_constants())
     return table
 
@@ -96,84 +94,6 @@ def _about_time(session: AdapterSession) -> list[Function]:
         ask("localtime", (), t.Time(), lambda: now().time()),
         ask("pg_postmaster_start_time", (), t.TimestampTz(), now),
     ]
-
-
-# --- rights
-
-
-def _about_rights(session: AdapterSession) -> list[Function]:
-    def may(item: Item | None, rights: str, user: str | None = None) -> bool | None:
-        if item is None:
-            return None
-        asked = [right.strip().upper() for right in rights.split(",")]
-        return any(has(session.catalog, user or session.user, right, item) for right in asked)
-
-    def by_oid(number: int, rights: str) -> bool | None:
-        return may(Facts.of(session).by_oid(number), rights)
-
-    def by_name(name: str, rights: str) -> bool | None:
-        return may(session.catalog.find(parts_of(name)), rights)
-
-    def of_user(user: str, name: str, rights: str) -> bool | None:
-        return may(session.catalog.find(parts_of(name)), rights, user)
-
-    def of_user_by_oid(user: str, number: int, rights: str) -> bool | None:
-        return may(Facts.of(session).by_oid(number), rights, user)
-
-    def schema(*asked: Any) -> bool | None:
-        *who, name, rights = asked
-        if isinstance(name, int):
-            by_number = {number: each for each, number in schema_oids(Facts.of(session))}
-            name = by_number.get(name, "")
-        item = session.catalog.schema(name)
-        if item is None and name in SCHEMA_OIDS:
-            return "CREATE" not in rights.upper()
-        if item is None:
-            raise UndefinedObject(f'schema "{name}" does not exist')
-        return may(item, rights, *who)
-
-    def database(*asked: Any) -> bool | None:
-        *who, _, rights = asked
-        return may(session.catalog.database, rights, *who)
-
-    def role(*asked: Any) -> bool:
-        *who, name, _ = asked
-        facts = Facts.of(session)
-        user, wanted = (_role_name(facts, each) for each in (*(who or [session.user]), name))
-        return is_superuser(facts.catalog, user) or wanted in memberships(facts.catalog, user)
-
-    boolean = t.Boolean()
-    free = ("function", "language", "sequence", "type", "server")
-    about = {"schema": schema, "database": database, **dict.fromkeys(free, lambda *_: True)}
-    return [
-        *(
-            ask(f"has_{what}_privilege", (*who, first, _TEXT), boolean, meaning)
-            for what in ("table", "any_column")
-            for who, first, meaning in (
-                ((), _INT, by_oid),
-                ((), _TEXT, by_name),
-                ((_TEXT,), _TEXT, of_user),
-                ((_TEXT,), _INT, of_user_by_oid),
-            )
-        ),
-        *(
-            ask(f"has_{what}_privilege", (*who, first, _TEXT), boolean, meaning)
-            for what, meaning in about.items()
-            for who in ((), (_TEXT,))
-            for first in (_INT, _TEXT)
-        ),
-        ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, role),
-        ask("pg_has_role", (Any_.ANY, _TEXT), boolean, role),
-        ask("row_security_active", (Any_.ANY,), boolean, lambda _: False),
-    ]
-
-
-def _role_name(facts: Facts, role: str | int) -> str:
-    """A role by its name or number."""
-    if isinstance(role, str):
-        return role
-    found = facts.by_oid(role)
-    return BUILT_IN if found is None else found.name
 
 
 # --- what is the same for everybody
