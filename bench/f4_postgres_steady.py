@@ -2,7 +2,7 @@
 
 A transaction moves money to an account (an update by primary key) and notes that (an insert); both
 tables are keyed, so every update looks up what its key had before. The writer is a procedure in the
-server itself: that is the cheapest there is, and what it takes of the two cores is shown. In the
+server itself: that is the cheapest there is. What a transaction costs everybody is shown. In the
 end both tables must be equal to upstream's.
 
 The figure is the rate that was written while ingestion kept up (``bench/steady.py``).
@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.servers import _folder, start_postgres
 
-ACCOUNTS = 100_000
+ACCOUNTS, CORES = 100_000, 2
 UPSTREAM = f"""
 create table accounts (id bigint primary key, cents bigint not null, note text);
 create table moves (id bigint primary key, account bigint not null, cents bigint not null);
@@ -82,48 +82,45 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         ingestion = stack.enter_context(bench.ingestion(source, postgres(source), SYSTEM))
         ingestion.tick()
         load = Load(url, chosen.rate, chosen.seconds, chosen.seed % 1000 / 1000)
-        outcome = run(load, ingestion)
+        outcome = load.run(control, ingestion)
         check(control, ingestion, source)
     return shown(load, outcome, chosen.rate)
 
 
 class Load:
-    """The writer, and what everybody has spent while it wrote."""
+    """The writer, and what everybody has spent until all of it was ingested."""
 
     def __init__(self, url: str, rate: float, seconds: float, seed: float) -> None:
         self._url, self._work, self._seed = url, (rate, seconds), seed
         self.transactions = int(rate * seconds)
         self.seconds = 0.0
-        self.cores: dict[str, float] = {}
-        self.thread = threading.Thread(target=self._write)
+        self._writer_cpu_s = 0.0
+        self.cpu_us: dict[str, float] = {}
+
+    def run(self, control: Any, ingestion: Ingestion) -> Outcome:
+        """Write, and follow."""
+        server = parent_of(control.info.backend_pid)
+        ours, whole = cpu_seconds(os.getpid()), cpu_seconds(server)
+        writer = threading.Thread(target=self._write)
+        writer.start()
+        outcome = follow(ingestion, lambda: not writer.is_alive())
+        writer.join()
+        ours, whole = cpu_seconds(os.getpid()) - ours, cpu_seconds(server) - whole
+        spent = {
+            "writer": self._writer_cpu_s,
+            "rest of PostgreSQL": whole - self._writer_cpu_s,
+            "noonmark": ours - whole,
+        }
+        self.cpu_us = {name: 1e6 * cpu / self.transactions for name, cpu in spent.items()}
+        return outcome
 
     def _write(self) -> None:
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute("select setseed(%s)", (self._seed,))
-            backend = connection.info.backend_pid
-            server = parent_of(backend)
-            before = self._spent(backend, server)
             began = SYSTEM.monotonic()
             connection.execute("call work(%s, %s)", self._work)
             self.seconds = SYSTEM.monotonic() - began
-            after = self._spent(backend, server)
-        self.cores = {name: (after[name] - before[name]) / self.seconds for name in after}
-
-    def _spent(self, backend: int, server: int) -> dict[str, float]:
-        writer, whole = cpu_seconds(backend), cpu_seconds(server)
-        return {
-            "writer": writer,
-            "rest of PostgreSQL": whole - writer,
-            "noonmark": cpu_seconds(os.getpid()) - whole,
-        }
-
-
-def run(load: Load, ingestion: Ingestion) -> Outcome:
-    """Write, and follow."""
-    load.thread.start()
-    outcome = follow(ingestion, lambda: not load.thread.is_alive())
-    load.thread.join()
-    return outcome
+            self._writer_cpu_s = cpu_seconds(connection.info.backend_pid)
 
 
 def check(control: Any, ingestion: Ingestion, source: Postgres) -> None:
@@ -140,9 +137,10 @@ def check(control: Any, ingestion: Ingestion, source: Postgres) -> None:
 def shown(load: Load, outcome: Outcome, rate: float) -> dict[str, Any]:
     """The figure."""
     written = load.transactions / load.seconds
-    value = written if outcome.keeps_up else outcome.rows / 3 / outcome.seconds
-    spent = ", ".join(f"{name} {cores:.2f}" for name, cores in load.cores.items())
-    print(f"cores: {spent}")
+    value = written if outcome.keeps_up else load.transactions / outcome.seconds
+    limit = 1e6 * CORES / sum(load.cpu_us.values())
+    spent = ", ".join(f"{name} {each:.0f}" for name, each in load.cpu_us.items())
+    print(f"CPU us a transaction: {spent}; {CORES} cores have room for {limit:,.0f} a second")
     print(f"age p50 {outcome.age_p50_s:.1f} s, max {outcome.age_max_s:.1f} s")
     print(f"{value:,.0f}")
     return {
@@ -154,11 +152,11 @@ def shown(load: Load, outcome: Outcome, rate: float) -> dict[str, Any]:
         "measures": {
             "age p50 s": outcome.age_p50_s,
             "age max s": outcome.age_max_s,
-            **{f"{name}, cores": cores for name, cores in load.cores.items()},
+            **{f"{name}, CPU us a transaction": each for name, each in load.cpu_us.items()},
         },
         "note": f"{load.transactions:,} transactions of an update and an insert in "
-        f"{load.seconds:.0f} s, {len(outcome.ages_s)} ticks; cores: {spent}; both tables equal "
-        "to upstream's in the end",
+        f"{load.seconds:.0f} s, {len(outcome.ages_s)} ticks; CPU us a transaction: "
+        f"{spent}; both tables equal to upstream's in the end",
     }
 
 
