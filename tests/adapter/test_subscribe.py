@@ -228,7 +228,7 @@ async def test_a_subscription_can_be_cancelled(opened: Database) -> None:
 async def test_what_cannot_be_followed_is_refused_by_name(opened: Database) -> None:
     client = await people(opened)
     with pytest.raises(Unsupported, match="pg_class"):
-        await client.stream("subscribe pg_catalog.pg_class")
+        await client.stream("subscribe pg_catalog.pg_class as of 5")
     sql = "subscribe (select * from people where age = 1 or age > mz_now())"
     with pytest.raises(Unsupported, match="mz_now") as refused:
         await client.stream(sql)
@@ -254,3 +254,24 @@ async def test_rows_come_and_go_at_their_turn_though_nothing_is_written(opened: 
     assert [row[1:] for row in rows] == [(1, "a"), (-1, "a")]
     assert rows[1][0] == until
     assert await client.ask(query) == []
+
+
+@with_database
+async def test_system_relations_are_looked_at_again(opened: Database) -> None:
+    client, other = await connect(opened), await connect(opened)
+    stream = await client.stream("subscribe (select name from noonmark.frontiers) with (progress)")
+    chunks = aiter(stream.chunks)
+    await other.ask("create table seen (a int)")
+    found: list[tuple[Any, ...]] = []
+    async with asyncio.timeout(20):
+        while not any(row[3] == "seen" for row in found):
+            found += await anext(chunks)
+    times = [int(row[0]) for row in found]
+    assert times == sorted(times)
+    (seen,) = (row for row in found if row[3] == "seen")
+    assert seen[1:3] == (False, 1)
+    await other.ask("drop table seen")
+    async with asyncio.timeout(20):
+        while not any(row[2:] == (-1, "seen") for row in found):
+            found += await anext(chunks)
+    await stream.chunks.aclose()

@@ -60,6 +60,8 @@ def _plan(
     lines = show(plan.peek.relation).splitlines()
     if isinstance(statement, st.Subscribe):
         how = "followed by its changes" if is_linear(plan.peek) else "recomputed where it changes"
+        if plan.peek.system:
+            return [*lines, "", "Subscribe: in process, looked at once a second"]
         if is_maintained(session, plan):
             return [*lines, "", "Subscribe: maintained as a view, which ends with it"]
         return [*lines, "", f"Subscribe: in process, {how}"]

@@ -49,12 +49,13 @@ def _envelope(statement: st.Subscribe, plan: PlannedQuery) -> Envelope:
     return Envelope.of(plan.fields, statement.envelope, statement.key, statement.progress)
 
 
-def _check(plan: PlannedQuery) -> None:
-    if plan.peek.system:
+def _check(statement: st.Subscribe, plan: PlannedQuery) -> None:
+    if plan.peek.system and statement.as_of is not None:
         raise Unsupported(
-            f"SUBSCRIBE to {min(plan.peek.system)} is not supported",
+            f"SUBSCRIBE to {min(plan.peek.system)} AS OF a time is not supported",
             detail="It is made at the moment of a query, and has no history.",
-            hint="SELECT from it.",
+            hint="Leave AS OF away.",
+            position=statement.as_of.position,
         )
     separated(plan.peek.relation)  # refuses mz_now() where it has no turn
 
@@ -75,7 +76,7 @@ async def run_subscribe(
     """Begin at a time that is held from then on."""
     types = statement.types if isinstance(statement, TypedSubscribe) else ()
     plan = planned(session, statement, types, values)
-    _check(plan)
+    _check(statement, plan)
     envelope = _envelope(statement, plan)
     await reading(session, (), "SUBSCRIBE")
     reads = session.database.reads
@@ -83,7 +84,9 @@ async def run_subscribe(
     choice = await reads.choose(names, await wish_of(session, statement, plan, values))
     up_to = None if statement.up_to is None else time_of(session, statement.up_to, values)
     held = await reads.holds.take(names, choice.time)
-    what = Subscribed(plan.peek.bound(values), envelope, choice.time, statement.snapshot, up_to)
+    system = session.system_rows if plan.peek.system else None
+    peek = plan.peek.bound(values)
+    what = Subscribed(peek, envelope, choice.time, statement.snapshot, up_to, system)
     if not is_maintained(session, plan):
         return Rows(envelope.fields, Stream(session.database, what, held).chunks(), "SUBSCRIBE")
     try:

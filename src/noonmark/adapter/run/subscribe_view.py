@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 def is_maintained(session: AdapterSession, plan: PlannedQuery) -> bool:
     """Whether a subscription to a query needs a view of its own."""
-    if is_linear(plan.peek):
+    if plan.peek.system or is_linear(plan.peek):
         return False
     state = session.database.client.state
     return sum(row_count(state.collection(name)) for name in plan.peek.collections) > ROWS_MAX

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.contract import Row
 from noonmark.adapter.holds import Held
-from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.peek.answer import Peek, SystemRows
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Multiset
@@ -25,7 +25,15 @@ from noonmark.adapter.peek.mirrors import row_count
 from noonmark.adapter.peek.rows import Change, finisher
 from noonmark.adapter.subscribe.changes import Segment
 from noonmark.adapter.subscribe.envelope import Envelope
-from noonmark.adapter.subscribe.follow import ROWS_MAX, Linear, Recomputed, is_linear, too_large
+from noonmark.adapter.subscribe.follow import (
+    ROWS_MAX,
+    Linear,
+    Recomputed,
+    difference,
+    is_linear,
+    too_large,
+)
+from noonmark.adapter.subscribe.pulse import INTERVAL_S
 from noonmark.compute.reference import evaluate
 from noonmark.errors import EvaluationError
 from noonmark.persist.state import Collection
@@ -47,6 +55,7 @@ class Subscribed:
         as_of: the time of the snapshot; changes are those after it.
         snapshot: whether the snapshot is given.
         up_to: the time at which it ends; None for never.
+        system: the rows of system relations, for a query over them.
     """
 
     peek: Peek
@@ -54,6 +63,7 @@ class Subscribed:
     as_of: int
     snapshot: bool = True
     up_to: int | None = None
+    system: SystemRows | None = None
 
 
 class Stream:
@@ -62,6 +72,7 @@ class Stream:
     def __init__(self, database: Database, what: Subscribed, held: Held) -> None:
         self._reads = database.reads
         self._work = database.work
+        self._clock = database.clock
         self._what = what
         self._held = held
         self._names = what.peek.collections
@@ -99,7 +110,10 @@ class Stream:
         what = self._what
         if what.up_to is not None and what.up_to <= what.as_of:
             return
-        steps = self._linear() if is_linear(what.peek) else self._recomputed()
+        if what.system is not None:
+            steps = self._looked_at(what.system)
+        else:
+            steps = self._linear() if is_linear(what.peek) else self._recomputed()
         async for changes, upper in steps:
             if what.up_to is None or (upper is not None and upper <= what.up_to):
                 yield changes, upper
@@ -152,6 +166,21 @@ class Stream:
             else:
                 whole += changes  # a key is shown once: all of its rows must be known
         yield whole, what.as_of + 1
+
+    # -- system relations, which have no history ---------------------------------------------------
+
+    async def _looked_at(self, system: SystemRows) -> AsyncIterator[Step]:
+        """What is different whenever it is looked again: each look is at the time of its moment."""
+        what, reads = self._what, self._reads
+        contents = await reads.multiset(what.peek, what.as_of, system)
+        async for step in self._first(_one(contents)):
+            yield step
+        seen = what.as_of
+        while True:
+            await self._clock.sleep(INTERVAL_S)
+            seen = max(seen + 1, self._clock.now_ms())
+            before, contents = contents, await reads.multiset(what.peek, seen, system)
+            yield difference(contents, before, seen), seen + 1
 
     # -- any other query -------------------------------------------------------------------------
 
