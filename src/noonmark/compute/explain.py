@@ -14,6 +14,7 @@ from noonmark.compute.definition import Definition
 from noonmark.compute.expression import is_native
 from noonmark.compute.group import Group, Keys, group_of, path
 from noonmark.compute.view import View
+from noonmark.compute.walk.first import reads_first
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import Node, children
 from noonmark.sql.ir.scalar import Scalar, may_fail
@@ -35,7 +36,7 @@ def changes_cost_all(definition: Definition, keys: Keys) -> bool:
     return any(
         any(True for _ in asked_whole(node, keys))
         for node in operators(definition.plan)
-        if not isinstance(node, r.Scan)
+        if not isinstance(node, r.Scan) and not reads_first(node)
     )
 
 
@@ -102,6 +103,8 @@ def rule_of(node: r.Relation) -> str:
             return "one path for each input that changed; nothing between them is kept"
         case r.Aggregate() if aggregates.is_linear(node):
             return "accumulators by group"
+    if reads_first(node):
+        return "its first rows, as many as changes can bring into sight"
     if keyed.is_known(node):
         if keyed.parts_of(node)[0].key:
             return "recomputed for the keys that changed"

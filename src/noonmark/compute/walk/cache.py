@@ -19,7 +19,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from noonmark.compute.walk.index import Index, build
-from noonmark.compute.walk.rows import one_array
+from noonmark.compute.walk.rows import Ints, one_array
 from noonmark.persist import task
 from noonmark.persist.part import Part
 
@@ -45,6 +45,7 @@ class Cached:
         self.part = part
         self._columns: dict[str, pa.Array | None] = {}
         self.indexes: dict[str, Index] = {}
+        self._orders: dict[str, Ints] = {}
 
     def columns(self, names: Sequence[str]) -> dict[str, pa.Array | None]:
         """The columns; None for one that the part, being older, does not have."""
@@ -70,6 +71,18 @@ class Cached:
             hashes, rows = (np.load(path, mmap_mode="r") for path in paths)
             self.indexes[label] = Index(hashes, rows)
         return self.indexes[label]
+
+    def order(self, label: str, make: Callable[[], Ints]) -> Ints:
+        """The places of all rows in an order; made once for each label."""
+        if label not in self._orders:
+            name = hashlib.blake2b(label.encode(), digest_size=12).hexdigest()
+            path = self.folder / f"{name}.order.npy"
+            if not path.exists():
+                with self._alone():
+                    if not path.exists():
+                        _save(path, make())
+            self._orders[label] = np.load(path, mmap_mode="r")
+        return self._orders[label]
 
     def touch(self) -> None:
         """Say that it was used."""

@@ -184,7 +184,7 @@ def _distinct(node: r.Distinct, rows: Rows) -> Rows:
 
 def _top_k(node: r.TopK, rows: Rows) -> Rows:
     ids, _ = group_ids(_values(node.partition, rows), len(rows))
-    order = _in_order(node.order, rows, ids)
+    order = in_order(node.order, rows, ids)
     ids, counts = ids[order], rows.diff[order]
     ends = np.cumsum(counts)
     starts = ends - counts
@@ -199,7 +199,7 @@ def _top_k(node: r.TopK, rows: Rows) -> Rows:
     return Rows(taken.columns, taken.time, (high - low)[there])
 
 
-def _in_order(order: Sequence[SortKey], rows: Rows, ids: Ints) -> Ints:
+def in_order(order: Sequence[SortKey], rows: Rows, ids: Ints) -> Ints:
     """By partition, by the sort keys, and then by the whole row."""
     columns: list[Any] = [ids]
     directions = ["ascending"]

@@ -30,7 +30,9 @@ from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.accumulate import accumulate
 from noonmark.compute.walk.ask import Old, distinct, matching
+from noonmark.compute.walk.first import Kept, enough, first, is_short
 from noonmark.compute.walk.meaning import meaning
+from noonmark.compute.walk.number import NoKernel
 from noonmark.compute.walk.rows import BEFORE, Changes, Error, Errors, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept, projected
@@ -156,8 +158,11 @@ class Walk:
             return Changes(empty_rows(node.schema), tuple(errors.found))
         asked = [pa.concat_arrays([k[at] for k in keys]) for at in range(len(parts[0].key))]
         asked = distinct(asked) if asked else []
-        before = [self._before(part, asked) for part in parts]
         schemas = [part.relation.schema for part in parts]
+        short = self._short(node, schemas, changed)
+        if short is not None:
+            return Changes(short, tuple(errors.found))
+        before = [self._before(part, asked) for part in parts]
         made = _by_time(node, schemas, before, changed)
         if made is None:
             both = zip(before, changed, parts, strict=True)
@@ -165,6 +170,21 @@ class Walk:
             found = by_key.changes(node, sides)
             return Changes(found.rows.consolidated(), (*errors.found, *found.errors))
         return Changes(made, tuple(errors.found))
+
+    def _short(
+        self, node: r.Relation, schemas: Sequence[Schema], changed: Sequence[Rows]
+    ) -> Rows | None:
+        """A top-k over everything, of its first rows alone; None for all else."""
+        if not isinstance(node, r.TopK) or not is_short(node):
+            return None
+        given = Kept.of(node.input, self.old)
+        if given is None or given.place.first is not None:
+            return None
+        try:
+            near = first(self.old.shelf, given, node, enough(node, changed[0]))
+        except (NoKernel, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+        return _by_time(node, schemas, [near], changed)
 
     def _before(self, part: keyed.Part, asked: Sequence[pa.Array]) -> Rows:
         """The rows with these keys, as they were."""
@@ -191,12 +211,17 @@ def _by_time(
             now = rows.take(np.flatnonzero(rows.time == time))
             if len(now):
                 sides[at] = concat([sides[at], now.at(BEFORE)], schemas[at]).consolidated()
-        then = meaning(node, sides)
+        then = meaning(node, [_there(side) for side in sides])
         if then is None:
             return None
         made += [was.negated().at(time), then.at(time)]
         was = then
     return concat(made, node.schema).consolidated()
+
+
+def _there(rows: Rows) -> Rows:
+    """What is there: of rows that were out of sight only what took them away is known."""
+    return rows.take(np.flatnonzero(rows.diff > 0)) if (rows.diff < 0).any() else rows
 
 
 def _errors(parts: Sequence[Changes]) -> tuple[Error, ...]:

@@ -12,7 +12,7 @@ Where it runs: executors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class _Segment:
+class Segment:
     """Some updates of a collection: those of a part, or of a small batch."""
 
     rows: Rows
@@ -62,6 +62,7 @@ class _Segment:
     memory: dict[str, ix.Index]
 
     def index(self, label: str, key: Sequence[Scalar]) -> ix.Index:
+        """Where the rows with a key are; made once for each label."""
         found = self.memory.get(label) if self.cached is None else self.cached.indexes.get(label)
         if found is not None:
             return found
@@ -71,6 +72,10 @@ class _Segment:
         self.memory[label] = ix.build(arrays, len(self.rows))
         return self.memory[label]
 
+    def order(self, label: str, make: Callable[[], Ints]) -> Ints:
+        """The places of the rows in an order; made once for each label."""
+        return make() if self.cached is None else self.cached.order(label, make)
+
 
 class Shelf:
     """What one process has open of the collections that it looked into."""
@@ -78,7 +83,7 @@ class Shelf:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._parts: dict[str, Cached] = {}
-        self._inline: dict[tuple[str, int, int], _Segment] = {}
+        self._inline: dict[tuple[str, int, int], Segment] = {}
 
     def find(
         self,
@@ -95,7 +100,7 @@ class Shelf:
         order = np.argsort(hashes, kind="stable")
         given: list[Ints] = []
         found: list[Rows] = []
-        for segment in self._segments(place, wanted):
+        for segment in self.segments(place, wanted):
             places, rows = ix.matches(segment.index(label, key), hashes[order])
             known = segment.rows.time[rows] <= place.as_of
             places, rows = order[places[known]], rows[known]
@@ -113,13 +118,14 @@ class Shelf:
     def everything(self, place: Place, columns: set[int]) -> Rows:
         """All updates up to the time."""
         found = [] if place.first is None else [_before(place.first)]
-        for segment in self._segments(place, columns):
+        for segment in self.segments(place, columns):
             known = segment.rows.time <= place.as_of
             rows = segment.rows if known.all() else segment.rows.take(np.flatnonzero(known))
             found.append(_before(rows))
         return concat(found, place.collection.schema)
 
-    def _segments(self, place: Place, columns: set[int]) -> Iterator[_Segment]:
+    def segments(self, place: Place, columns: set[int]) -> Iterator[Segment]:
+        """The updates of a collection, part by part; some are later than the time."""
         for batch in place.collection.batches:
             if batch.time_min > place.as_of:
                 continue
@@ -133,15 +139,15 @@ class Shelf:
                 while len(self._parts) >= _OPEN_MAX:
                     self._parts.pop(next(iter(self._parts)))
                 self._parts[name] = cached
-                yield _Segment(_rows(cached, place.collection, columns), cached, {})
+                yield Segment(_rows(cached, place.collection, columns), cached, {})
 
-    def _small(self, place: Place, batch: Batch) -> _Segment:
+    def _small(self, place: Place, batch: Batch) -> Segment:
         name = (place.place.url, place.collection.id, batch.id)
         if name not in self._inline:
             while len(self._inline) >= _MEMORY_MAX:
                 self._inline.pop(next(iter(self._inline)))
             rows = from_table(inline_table(place.collection, batch))
-            self._inline[name] = _Segment(rows, None, {})
+            self._inline[name] = Segment(rows, None, {})
         return self._inline[name]
 
 
