@@ -85,7 +85,7 @@ def test_large_answers_of_spark(tmp_path: Path, spark: SparkSession) -> None:
             await ask()
 
     async def ask() -> None:
-        async with asyncio.timeout(300), database(str(tmp_path), spark) as opened:
+        async with asyncio.timeout(280), database(str(tmp_path), spark) as opened:
             client = await filled(opened)
             lines = [line for (line,) in await client.ask(f"explain {JOIN}")]
             assert "Answered: spark" in lines
