@@ -81,7 +81,8 @@ async def test_rights_as_sql_tells_of_them(opened: Database) -> None:
     asked = (
         "select has_schema_privilege('s', 'usage'), has_schema_privilege('s', 'create'), "
         "has_schema_privilege('ann', 'public', 'usage'), has_database_privilege('noonmark', "
-        "'create'), has_database_privilege('noonmark', 'connect'), pg_has_role('noonmark', 'member')"
+        "'create'), has_database_privilege('noonmark', 'connect'), "
+        "pg_has_role('noonmark', 'member')"
     )
     assert await ann.ask(asked) == [(True, False, True, False, True, False)]
     acls = "select array_to_string(nspacl, ' ') from pg_namespace where nspname in ('s', 'public')"
