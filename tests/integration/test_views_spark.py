@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from noonmark import errors, persist
 from noonmark.compute.audit import audit_view
-from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.explain import explain_view
 from noonmark.compute.layer import Compute
-from noonmark.compute.view import View
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
 from noonmark.storage import CollectionDescription, Storage
-from support.views import SCHEMAS, History, answer, seeded_history
+from support.executors import Fault, python_workers
+from support.views import seeded_history
+from support.views_world import VIEWS, World
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,76 +31,12 @@ pytestmark = pytest.mark.spark
 
 TIMES, HYDRATED, RESTART = 9, 2, 6
 
-VIEWS = {
-    "linear": "SELECT k, v + 1 AS v1, s || 'x' AS sx FROM l WHERE v > 0 OR s IS NULL",
-    "fails": "SELECT k, 6 / v AS ratio FROM l",
-    "pairs": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k WHERE v < 2",
-    "totals": "SELECT l.k, count(*) AS n, sum(v * w) AS total, avg(w) AS mean "
-    "FROM l JOIN r ON l.k = r.k GROUP BY l.k",
-    "everything": "SELECT count(*) AS n, sum(v) AS total FROM l",
-    "missing": "SELECT l.k, v, w FROM l LEFT JOIN r ON l.k = r.k AND v <= w",
-    "extremes": "SELECT k, min(v) AS low, max(s) AS high, count(DISTINCT v) AS n FROM l GROUP BY k",
-    "keys": "SELECT DISTINCT k FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.w = l.v)",
-    "best": "SELECT k, v, s FROM l ORDER BY v DESC LIMIT 3",
-    "less": "SELECT k, v FROM l EXCEPT ALL SELECT k, w FROM r",
-    "both": "SELECT k, v FROM l UNION ALL SELECT k, w FROM r",
-    "doubled": "SELECT l.k FROM l CROSS JOIN (VALUES (1), (2)) x(n)",
-    "of_pairs": "SELECT v, sum(w) AS w FROM pairs GROUP BY v",
-    "of_fails": "SELECT count(*) AS n FROM fails",
-}
-
-
-class World:
-    """A location, its inputs and its views, as one process sees them."""
-
-    def __init__(self, path: Path, spark: SparkSession, history: History) -> None:
-        self.client = persist.open(path, options=Options(notify_host=None))
-        self.spark = spark
-        self.history = history
-        self.handles = {
-            name: self.client.create_or_load(name, schema)[0] for name, schema in SCHEMAS.items()
-        }
-        self.flow = Dataflow()
-
-    def write(self, lower: int, upper: int) -> None:
-        for name, handle in self.handles.items():
-            updates = [u for u in self.history[name] if lower <= u.time < upper]
-            handle.compare_and_append(updates, lower, upper).result()
-
-    def start_views(self, names: dict[str, str]) -> None:
-        schemas = dict(SCHEMAS)
-        for name, sql in names.items():
-            definition = Definition.of_sql(name, sql, schemas)
-            schemas[name] = definition.plan.schema
-            self.flow.add(View(self.client, lambda: self.spark, definition))
-
-    def tick(self) -> None:
-        self.flow.tick()
-        assert self.flow.failures == {}
-
-    def stored(self, name: str, time: int) -> Any:
-        """What a view says at a time: its rows, or "error"."""
-        failed = self.client.create_or_load(errors_name(name))[1].snapshot(time).result().counts()
-        assert all(count > 0 for count in failed.values())
-        if failed:
-            return "error"
-        return dict(self.client.create_or_load(name)[1].snapshot(time).result().counts())
-
 
 @pytest.fixture
 def world(tmp_path: Path, spark: SparkSession) -> Iterator[World]:
     made = World(tmp_path, spark, seeded_history(7, TIMES))
     yield made
     made.client.stop()
-
-
-def plans() -> dict[str, Any]:
-    """The plan of every view over the two collections alone."""
-    made, schemas = {}, dict(SCHEMAS)
-    for name, sql in VIEWS.items():
-        made[name] = Definition.of_sql(name, sql, schemas).plan
-        schemas[name] = Schema(made[name].schema.columns)
-    return made
 
 
 def test_views_are_their_definitions_at_every_time(world: World, tmp_path: Path) -> None:
@@ -116,22 +52,7 @@ def test_views_are_their_definitions_at_every_time(world: World, tmp_path: Path)
     again.start_views(VIEWS)
     again.tick()
     again.tick()
-    expected = plans()
-    wrong = []
-    for name, plan in expected.items():
-        for time in range(HYDRATED, TIMES):
-            history = dict(world.history)
-            if name.startswith("of_"):
-                below = name.removeprefix("of_")
-                contents = answer(expected[below], history, time)
-                history[below] = contents
-                want = "error" if contents == "error" else reference_over(plan, below, contents)
-            else:
-                want = answer(plan, history, time)
-            got = again.stored(name, time)
-            if got != want:
-                wrong.append((name, time, got, want))
-    assert wrong == []
+    assert again.wrong(VIEWS, range(HYDRATED, TIMES)) == []
     records = [record for record in again.flow.records if record.strategy != "hydrate"]
     assert {r.jobs for r in records if r.view in ("totals", "everything")} == {1}
     assert audit_view(again.flow.views["totals"], TIMES - 1) == []
@@ -153,25 +74,10 @@ def test_large_changes_are_the_same_by_sparks_own_operators(world: World) -> Non
         view.strict = view.name == "missing"
     world.write(RESTART, RESTART + 1)
     world.tick()
-    expected = plans()
-    wrong = [
-        (name, time, world.stored(name, time), want)
-        for name in LARGE
-        for time in range(HYDRATED, RESTART + 1)
-        if world.stored(name, time) != (want := answer(expected[name], world.history, time))
-    ]
-    assert wrong == []
+    assert world.wrong(LARGE, range(HYDRATED, RESTART + 1)) == []
     taken = {(record.view, record.strategy) for record in world.flow.records}
     assert {("totals", "hydrate"), ("totals", "spark"), ("totals", "recompute")} <= taken
     assert ("missing", "recompute") not in taken
-
-
-def reference_over(plan: Any, name: str, contents: dict[Any, int]) -> Any:
-    from noonmark.compute.reference import outcome
-    from noonmark.errors import EvaluationError
-
-    found = outcome(plan, {name: contents})
-    return "error" if isinstance(found, EvaluationError) else found
 
 
 def test_an_audit_finds_what_was_changed_behind_its_back(world: World) -> None:
@@ -221,3 +127,17 @@ def test_the_layer_holds_its_inputs_and_resumes(tmp_path: Path, spark: SparkSess
         assert not {name for name in client.state.names if name.startswith("counts")}
         assert not [hold for hold in client.state.holds if hold.startswith("view/")]
         assert view.name not in compute.dataflow.views
+
+
+def test_a_worker_that_is_killed_costs_another_attempt(world: World) -> None:
+    """On one machine Spark gives a task up when its Python process dies; the views do not."""
+    names = ("totals", "missing", "best")
+    world.advance(HYDRATED + 1)
+    world.start_views({name: VIEWS[name] for name in names})
+    world.tick()
+    world.advance(TIMES)
+    with Fault(world.session(), python_workers) as fault:
+        world.flow.tick()
+    assert fault.killed
+    world.tick()
+    assert world.wrong(names, range(HYDRATED, TIMES)) == []

@@ -22,6 +22,8 @@ import psycopg
 from support.serve_process import Server, serving
 
 ACCOUNTS = 10
+#: All of the history is judged in the end, however long the run took.
+KEEPS = "with (retain history for '1 day')"
 VIEWS = {
     "credits": "select to_account as account, sum(amount) as credits from transfers group by 1",
     "debits": "select from_account as account, sum(amount) as debits from transfers group by 1",
@@ -44,6 +46,8 @@ class Bank:
     kills: int
     violations: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    outputs: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> None:
         """Write, be killed, write on; then look at all that was published, at every time."""
@@ -63,15 +67,14 @@ class Bank:
 
     def _create(self, server: Server) -> None:
         with server.connect() as connection:
-            connection.execute(
-                "create table transfers (id int, from_account int, to_account int, amount int)"
-            )
+            columns = "id int, from_account int, to_account int, amount int"
+            connection.execute(f"create table transfers ({columns}) {KEEPS}".encode())
             # A ring: from the first time on every account has a credit and a debit.
             for each in range(ACCOUNTS):
                 row = (each, each, (each + 1) % ACCOUNTS, 1)
                 connection.execute("insert into transfers values (%s, %s, %s, %s)", row)
             for name, sql in VIEWS.items():
-                connection.execute(f"create materialized view {name} as {sql}".encode())
+                connection.execute(f"create materialized view {name} {KEEPS} as {sql}".encode())
 
     def _live(self, server: Server, up_to: int, last: bool) -> None:
         """Write until enough is written, or, unless this is the last life, until somebody kills."""
@@ -129,15 +132,17 @@ class Bank:
         for time in times:
             for name, history in found.items():
                 now[name].update(history.get(time, {}))
-            expected = _meaning(+now["transfers"])
+            expected = meaning(+now["transfers"])
             for name in VIEWS:
-                self.counts["output"] += time in found[name]
+                self.outputs[name] += time in found[name]
                 if +now[name] != expected[name] or any(c < 0 for c in now[name].values()):
+                    self.wrong[name] += 1
                     self.violations.append(
                         f"{name} at {time} is {dict(+now[name])!r:.300}, "
                         f"should be {dict(expected[name])!r:.300}"
                     )
         self.counts["time"] = len(times)
+        self.counts["output"] = self.outputs.total()
 
 
 def _history(connection: psycopg.Connection, name: str, first: int, end: int) -> History:
@@ -154,7 +159,7 @@ def _subscribed(
         yield from cursor.stream(f"subscribe {name} as of {first} up to {end}".encode())
 
 
-def _meaning(transfers: Counter[tuple[Any, ...]]) -> dict[str, Counter[tuple[Any, ...]]]:
+def meaning(transfers: Counter[tuple[Any, ...]]) -> dict[str, Counter[tuple[Any, ...]]]:
     """What the views are, of these transfers."""
     credits, debits = Counter[int](), Counter[int]()
     for (_, one, other, amount), count in transfers.items():
