@@ -230,8 +230,9 @@ def test_formats(kafka_server: KafkaServer, client: Client, topic: str, kind: st
 
 def test_where_reading_starts(kafka_server: KafkaServer, topic: str) -> None:
     kafka_server.make_topic(topic, 2)
+    first = SYSTEM.now_ms() - 1_000  # records of long ago are past their retention at once
     for at in range(10):
-        stamp = 1_600_000_000_000 + at
+        stamp = first + at
         kafka_server.send(topic, [{"value": b"%d" % at, "partition": at % 2, "timestamp": stamp}])
 
     def read(start: StartFrom) -> list[bytes]:
@@ -249,7 +250,7 @@ def test_where_reading_starts(kafka_server: KafkaServer, topic: str) -> None:
 
     assert len(read(StartFrom())) == 10
     assert read(StartFrom(offsets={0: 3, 1: 4})) == [b"6", b"8", b"9"]
-    assert read(StartFrom(timestamp_ms=1_600_000_000_007)) == [b"7", b"8", b"9"]
+    assert read(StartFrom(timestamp_ms=first + 7)) == [b"7", b"8", b"9"]
     with pytest.raises(ConfigError, match="no partition 7"):
         source_of(kafka_server, topic, StartFrom(offsets={7: 0}))
 

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from noonmark.errors import InvalidValue, SchemaMismatch, Unsupported, UsageError
 from noonmark.rows import types as t
-from noonmark.rows.schema import Column, Schema
+from noonmark.rows.schema import RESERVED_NAMES, Column, Schema
 from noonmark.rows.types import parse_type
 from support.rows import SCALARS
 
 _NAMES = st.one_of(
     st.sampled_from(["a", "A", "a b", 'q"uote', "integer", "é", "1"]),
-    st.text(min_size=1, max_size=5).filter(lambda name: "\0" not in name),
+    st.text(min_size=1, max_size=5).filter(
+        lambda name: "\0" not in name and name not in RESERVED_NAMES
+    ),
 )
 _PARAMETRIC = st.one_of(
     st.sampled_from(SCALARS),
