@@ -120,7 +120,7 @@ def test_every_way_gives_the_same_answer(client: Client, sql: str) -> None:
             else:
                 assert Counter(got) == Counter(wanted), path
     warm = Answers(Gatherer(client, ways["in memory"]), lambda: client.state)
-    at_once = warm.at_once(peek, TIME)
+    at_once = warm.at_once(peek, (), TIME)
     assert at_once is not None
     assert Counter(map(shown, at_once)) == Counter(wanted)
 

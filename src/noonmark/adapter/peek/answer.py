@@ -26,6 +26,7 @@ from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.adapter.system.relations import relations
 from noonmark.compute.reference import evaluate, in_order
 from noonmark.persist.state import Collection, State
+from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import asked, bind
@@ -95,6 +96,16 @@ class Peek:
         return bind(self.relation, self.values, self.now)
 
     @cached_property
+    def only_keys_ask(self) -> bool:
+        """Whether parameters are nowhere but in the keys that decide about its leaves.
+
+        Then the peek need not be bound to be answered by look-ups.
+        """
+        predicates = [leaf.predicate for leaf in self.shape.leaves if not leaf.decided]
+        asking = [*self.order, *(each for each in predicates if each is not None)]
+        return not self.shape.asks and not any(map(asked, asking))
+
+    @cached_property
     def collections(self) -> tuple[str, ...]:
         """The collections of persist that it reads."""
         found = dict.fromkeys(leaf.collection for leaf in self.shape.leaves)
@@ -152,13 +163,16 @@ class Answers:
         self._gatherer = gatherer
         self._state = state
 
-    def at_once(self, peek: Peek, time: int) -> list[Row] | None:
+    def at_once(self, peek: Peek, values: Sequence[Any], time: int) -> list[Row] | None:
         """The rows, when that needs no waiting and little work; else None."""
+        if peek.asks and not peek.only_keys_ask:
+            peek = peek.bound(values)
+        parameters = {PARAMETERS: tuple(values)}
         given: dict[str, Multiset] = {}
         for leaf in peek.shape.leaves:
             if leaf.collection in peek.system:
                 return None
-            found = self._gatherer.now(leaf, time)
+            found = self._gatherer.now(leaf, time, parameters)
             if found is None or len(found) > CHUNK_ROWS:
                 return None
             given[leaf.name] = found

@@ -24,7 +24,7 @@ from noonmark.persist.client import Client
 from noonmark.persist.plan import Query
 from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
-from noonmark.sql.evaluate import evaluate
+from noonmark.sql.evaluate import Outer, evaluate
 from noonmark.sql.ir.relation import Scan
 
 Multiset = dict[Row, int]
@@ -46,20 +46,25 @@ class Gatherer:
         """The collection of a leaf, in the newest state."""
         return self._client.state.collection(leaf.collection)
 
-    def now(self, leaf: Leaf, time: int) -> Multiset | None:
-        """The rows, if they can be had at once: from memory, and without looking at many."""
+    def now(self, leaf: Leaf, time: int, given: Outer | None = None) -> Multiset | None:
+        """The rows, if they can be had at once: from memory, and without looking at many.
+
+        `given` has the values of parameters where the leaf's keys, and they alone, ask for some.
+        """
         collection = self.collection(leaf)
         mirror = self.mirrors.now(collection, time)
         if mirror is None or (not leaf.keys and len(mirror) > AT_ONCE_ROWS_MAX):
             return None
-        return self._mirrored(leaf, collection.schema, mirror)
+        return self._mirrored(leaf, collection.schema, mirror, given)
 
-    def _mirrored(self, leaf: Leaf, schema: Schema, mirror: Mirror) -> Multiset:
+    def _mirrored(
+        self, leaf: Leaf, schema: Schema, mirror: Mirror, given: Outer | None = None
+    ) -> Multiset:
         if not leaf.keys:
             return narrowed(leaf, schema, mirror.rows.items())
         columns = _positions(leaf, schema)
         found: Multiset = {}
-        for key in known_keys(leaf):
+        for key in known_keys(leaf, given):
             found.update(narrowed(leaf, schema, mirror.find(columns, key), by_key=True))
         return found
 
@@ -138,9 +143,9 @@ def prefix_of(leaf: Leaf, collection: Collection) -> tuple[str, ...]:
     return tuple(prefix)
 
 
-def known_keys(leaf: Leaf) -> list[Row]:
+def known_keys(leaf: Leaf, given: Outer | None = None) -> list[Row]:
     """The keys to look up; one with a NULL equals nothing."""
-    keys = [tuple([evaluate(scalar) for scalar in key]) for key in leaf.keys]
+    keys = [tuple([evaluate(scalar, (), given) for scalar in key]) for key in leaf.keys]
     return [key for key in dict.fromkeys(keys) if None not in key]
 
 

@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.holds import Holds
@@ -119,8 +119,8 @@ class Reads:
 
     # -- the answer ------------------------------------------------------------------------------
 
-    def at_once(self, peek: Peek) -> tuple[int, list[Row]] | None:
-        """A strict read now, when nothing must be waited for; its time and rows."""
+    def at_once(self, peek: Peek, values: Sequence[Any]) -> list[Row] | None:
+        """A strict read now, of a peek that is not bound yet, when nothing must be waited for."""
         oracle = self._database.oracle.blocking.at_once(AsyncReservedOracle.give_read)
         if oracle is None or peek.system:
             return None
@@ -132,8 +132,7 @@ class Reads:
                 return None
         if not self._has_no_errors(names, oracle):
             return None
-        rows = self.answers.at_once(peek, oracle)
-        return None if rows is None else (oracle, rows)
+        return self.answers.at_once(peek, values, oracle)
 
     async def ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
         """The rows of a peek at a time that was chosen; waits until its inputs are complete.

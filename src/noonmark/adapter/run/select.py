@@ -123,8 +123,8 @@ def quick_select(
     plan = session.plans.get((statement.query, types))
     if plan is None or plan.catalog is not session.catalog or plan.late or _is_of_now(plan):
         return None
-    found = session.database.reads.at_once(plan.peek.bound(values))
-    return None if found is None else Answer(plan.fields, found[1])
+    rows = session.database.reads.at_once(plan.peek, values)
+    return None if rows is None else Answer(plan.fields, rows)
 
 
 async def run_select(

@@ -82,7 +82,8 @@ def _number(value: Any, source: t.SqlType, target: t.SqlType) -> Any:
     if isinstance(target, FLOATS):
         return fit(float(value), target)
     if isinstance(target, INTEGERS):
-        return fit(int(quantize(Decimal(value), 0)), target)
+        whole = value if isinstance(source, INTEGERS) else int(quantize(Decimal(value), 0))
+        return fit(whole, target)
     if isinstance(source, t.Numeric) and target == t.Numeric():
         return fit(value, target)
     return fit(Decimal(value), target)
