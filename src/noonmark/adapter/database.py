@@ -42,6 +42,9 @@ from noonmark.storage import Storage
 DEFAULT_MASTER = "local[*]"
 #: A secret is a signed integer on the wire.
 _SECRET_BITS = (1 << 31) - 1
+#: Spark starts when it is first needed, or so long after the rest: its start takes all cores for
+#: seconds, and the first statements, which mostly do not need it, would wait for their share.
+SPARK_AFTER_S = 1.0
 
 
 class Database:
@@ -71,6 +74,7 @@ class Database:
         self.sessions: dict[int, AdapterSession] = {}
         self._start_spark = start_spark
         self._spark: asyncio.Future[Session] | None = None
+        self._wants_spark: asyncio.TimerHandle | None = None
         self._leftovers: asyncio.Future[None] | None = None
         self._next_session = 1
         self._closed = False
@@ -127,12 +131,20 @@ class Database:
         self._spark = self._loop.create_future()
         # Nobody may ask for it before it failed.
         self._spark.add_done_callback(lambda done: done.cancelled() or done.exception())
-        # A daemon: a process that ends while Spark still starts does not wait for it.
-        threading.Thread(target=self._run_spark, name="noonmark-spark", daemon=True).start()
+        self._wants_spark = self._loop.call_later(SPARK_AFTER_S, self._begin_spark)
         await self.work.start()
         from noonmark.adapter.run.subscribe_view import end_leftovers
 
         self._leftovers = asyncio.ensure_future(end_leftovers(self))
+
+    def _begin_spark(self) -> None:
+        """Let Spark start, if nobody did yet."""
+        handle, self._wants_spark = self._wants_spark, None
+        if handle is None or self._closed:
+            return
+        handle.cancel()
+        # A daemon: a process that ends while Spark still starts does not wait for it.
+        threading.Thread(target=self._run_spark, name="noonmark-spark", daemon=True).start()
 
     def _run_spark(self) -> None:
         """Start Spark; in a thread of its own."""
@@ -175,6 +187,7 @@ class Database:
             ConfigError: it does not start; says why.
         """
         assert self._spark is not None, "the database is open"
+        self._begin_spark()
         return await asyncio.shield(self._spark)
 
     def started_spark(self) -> Session:
@@ -251,6 +264,8 @@ class Database:
         if self._closed:
             return
         self._closed = True
+        if self._wants_spark is not None:
+            self._wants_spark.cancel()
         for session in list(self.sessions.values()):
             await session.close()
         if self._leftovers is not None:
