@@ -169,9 +169,8 @@ async def run_killed(
         await first.close()
         for start in range(0, count, era):
             size = min(era, count - start)
-            killer = asyncio.ensure_future(_kill_among(running, load, size, kills, random))
-            await load.run(size)
-            await killer
+            # Together: who waits for a server that does not start hears of it.
+            await asyncio.gather(load.run(size), _kill_among(running, load, size, kills, random))
             watcher = await running.connect()
             found += await _judge(watcher, load, after)
             after = await now(watcher)
