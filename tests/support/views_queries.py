@@ -52,6 +52,12 @@ QUERIES = {
     "either": "SELECT k FROM l UNION SELECT w FROM r",
     "series": "SELECT k, g FROM l, generate_series(1, v) AS g",
     "constants": "SELECT l.k, x.n FROM l JOIN (VALUES (1, 'one'), (2, 'two')) x(i, n) ON l.k = x.i",
+    "constants_counted": "SELECT k, (SELECT count(*) FROM (VALUES (1), (1)) x(i) WHERE x.i = l.v) "
+    "AS n FROM l",
+    "constants_added": "SELECT k, count(*) AS n, sum(v) AS total FROM (SELECT k, v FROM l "
+    "UNION ALL VALUES (1, 7), (9, 5)) x GROUP BY k",
+    "constants_added_all": "SELECT count(*) AS n, sum(v) AS total FROM (SELECT v FROM l "
+    "UNION ALL VALUES (7), (5)) x",
     "doubled": "SELECT l.k FROM l CROSS JOIN (VALUES (1), (2)) x(n)",
     "cases": "SELECT CASE WHEN v = 0 THEN 0 ELSE 6 / v END AS safe, coalesce(s, 'none') AS s "
     "FROM l",

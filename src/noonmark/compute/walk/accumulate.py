@@ -23,6 +23,7 @@ from noonmark.compute.walk.finish import finished
 from noonmark.compute.walk.rows import Changes, Errors, Ints, Rows, concat, empty_rows, group_ids
 from noonmark.compute.walk.scalar import projected
 from noonmark.rows import types as t
+from noonmark.rows.arrow import to_array
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import column
@@ -69,6 +70,24 @@ def accumulate(node: r.Aggregate, source: Changes, old: Old) -> tuple[Changes, R
     kept = concat(made, schema)
     shown, _ = finished(node, kept, errors)
     return Changes(shown.consolidated(), tuple(errors.found)), kept.consolidated()
+
+
+def accumulators(node: r.Aggregate, source: Rows, time: int) -> Rows:
+    """The accumulators of rows that are all there is, as they are kept from `time` on."""
+    schema, width = aggregates.accumulator_schema(node), len(node.keys)
+    scalars = [*node.keys, *(aggregates.argument(call) for call in node.aggregates)]
+    arrays, rows = projected(scalars, source, Errors())
+    if not len(rows):
+        zeros = [to_array([0], each.type) for each in schema]
+        alone = Rows(tuple(zeros), np.array([time], np.int64), np.ones(1, np.int64))
+        return empty_rows(schema) if width else alone
+    keys, arguments = arrays[:width], arrays[width:]
+    ids, firsts = group_ids(keys, len(rows))
+    every = np.arange(len(rows))
+    sums = _sums(node, arguments, diff=rows.diff, now=every, ids=ids, count=len(firsts))
+    there = (sums[0] != 0) if width else np.ones(len(firsts), np.bool_)
+    groups = _Groups([key.take(pa.array(firsts)) for key in keys], there, sums)
+    return groups.rows(np.flatnonzero(there), schema, time, 1)
 
 
 def _before(node: r.Aggregate, old: Old, keys: list[pa.Array], count: int) -> _Groups:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from noonmark.compute import aggregates
 from noonmark.compute.arrangement import Keeper
 from noonmark.compute.reference import evaluate
 from noonmark.compute.row_by_row import error_text
+from noonmark.compute.walk.accumulate import accumulators
 from noonmark.compute.walk.rows import Changes, Rows, empty_rows
 from noonmark.compute.walk.temporal import waiting_of
 from noonmark.errors import EvaluationError
@@ -44,8 +44,5 @@ def kept_of_nothing(keeper: Keeper, time: int) -> Rows:
     if not keeper.need.sums:
         return of_nothing(relation, time).rows
     assert isinstance(relation, r.Aggregate)
-    schema = aggregates.accumulator_schema(relation)
-    if relation.keys:
-        return empty_rows(schema)
-    zeros = [to_array([0], each.type) for each in schema]
-    return Rows(tuple(zeros), np.array([time], np.int64), np.ones(1, np.int64))
+    # Not nothing at all: constants are among the rows that it adds up.
+    return accumulators(relation, of_nothing(relation.input, time).rows, time)
