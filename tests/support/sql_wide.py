@@ -170,6 +170,7 @@ class WideGenerator(Generator):
             self.grouping,
             self.aggregates,
             self.subqueries,
+            self.subqueries,
         ]
         made: tuple[str, list[str]] = self.pick(forms)(depth)
         return made
@@ -292,7 +293,7 @@ class WideGenerator(Generator):
         """Scalars that are queries of the row outside, or of nothing."""
         text, scope = self.joined(depth - 1)
         inside, inner = self.source(0, [])
-        where = self.correlation(scope, inner) if self.chance(0.8) else "true"
+        where = self.correlation(scope, inner) if self.chance(0.5) else "true"
         kind = self.pick([k for _, k in inner if k in KINDS])
         item = next(n for n, k in inner if k == kind)
         both = f"{item} from {inside} where {where}"
