@@ -93,7 +93,7 @@ class JudgedViews:
     def tick(self) -> set[str]:
         """One round over all views; the strategies that were taken."""
         done = self.flow.tick()
-        assert self.flow.failures == {}
+        assert self.flow.failures == {}, self.flow.failures
         return {record.strategy for record in done}
 
     def contents(self, name: str, time: int) -> dict[Row, int]:

@@ -56,6 +56,9 @@ QUERIES = {
     "AS n FROM l",
     "constants_added": "SELECT k, count(*) AS n, sum(v) AS total FROM (SELECT k, v FROM l "
     "UNION ALL VALUES (1, 7), (9, 5)) x GROUP BY k",
+    "constants_by_text": "SELECT s, count(*) AS n FROM (SELECT s FROM l UNION ALL VALUES ('a')) x "
+    "GROUP BY s",
+    "by_text": "SELECT s, count(*) AS n FROM l GROUP BY s",
     "constants_added_all": "SELECT count(*) AS n, sum(v) AS total FROM (SELECT v FROM l "
     "UNION ALL VALUES (7), (5)) x",
     "doubled": "SELECT l.k FROM l CROSS JOIN (VALUES (1), (2)) x(n)",

@@ -77,10 +77,11 @@ def accumulators(node: r.Aggregate, source: Rows, time: int) -> Rows:
     schema, width = aggregates.accumulator_schema(node), len(node.keys)
     scalars = [*node.keys, *(aggregates.argument(call) for call in node.aggregates)]
     arrays, rows = projected(scalars, source, Errors())
+    if not len(rows) and width:
+        return empty_rows(schema)
     if not len(rows):
         zeros = [to_array([0], each.type) for each in schema]
-        alone = Rows(tuple(zeros), np.array([time], np.int64), np.ones(1, np.int64))
-        return empty_rows(schema) if width else alone
+        return Rows(tuple(zeros), np.array([time], np.int64), np.ones(1, np.int64))
     keys, arguments = arrays[:width], arrays[width:]
     ids, firsts = group_ids(keys, len(rows))
     every = np.arange(len(rows))

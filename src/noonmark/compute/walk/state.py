@@ -44,7 +44,7 @@ class Place:
         place: where its parts are.
         collection: with its batches.
         as_of: the time.
-        first: rows that are there too, when it is read as a whole.
+        first: rows that are there too: what a view that is hydrated begins with.
     """
 
     place: task.Place
@@ -112,6 +112,13 @@ class Shelf:
             fine = ix.same(values, asked, len(places))
             given.append(places[fine])
             found.append(_before(candidates.take(fine)))
+        if place.first is not None and len(place.first):
+            values, _ = ask(key, place.first)
+            places, rows = ix.matches(ix.build(values, len(place.first)), hashes)
+            taken = [value.take(pa.array(rows)) for value in values]
+            fine = ix.same(taken, [probe.take(pa.array(places)) for probe in probes], len(places))
+            given.append(places[fine])
+            found.append(_before(place.first.take(rows[fine])))
         places = np.concatenate(given) if given else np.zeros(0, np.int64)
         return places, concat(found, schema)
 
