@@ -31,8 +31,8 @@ from noonmark.source.impl.kafka import Kafka, create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.kafka import KafkaServer, _jars, connector_jars, start_kafka
-from support.servers import _folder
+from support.kafka import KafkaServer, connector_jars
+from support.upstreams import one_kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     rows = chosen.rows
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        server = stack.enter_context(start_kafka(stack.enter_context(_folder("kafka")), _jars()))
+        server = stack.enter_context(one_kafka())
         fill(server, TOPIC, rows, chosen.seed)
         jars = connector_jars()
         options = {"spark.jars": ",".join(map(str, jars))} if jars else {}

@@ -9,7 +9,6 @@ The figure is the rate that was written while ingestion kept up (``bench/steady.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import subprocess
@@ -22,7 +21,7 @@ from typing import Any
 
 from bench.f4_ingestion import SCHEMA, Bench, json_documents
 from bench.f4_kafka import PARTITIONS, TOPIC, fill
-from bench.steady import children, cpu_seconds, follow, paced
+from bench.steady import Load, children, cpu_seconds, figure, follow, options, paced
 from noonmark.clock import SYSTEM
 from noonmark.compute.session import spark_session, stop_session
 from noonmark.ingest import Ingestion, raw
@@ -31,23 +30,19 @@ from noonmark.source.impl.kafka import create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.kafka import KafkaServer, _jars, start_kafka
-from support.servers import _folder
+from support.kafka import KafkaServer
+from support.upstreams import one_kafka
 
-PIECE, CORES = 1000, 2
+PIECE = 1000
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rate", type=int, default=30_000)
-    parser.add_argument("--seconds", type=int, default=120)
-    chosen = parser.parse_args(list(argv))
+    chosen = options(argv, rate=30_000, seconds=120)
     rows = chosen.rate * chosen.seconds
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         others = children()
-        server = stack.enter_context(start_kafka(stack.enter_context(_folder("kafka")), _jars()))
+        server = stack.enter_context(one_kafka())
         (broker,) = children() - others
         server.make_topic(TOPIC, PARTITIONS)
         bench = Bench(folder, spark_session("local[2]"))
@@ -57,35 +52,16 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         ingestion = ingest(bench, server, TOPIC, stack)
         command = [sys.executable, "-m", "bench.f4_kafka_steady", "produce", server.bootstrap]
         command += map(str, (rows, chosen.rate, chosen.seed))
-        spent = _spent(broker, 0)
+        before = _spent(broker, 0)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as producer:
             outcome = follow(ingestion, lambda: producer.poll() is not None)
             assert producer.stdout is not None
             seconds, their_cpu = map(float, producer.stdout.read().split())
         after = _spent(broker, their_cpu)
-        cpu_us = {name: 1e6 * (after[name] - spent[name]) / rows for name in after}
         check(ingestion, rows)
-    written = rows / seconds
-    shown = ", ".join(f"{name} {each:.1f}" for name, each in cpu_us.items())
-    limit = 1e6 * CORES / sum(cpu_us.values())
-    print(f"CPU us a record: {shown}; {CORES} cores have room for {limit:,.0f} a second")
-    print(f"age p50 {outcome.age_p50_s:.1f} s, max {outcome.age_max_s:.1f} s")
-    value = written if outcome.keeps_up else rows / outcome.seconds
-    print(f"{value:,.0f}")
-    return {
-        "title": "a Kafka topic under a steady producer, records/s that are kept up with",
-        "value": value,
-        "unit": "records/s",
-        "goal": f">= {chosen.rate:,} without falling behind",
-        "met": outcome.keeps_up and written >= 0.99 * chosen.rate,
-        "measures": {
-            "age p50 s": outcome.age_p50_s,
-            "age max s": outcome.age_max_s,
-            **{f"{name}, CPU us a record": each for name, each in cpu_us.items()},
-        },
-        "note": f"{rows:,} JSON records in {seconds:.0f} s, {len(outcome.ages_s)} ticks; "
-        f"CPU us a record: {shown}; every record came once",
-    }
+    load = Load("record", rows, seconds, {name: after[name] - before[name] for name in after})
+    title = "a Kafka topic under a steady producer"
+    return figure(title, load, outcome, chosen.rate, "every record came once")
 
 
 def ingest(bench: Bench, server: KafkaServer, topic: str, stack: ExitStack) -> Ingestion:

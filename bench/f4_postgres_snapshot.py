@@ -34,7 +34,7 @@ from noonmark.source.impl.postgres import create, drop_slot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.servers import _folder, start_postgres
+from support.upstreams import one_postgres
 
 ROUNDS, WORKERS, PAGES = 3, 2, 4096
 GOAL = 0.7
@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     found = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(start_postgres(stack.enter_context(_folder("pg")))).dsn
+        url = stack.enter_context(one_postgres()).dsn
         bench = Bench(folder, spark_session(f"local[{WORKERS}]"))
         stack.callback(stop_session)
         for name, identity in IDENTITIES.items():

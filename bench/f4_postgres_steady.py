@@ -10,7 +10,6 @@ The figure is the rate that was written while ingestion kept up (``bench/steady.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import sys
@@ -24,7 +23,7 @@ from typing import Any
 import psycopg
 
 from bench.f4_ingestion import Bench
-from bench.steady import Outcome, cpu_seconds, follow, parent_of
+from bench.steady import Load, Outcome, cpu_seconds, figure, follow, options, parent_of
 from noonmark.clock import SYSTEM
 from noonmark.compute.session import spark_session, stop_session
 from noonmark.ingest import Ingestion
@@ -33,9 +32,9 @@ from noonmark.source.impl.postgres import Postgres, create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.servers import _folder, start_postgres
+from support.upstreams import one_postgres
 
-ACCOUNTS, CORES = 100_000, 2
+ACCOUNTS = 100_000
 UPSTREAM = f"""
 create table accounts (id bigint primary key, cents bigint not null, note text);
 create table moves (id bigint primary key, account bigint not null, cents bigint not null);
@@ -65,14 +64,10 @@ SUMS = "select count(*), sum(cents) from "
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rate", type=float, default=5_000)
-    parser.add_argument("--seconds", type=float, default=300)
-    chosen = parser.parse_args(list(argv))
+    chosen = options(argv, rate=5_000, seconds=300)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(start_postgres(stack.enter_context(_folder("pg")))).dsn
+        url = stack.enter_context(one_postgres()).dsn
         bench = Bench(folder, spark_session("local[2]"))
         stack.callback(stop_session)
         control = stack.enter_context(psycopg.connect(url, autocommit=True))
@@ -81,46 +76,43 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         stack.callback(source.close)
         ingestion = stack.enter_context(bench.ingestion(source, postgres(source), SYSTEM))
         ingestion.tick()
-        load = Load(url, chosen.rate, chosen.seconds, chosen.seed % 1000 / 1000)
-        outcome = load.run(control, ingestion)
+        writer = Writer(url, chosen.rate, chosen.seconds, chosen.seed % 1000 / 1000)
+        outcome, load = written(writer, control, ingestion)
         check(control, ingestion, source)
-    return shown(load, outcome, chosen.rate)
+    title = "PostgreSQL changes under a steady writer"
+    return figure(title, load, outcome, chosen.rate, "both tables equal to upstream's in the end")
 
 
-class Load:
-    """The writer, and what everybody has spent until all of it was ingested."""
+class Writer(threading.Thread):
+    """Runs the procedure, and knows then how long that took and what it spent."""
 
-    def __init__(self, url: str, rate: float, seconds: float, seed: float) -> None:
-        self._url, self._work, self._seed = url, (rate, seconds), seed
-        self.transactions = int(rate * seconds)
-        self.seconds = 0.0
-        self._writer_cpu_s = 0.0
-        self.cpu_us: dict[str, float] = {}
+    def __init__(self, url: str, rate: int, seconds: int, seed: float) -> None:
+        super().__init__()
+        self._url, self._work, self._seed = url, (float(rate), float(seconds)), seed
+        self.transactions = rate * seconds
+        self.seconds = self.cpu_s = 0.0
 
-    def run(self, control: Any, ingestion: Ingestion) -> Outcome:
-        """Write, and follow."""
-        server = parent_of(control.info.backend_pid)
-        ours, whole = cpu_seconds(os.getpid()), cpu_seconds(server)
-        writer = threading.Thread(target=self._write)
-        writer.start()
-        outcome = follow(ingestion, lambda: not writer.is_alive())
-        writer.join()
-        ours, whole = cpu_seconds(os.getpid()) - ours, cpu_seconds(server) - whole
-        spent = {
-            "writer": self._writer_cpu_s,
-            "rest of PostgreSQL": whole - self._writer_cpu_s,
-            "noonmark": ours - whole,
-        }
-        self.cpu_us = {name: 1e6 * cpu / self.transactions for name, cpu in spent.items()}
-        return outcome
-
-    def _write(self) -> None:
+    def run(self) -> None:
+        """The thread."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute("select setseed(%s)", (self._seed,))
             began = SYSTEM.monotonic()
             connection.execute("call work(%s, %s)", self._work)
             self.seconds = SYSTEM.monotonic() - began
-            self._writer_cpu_s = cpu_seconds(connection.info.backend_pid)
+            self.cpu_s = cpu_seconds(connection.info.backend_pid)
+
+
+def written(writer: Writer, control: Any, ingestion: Ingestion) -> tuple[Outcome, Load]:
+    """Write, and follow: what that came to, and what everybody spent."""
+    server = parent_of(control.info.backend_pid)
+    ours, whole = cpu_seconds(os.getpid()), cpu_seconds(server)
+    writer.start()
+    outcome = follow(ingestion, lambda: not writer.is_alive())
+    writer.join()
+    ours, whole = cpu_seconds(os.getpid()) - ours, cpu_seconds(server) - whole
+    rest = {"rest of PostgreSQL": whole - writer.cpu_s, "noonmark": ours - whole}
+    spent = {"writer": writer.cpu_s, **rest}
+    return outcome, Load("transaction", writer.transactions, writer.seconds, spent)
 
 
 def check(control: Any, ingestion: Ingestion, source: Postgres) -> None:
@@ -132,32 +124,6 @@ def check(control: Any, ingestion: Ingestion, source: Postgres) -> None:
         diffs, cents = (found.column(name).to_numpy() for name in ("_diff", "cents"))
         theirs = control.execute(f"{SUMS} {table.name}").fetchone()
         assert (int(diffs.sum()), int((diffs * cents).sum())) == (theirs[0], int(theirs[1]))
-
-
-def shown(load: Load, outcome: Outcome, rate: float) -> dict[str, Any]:
-    """The figure."""
-    written = load.transactions / load.seconds
-    value = written if outcome.keeps_up else load.transactions / outcome.seconds
-    limit = 1e6 * CORES / sum(load.cpu_us.values())
-    spent = ", ".join(f"{name} {each:.0f}" for name, each in load.cpu_us.items())
-    print(f"CPU us a transaction: {spent}; {CORES} cores have room for {limit:,.0f} a second")
-    print(f"age p50 {outcome.age_p50_s:.1f} s, max {outcome.age_max_s:.1f} s")
-    print(f"{value:,.0f}")
-    return {
-        "title": "PostgreSQL changes under a steady writer, transactions/s that are kept up with",
-        "value": value,
-        "unit": "transactions/s",
-        "goal": f">= {rate:,.0f} without falling behind",
-        "met": outcome.keeps_up and written >= 0.99 * rate,
-        "measures": {
-            "age p50 s": outcome.age_p50_s,
-            "age max s": outcome.age_max_s,
-            **{f"{name}, CPU us a transaction": each for name, each in load.cpu_us.items()},
-        },
-        "note": f"{load.transactions:,} transactions of an update and an insert in "
-        f"{load.seconds:.0f} s, {len(outcome.ages_s)} ticks; CPU us a transaction: "
-        f"{spent}; both tables equal to upstream's in the end",
-    }
 
 
 if __name__ == "__main__":

@@ -10,21 +10,31 @@ CPU is that of a process and all its descendants, ended ones included once they 
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from noonmark.clock import SYSTEM
 from noonmark.ingest import Ingestion
 
-INTERVAL_S = 1.0
+INTERVAL_S, CORES = 1.0, 2
 T = TypeVar("T")
 _AGE_S = 5.0
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def options(argv: Sequence[str], rate: int, seconds: int) -> argparse.Namespace:
+    """The seed, the rate of the writer, and for how long."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the writer")
+    parser.add_argument("--rate", type=int, default=rate, help="how much is written a second")
+    parser.add_argument("--seconds", type=int, default=seconds, help="for how long")
+    return parser.parse_args(list(argv))
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,46 @@ def follow(ingestion: Ingestion, is_over: Callable[[], bool]) -> Outcome:
         ages.append(now - before)
         pause.wait(max(0.0, INTERVAL_S - (now - probed)))
     return Outcome(tuple(ages), rows, SYSTEM.monotonic() - began)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a writer wrote, in which time, and what everybody spent on it.
+
+    Attributes:
+        what: one of them, such as "record".
+    """
+
+    what: str
+    count: int
+    seconds: float
+    cpu_s: Mapping[str, float]
+
+
+def figure(title: str, load: Load, outcome: Outcome, rate: int, note: str) -> dict[str, Any]:
+    """The rate that was written while ingestion kept up, else the one that it managed."""
+    written = load.count / load.seconds
+    value = written if outcome.keeps_up else load.count / outcome.seconds
+    each = {name: 1e6 * spent / load.count for name, spent in load.cpu_s.items()}
+    limit = 1e6 * CORES / sum(each.values())
+    spent = ", ".join(f"{name} {cpu:.1f}" for name, cpu in each.items())
+    print(f"CPU us a {load.what}: {spent}; {CORES} cores have room for {limit:,.0f} a second")
+    print(f"age p50 {outcome.age_p50_s:.1f} s, max {outcome.age_max_s:.1f} s")
+    print(f"{value:,.0f}")
+    return {
+        "title": f"{title}, {load.what}s/s that are kept up with",
+        "value": value,
+        "unit": f"{load.what}s/s",
+        "goal": f">= {rate:,} without falling behind",
+        "met": outcome.keeps_up and written >= 0.99 * rate,
+        "measures": {
+            "age p50 s": outcome.age_p50_s,
+            "age max s": outcome.age_max_s,
+            **{f"{name}, CPU us a {load.what}": cpu for name, cpu in each.items()},
+        },
+        "note": f"{load.count:,} {load.what}s in {load.seconds:.0f} s, "
+        f"{len(outcome.ages_s)} ticks; CPU us a {load.what}: {spent}; {note}",
+    }
 
 
 def cpu_seconds(root: int) -> float:

@@ -350,11 +350,11 @@ def test_a_broker_that_is_killed_and_comes_back_whole_and_then_in_part(
     kafka_jars: Path, client: Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from noonmark.source.impl.kafka import client as kafka_client
-    from support.servers import _folder
+    from support.servers import server_folder
 
     for module in (kafka_client, kafka_sink):
         monkeypatch.setattr(module, "TIMEOUT_S", 2.0)
-    with _folder("kafka-again") as folder:
+    with server_folder("kafka-again") as folder:
         with start_kafka(folder, kafka_jars) as server:
             server.make_topic(topic, 1)
             server.send(topic, words((1, "before")))

@@ -12,11 +12,11 @@ from noonmark.errors import SourceStalled
 from noonmark.persist.client import open_location
 from noonmark.source.impl.postgres import create
 from support.logical_ingest import contents, ingest, reasons
-from support.servers import _folder, start_postgres
+from support.servers import server_folder, start_postgres
 
 
 def test_a_promoted_standby_ends_the_source(tmp_path: Path) -> None:
-    with _folder("pg") as folder, open_location(tmp_path / "location") as client:
+    with server_folder("pg") as folder, open_location(tmp_path / "location") as client:
         with start_postgres(folder) as primary:
             with psycopg.connect(primary.dsn, autocommit=True) as session:
                 session.execute("create table t (id int primary key)")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.views_coverage import OPERATORS, operators_of
+from support.views_coverage import OPERATORS, SHARED, operators_of
 from support.views_generated import run
 
 
@@ -15,6 +15,7 @@ def test_generated_views_are_their_definitions_at_every_time(tmp_path: Path) -> 
     assert done.wrong == ()
     assert done.compared > 60
     assert done.filled > 20, "agreement about nothing proves little"
+    assert done.operators[SHARED], "no two views kept the same"
 
 
 @pytest.mark.parametrize(

@@ -6,43 +6,26 @@ All eight tables change at every time: rows come, go and are replaced. A tick co
 from __future__ import annotations
 
 import sys
-import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from noonmark import persist
-from noonmark.compute.session import spark_session, stop_session
-from noonmark.persist.client import Options
-from support.proving import answer, bar, options
 from support.tpch_changes import Tables
 from support.tpch_views import TpchViews
-from support.views_judged import judged
+from support.views_judged import proved
 
 SCALE_FACTOR, FRACTION = 0.1, 0.002
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
-    chosen = options(argv, 6, "ticks")
-    ticks = [1 + at % 3 for at in range(chosen.count)]
-    spark = spark_session("local[2]", options={"spark.driver.memory": "3g"})
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        persist.open(folder, options=Options(notify_host=None)) as client,
-        bar("rounds", len(ticks) + 1) as advance,
-    ):
-        world = TpchViews(client, lambda: spark, Tables(chosen.seed, SCALE_FACTOR))
-        done = judged(world, lambda: world.change(FRACTION), ticks, advance)
-        strategies = Counter(record.strategy for record in world.flow.records)
-    stop_session()
-    taken = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
-    note = f"{done.compared} answers compared, {done.filled} with rows; ticks of views: {taken}"
-    goal = f"0 in {len(world.queries)} queries x {sum(ticks)} times"
-    return answer(
-        "TPC-H as views at every time", goal, done.wrong, {"answers": done.compared}, note
+    return proved(
+        "TPC-H as views at every time",
+        argv,
+        6,
+        lambda client, spark, seed: TpchViews(client, spark, Tables(seed, SCALE_FACTOR)),
+        lambda world: world.change(FRACTION),
     )
 
 

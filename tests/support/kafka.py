@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from support.servers import _folder, _running, free_ports
+from support.servers import free_ports, running, server_folder
 
 VERSION = "4.1.0"
 _POM = """<project>
@@ -146,13 +146,13 @@ class KafkaServer:
 @pytest.fixture(scope="session")
 def kafka_jars() -> Path:
     """The broker's jars, for tests that start and stop one of their own."""
-    return _jars()
+    return installed_jars()
 
 
 @pytest.fixture(scope="session")
 def kafka_server(kafka_jars: Path) -> Iterator[KafkaServer]:
     """An Apache Kafka broker."""
-    with _folder("kafka") as folder, start_kafka(folder, kafka_jars) as server:
+    with server_folder("kafka") as folder, start_kafka(folder, kafka_jars) as server:
         yield server
 
 
@@ -163,7 +163,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.server)
 
 
-def _jars() -> Path:
+def installed_jars() -> Path:
     """The folder with the broker's jars."""
     jars = _cache() / f"kafka-{VERSION}"
     problem = _fetch(jars, _BROKER)
@@ -260,7 +260,7 @@ def start_kafka(
             said = made.stdout + made.stderr
             pytest.fail(f"Kafka's storage could not be made: {said}", pytrace=False)
     command = [*java, "kafka.Kafka", str(config)]
-    with _running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
+    with running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
         yield server
 
 

@@ -8,10 +8,9 @@ have released nothing beyond it.
 from __future__ import annotations
 
 import json
-import subprocess
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,14 +19,14 @@ from typing import Any, ClassVar, Protocol
 from noonmark import persist
 from noonmark.tvc import Partition
 from support.ingest_world import Violation, known_of
-from support.kills import Lines, start
+from support.kills import Lines, running
 from support.proving import bar
 
 Offsets = dict[Partition, int]
 
 
 @dataclass
-class KilledIngestion:
+class KilledIngestion(ABC):
     """One folder with a location; its subclass says what is ingested, and what must be there.
 
     Attributes:
@@ -53,22 +52,22 @@ class KilledIngestion:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "reads").touch()
 
+    @abstractmethod
     def work(self, lines: Lines) -> None:
         """What happens upstream between the start of a process and its end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end_work(self) -> None:
         """Upstream comes to rest."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check_contents(self, client: persist.Client) -> None:
         """Compare everything with upstream, once all of it was ingested."""
-        raise NotImplementedError
 
     def round(self) -> None:
         """One process, killed somewhere between its start and the middle of its work."""
         moment = self.random.choice(("starting", "working", "working", "working"))
-        with self._child() as (child, lines):
+        with running(self.module, self.folder) as (child, lines):
             if moment == "starting":
                 lines.read(self.random.uniform(*self.starting_s))
             else:
@@ -84,24 +83,12 @@ class KilledIngestion:
     def finish(self) -> None:
         """A last process in good order; then everything is compared with upstream."""
         self.end_work()
-        with self._child("3") as (child, _):
+        with running(self.module, self.folder, "3") as (child, _):
             if child.wait(300) != 0:
                 raise Violation(f"the last process ended with status {child.returncode}")
         self._look(self._check_reads())
         with self._reader() as client:
             self.check_contents(client)
-
-    @contextmanager
-    def _child(self, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], Lines]]:
-        child = start(self.module, self.folder, *arguments)
-        try:
-            yield child, Lines(child)
-        finally:
-            child.kill()
-            child.wait()
-            for pipe in (child.stdin, child.stdout):
-                assert pipe is not None
-                pipe.close()
 
     def _check_reads(self) -> dict[str, Offsets]:
         """Nothing that was durable when a process started, or released by it, is read after."""

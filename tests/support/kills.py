@@ -13,6 +13,8 @@ import subprocess
 import sys
 import threading
 from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -41,6 +43,20 @@ def start(module: str, *arguments: object) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(TESTS)},
     )
+
+
+@contextmanager
+def running(module: str, *arguments: object) -> Iterator[tuple[subprocess.Popen[bytes], Lines]]:
+    """Such a child and its lines; in the end it is gone, killed if it still ran."""
+    child = start(module, *arguments)
+    try:
+        yield child, Lines(child)
+    finally:
+        child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
 class Lines:
@@ -127,9 +143,8 @@ class Kills:
         """Start a writer, check what it found, end it at a random moment."""
         moments = ("starting", "early", "load", "load")
         moment = "term" if how == signal.SIGTERM else self.random.choice(moments)
-        child = start("crash_writer", self.folder, self.seed, self.ledger.next)
-        lines = Lines(child)
-        try:
+        given = (self.folder, self.seed, self.ledger.next)
+        with running("crash_writer", *given) as (child, lines):
             if moment == "starting":
                 self._hear(lines, self.random.uniform(0, _STARTING_S), until="r")
             elif self._hear(lines, 60, until="r"):
@@ -145,12 +160,6 @@ class Kills:
             self.faults[f"{signal.Signals(how).name} {moment}"] += 1
             self._hear(lines, 60, until="e")
             child.wait(60)
-        finally:
-            child.kill()
-            child.wait()
-            for pipe in (child.stdin, child.stdout):
-                assert pipe is not None
-                pipe.close()
         if how == signal.SIGTERM and self.ledger.acknowledged < len(self.ledger.doubtful):
             raise Violation("an orderly stop left operations without an answer")
 

@@ -76,14 +76,14 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """A SeaweedFS server, durable and with conditional puts."""
-    with _folder("s3") as folder, start_s3(folder) as server:
+    with server_folder("s3") as folder, start_s3(folder) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """A PostgreSQL server."""
-    with _folder("pg") as folder, start_postgres(folder) as server:
+    with server_folder("pg") as folder, start_postgres(folder) as server:
         yield server
 
 
@@ -118,7 +118,7 @@ def start_s3(folder: Path) -> Iterator[S3Server]:
     command += ["-master.volumeSizeLimitMB=64", "-volume.max=20", "-volume.preStopSeconds=0"]
     for name in names:
         command += [f"-{name}.port={ports[name]}", f"-{name}.port.grpc={ports[f'{name}.grpc']}"]
-    with _running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
+    with running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
         yield server
 
 
@@ -187,7 +187,7 @@ def start_postgres(folder: Path, port: int | None = None) -> Iterator[PostgresSe
         "fsync=off",
     ):
         command += ["-c", setting]
-    with _running(command, folder, lambda: _connects(server), stop=signal.SIGINT, user=user):
+    with running(command, folder, lambda: _connects(server), stop=signal.SIGINT, user=user):
         yield server
 
 
@@ -212,7 +212,7 @@ def _readable_by(user: str, package: Path, folder: Path) -> Path:
 
 
 @contextmanager
-def _folder(name: str) -> Iterator[Path]:
+def server_folder(name: str) -> Iterator[Path]:
     """A short path that every user can reach: not below pytest's own, which is private."""
     folder = Path(tempfile.mkdtemp(prefix=f"noonmark-{name}-"))
     folder.chmod(0o755)
@@ -223,7 +223,7 @@ def _folder(name: str) -> Iterator[Path]:
 
 
 @contextmanager
-def _running(
+def running(
     command: Sequence[str],
     folder: Path,
     is_ready: Callable[[], bool],

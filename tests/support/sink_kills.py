@@ -13,7 +13,7 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +26,7 @@ from noonmark.clock import SYSTEM
 from noonmark.sink.kafka import TIME_HEADER
 from support.ingest_world import Violation
 from support.kafka import KafkaServer
-from support.kills import Lines, start
+from support.kills import Lines, running
 
 ACCOUNTS, CENTS = 8, 100
 _READY_S = 120
@@ -123,25 +123,13 @@ class SinkKills:
 
     @contextmanager
     def _serving(self) -> Iterator[Serving]:
-        child = start("strict_server", self.folder)
-        lines = Lines(child)
-        session = None
-        try:
+        with running("strict_server", self.folder) as (child, lines):
             port = lines.read(_READY_S)
             if port is None:
                 raise Violation(f"a server did not start: status {child.poll()}")
-            session = psycopg.connect(
-                host="127.0.0.1", port=int(port), user="me", dbname="noonmark", autocommit=True
-            )
-            yield child, lines, session
-        finally:
-            child.kill()
-            child.wait()
-            if session is not None:
-                session.close()
-            for pipe in (child.stdin, child.stdout):
-                assert pipe is not None
-                pipe.close()
+            where = f"host=127.0.0.1 port={port} user=me dbname=noonmark"
+            with closing(psycopg.connect(where, autocommit=True)) as session:
+                yield child, lines, session
 
 
 def _apply(known: dict[int, int], said: dict[str, Any]) -> None:

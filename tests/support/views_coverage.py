@@ -100,7 +100,10 @@ _PLAIN: dict[str, Callable[[exp.Expr], bool]] = {
     "division that may fail": lambda tree: "6 / " in tree.sql("postgres"),
 }
 
+#: An arrangement of several views; a query alone does not say.
+SHARED = "shared arrangement"
 OPERATORS = (
+    SHARED,
     *_PLAIN,
     "JOIN",
     *(f"{side} JOIN" for side in _JOINS),

@@ -6,25 +6,31 @@ them is one time later. The judge is asked the same text over the contents of th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
 import pyarrow as pa
 
+from noonmark import persist
 from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition, errors_name
+from noonmark.compute.session import spark_session, stop_session
 from noonmark.compute.view import View
-from noonmark.persist.client import Client
+from noonmark.persist.client import Client, Options
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain
+from support.proving import answer, bar, options
 from support.tpch_changes import Row, disagreement, updates, without_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Answers = Mapping[str, list[Row]]
+World = TypeVar("World", bound="JudgedViews")
 
 
 class Changing(Protocol):
@@ -143,3 +149,29 @@ def judged(
             verdict.filled += sum(map(bool, expected.values()))
         advance()
     return verdict
+
+
+def proved(
+    title: str,
+    argv: Sequence[str],
+    ticks: int,
+    make: Callable[[Client, Callable[[], SparkSession], int], World],
+    change: Callable[[World], object],
+) -> dict[str, Any]:
+    """The figure of a world made with the seed that was chosen; a tick covers 1 to 3 times."""
+    chosen = options(argv, ticks, "ticks")
+    times = [1 + at % 3 for at in range(chosen.count)]
+    spark = spark_session("local[2]", options={"spark.driver.memory": "3g"})
+    with (
+        TemporaryDirectory() as folder,
+        persist.open(folder, options=Options(notify_host=None)) as client,
+        bar("rounds", len(times) + 1) as advance,
+    ):
+        world = make(client, lambda: spark, chosen.seed)
+        done = judged(world, lambda: change(world), times, advance)
+        strategies = Counter(record.strategy for record in world.flow.records)
+    stop_session()
+    taken = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
+    note = f"{done.compared} answers compared, {done.filled} with rows; ticks of views: {taken}"
+    goal = f"0 in {len(world.queries)} queries x {sum(times)} times"
+    return answer(title, goal, done.wrong, {"answers": done.compared}, note)

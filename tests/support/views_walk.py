@@ -7,23 +7,20 @@ and every tick performs the work that a task would, and commits what it made.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from noonmark import persist
-from noonmark.compute.arrangement import Keeper
-from noonmark.compute.definition import ERRORS_SCHEMA, Definition, errors_name
-from noonmark.compute.tick import Inputs, contents_of, output_of, work_of
-from noonmark.compute.turns import Turns
-from noonmark.compute.used import used
-from noonmark.compute.walk.job import Program, perform
+from noonmark.compute.definition import Definition, errors_name
+from noonmark.compute.tick import NO_OUTPUT
+from noonmark.compute.view import View
+from noonmark.compute.walk.job import perform
 from noonmark.compute.walk.state import Shelf
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client, Options
-from noonmark.persist.spark import Staged
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
@@ -42,6 +39,10 @@ DEFECTS = (
 )
 
 
+def _no_spark() -> NoReturn:
+    raise AssertionError("a walk needs no session")
+
+
 class Walker:
     """A location, its collections and its views; times begin at 1, and 0 is before everything."""
 
@@ -50,36 +51,19 @@ class Walker:
     ) -> None:
         self.client: Client = persist.open(path / "data", options=Options(notify_host=None))
         self.shelf = Shelf(path / "cache")
-        self.keys = dict(keys)
-        self.views: dict[str, Definition] = {}
-        self.programs: dict[str, tuple[tuple[Keeper, ...], bytes]] = {}
+        self.views: dict[str, View] = {}
         self.inputs = dict(schemas)
         for name, schema in schemas.items():
-            handle = self.client.create_or_load(name, schema, key=self.keys.get(name, ()))[0]
+            handle = self.client.create_or_load(name, schema, key=keys.get(name, ()))[0]
             handle.compare_and_append([], 0, 1).result()
 
-    def create(self, definition: Definition) -> None:
-        """Begin a view at the latest time that is known of its inputs."""
-        name, client = definition.name, self.client
-        as_of = min(client.state.collection(n).upper.only() or 0 for n in definition.inputs) - 1
-        keepers = tuple(definition.keepers(self.keys).values())
-        self.programs[name] = keepers, Program(definition.plan, keepers, self.keys).packed
-        created = {name: (definition.plan.schema, ()), errors_name(name): (ERRORS_SCHEMA, ())}
-        created |= {keeper.name: (keeper.schema, keeper.key) for keeper in keepers}
-        for each, (schema, key) in created.items():
-            client.create_or_load(each, schema, key=key)[0].compare_and_append(
-                [], 0, as_of
-            ).result()
-        self.views[name] = definition
-        tables = contents_of(client, self._read(definition), as_of)
-        txn = client.atomic()
-        self._perform(txn, definition, tables, (as_of, as_of + 1), hydrates=True)
-        txn.commit().result()
-
-    def _read(self, definition: Definition) -> tuple[str, ...]:
-        """The inputs of a view, and the errors of those that are views."""
-        both = [n for x in definition.inputs for n in (x, errors_name(x))]
-        return tuple(name for name in both if name in self.client.state.names)
+    def create(self, definition: Definition) -> int:
+        """Begin a view at the latest time that is known of its inputs, which is returned."""
+        view = View(self.client, _no_spark, definition)
+        view.walk_bytes_max = 1 << 60
+        self.views[view.name] = view
+        self.tick(view.name)
+        return view.hydrated_at
 
     def write(self, updates: Mapping[str, list[Update[Row, int]]], upper: int) -> None:
         """The updates of the collections below `upper`, where each of them is not yet."""
@@ -91,19 +75,19 @@ class Walker:
             handle.compare_and_append(given, lower, upper).result()
 
     def tick(self, name: str) -> None:
-        """Bring a view up to its inputs."""
+        """Bring a view up to its inputs, or to what it shares with one that is further."""
         txn = self.client.atomic()
         self._tick(txn, name)
         txn.commit().result()
 
-    def tick_all(self) -> dict[str, str]:
-        """Bring all views, which do not read each other, up to their inputs, in one commit.
+    def tick_all(self, names: Iterable[str] = ()) -> dict[str, str]:
+        """Tick views, which do not read each other, all by default, in one commit.
 
         Returns:
             What went wrong where: such a view is let go.
         """
         txn, failures = self.client.atomic(), {}
-        for name in tuple(self.views):
+        for name in tuple(names or self.views):
             try:
                 self._tick(txn, name)
             except DEFECTS as error:
@@ -113,39 +97,26 @@ class Walker:
         return failures
 
     def _tick(self, txn: MultiWriteHandle, name: str) -> None:
-        definition, client = self.views[name], self.client
-        lower = client.state.collection(name).upper.only()
-        assert lower is not None
-        names = self._read(definition)
-        upper = min(client.state.collection(n).upper.only() or 0 for n in names)
-        if upper > lower:
-            tables = Inputs.of(client, names, lower, upper, used(definition.plan)).read(client)
-            self._perform(txn, definition, tables, (lower, upper))
+        view = self.views[name]
+        begun = view.begin()
+        if begun is None:
+            return
+        output = NO_OUTPUT
+        if begun.strategy != "idle":
+            assert begun.work is not None, "every tick is a walk"
+            output = view.output(begun, perform(self.shelf, name, begun.work))
+        view.add_to(txn, begun, output)
 
-    def _perform(
-        self,
-        txn: MultiWriteHandle,
-        definition: Definition,
-        tables: Mapping[str, pa.Table],
-        times: tuple[int, int],
-        *,
-        hydrates: bool = False,
-    ) -> None:
-        client, name = self.client, definition.name
-        keepers, program = self.programs[name]
-        own = [name, errors_name(name), *(keeper.name for keeper in keepers)]
-        turning = [keeper.name for keeper in keepers if keeper.need.turns]
-        names = (*self._read(definition), *own)
-        due = {} if hydrates else Turns(client, turning).due(*times).read(client)
-        work = work_of(client, program, tables, names, times, due=due, hydrates=hydrates)
-        idle = not (tables or due or hydrates)
-        stored = {} if idle else output_of(perform(self.shelf, name, work)).of(name)
-        for each in own:
-            handle, what = client.create_or_load(each)[0], stored.get(each)
-            if isinstance(what, Staged):
-                what.append_to(txn, handle, *times)
-            else:
-                txn.append(handle, what, *times)
+    def upper(self, name: str) -> int:
+        """How far a view is known."""
+        time = self.client.state.collection(name).upper.only()
+        assert time is not None
+        return time
+
+    def shared(self) -> int:
+        """How many arrangements are of several views."""
+        names = Counter(k.name for view in self.views.values() for k in view.keepers.values())
+        return sum(count > 1 for count in names.values())
 
     def at(self, name: str, time: int) -> Any:
         """What a view says at a time: its rows, or "error"."""

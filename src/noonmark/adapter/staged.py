@@ -29,8 +29,9 @@ from noonmark.adapter.tables import first_rows
 from noonmark.errors import SerializationFailure
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
+from noonmark.persist.foreseen import ForeseenClient
 from noonmark.persist.machine import apply
-from noonmark.persist.state import State, schema_to_wire
+from noonmark.persist.state import schema_to_wire
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage.description import CollectionDescription
 from noonmark.tvc import Antichain
@@ -47,19 +48,6 @@ STAGED: frozenset[Kind] = frozenset(
     ("table", "view", "materialized-view", "index", "schema", "role")
 )
 _VIEWS = ("materialized-view", "index")
-
-
-class ForeseenClient(Client):
-    """A client of the location as it will be after commands that are not committed yet."""
-
-    def __init__(self, client: Client, state: State) -> None:
-        self.__dict__.update(vars(client))
-        self._foreseen = state
-
-    @property
-    def state(self) -> State:
-        """The state after those commands."""
-        return self._foreseen
 
 
 def creation(item: Item, time: int, expected_id: int = 0) -> c.Create:
@@ -118,7 +106,7 @@ class _Making:
             transaction.add(command)
 
 
-async def foreseen(session: AdapterSession) -> Client:
+async def staged_client(session: AdapterSession) -> Client:
     """The location as a statement finds it: with what its transaction made and dropped."""
     from noonmark.adapter.run.ddl_drop import removal_of
 

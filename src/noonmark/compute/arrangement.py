@@ -3,8 +3,11 @@
 Almost everything that a delta rule asks for is asked of the inputs by key (`askable`). The rest is
 kept by arrangements: the accumulators of linear aggregates, what waits for its turn in a temporal
 filter, and relations that are asked for as a whole. An arrangement is an internal collection that
-is hydrated, and then changed in the same commits, as the view that needs it. So it is exactly what
-its definition says whenever the view is brought up to a time.
+is hydrated, and then changed in the same commits, as the views that need it. So it is exactly what
+its definition says whenever one of them is brought up to a time.
+
+Views with the same need share its arrangement (`noonmark.compute.owned`). What waits for its turn
+is each view's own: what has come and gone within one tick was never there.
 
 Where it runs: driver.
 """
@@ -47,6 +50,11 @@ class Need:
         text = text.replace(", returns=False", "")
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether its arrangement is the same at every time, whatever the ticks were."""
+        return not self.turns
+
 
 @dataclass(frozen=True)
 class Keeper:
@@ -76,9 +84,8 @@ class Keeper:
         return rows_of(batch.frame(relation), batch.fails(relation))
 
 
-def keeper(view: str, need: Need) -> Keeper:
-    """The arrangement of a view that answers a need."""
-    name = f"{view}_arrangement_{need.digest}"
+def keeper(name: str, need: Need) -> Keeper:
+    """The arrangement of that name, which answers a need."""
     if need.sums:
         assert isinstance(need.relation, r.Aggregate)
         schema = aggregates.accumulator_schema(need.relation)

@@ -26,7 +26,7 @@ from typing import TypeAlias
 from noonmark.compute.tick import NO_OUTPUT, Output
 from noonmark.compute.view import Begun, TickRecord, View
 from noonmark.compute.walk.job import run
-from noonmark.errors import Determinate, NameTaken, NoonmarkError, UsageError
+from noonmark.errors import Determinate, FrontierRegression, NameTaken, NoonmarkError, UsageError
 from noonmark.persist.spark_errors import SPARK_ERRORS
 
 #: Spark plans in the driver: more threads than this only wait for each other.
@@ -156,7 +156,7 @@ def _alone(view: View, tick: Begun) -> list[Done]:
     try:
         return [(view, view.finish(tick, None))]
     except NoonmarkError as error:
-        return [(view, error)]
+        return _overtaken(view, tick, error)
     except SPARK_ERRORS as error:
         return [(view, _unfinished(view, error))]
 
@@ -203,11 +203,26 @@ def commit_together(made: Sequence[tuple[View, Begun, Output]], jobs: int) -> li
         return []
     txn = made[0][0].client.atomic()
     try:
-        for view, tick, output in made:
+        # Of views that share an arrangement, the furthest brings it forward.
+        for view, tick, output in sorted(made, key=_furthest_first):
             view.add_to(txn, tick, output)
         txn.commit().result()
     except NoonmarkError as error:  # of one of them
         if len(made) == 1:
-            return [(made[0][0], error)]
+            return _overtaken(*made[0][:2], error)
         return [done for each in made for done in commit_together([each], jobs)]
     return [(view, view.record(tick, output, jobs)) for view, tick, output in made]
+
+
+def _furthest_first(made: tuple[View, Begun, Output]) -> float:
+    upper = made[1].upper
+    return -math.inf if upper is None else -upper
+
+
+def _overtaken(view: View, tick: Begun, error: NoonmarkError) -> list[Done]:
+    """A tick that was refused; made anew where another view moved what both keep meanwhile."""
+    if isinstance(error, FrontierRegression) and view.upper.only() == tick.lower:
+        begun = view.begin()
+        if begun is not None and (begun.upper, begun.behind) != (tick.upper, tick.behind):
+            return tick_alone([(view, begun)])
+    return [(view, error)]

@@ -1,7 +1,7 @@
 """What a view is: its name, its text, its plan, and the collections that belong to it (`naming`).
 
-Law: a view has an answer at a time iff `<view>_errors` is empty at that time. All collections of a
-view have the same upper at every moment: they change in the same commits.
+Law: a view has an answer at a time iff `<view>_errors` is empty at that time. The two collections
+have the same upper at every moment: they change in the same commits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from noonmark.compute.arrangement import Keeper, Need, keeper, needs
+from noonmark.compute.arrangement import Need, needs
 from noonmark.compute.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
@@ -71,9 +71,9 @@ class Definition:
         """The collections that it reads."""
         return tuple(sorted(r.scans(self.plan)))
 
-    def keepers(self, keys: Mapping[str, tuple[str, ...]]) -> dict[Need, Keeper]:
-        """What answers each need of its delta rules; `keys` are the keys of the inputs."""
-        return {need: keeper(self.name, need) for need in needs(self.plan, keys)}
+    def needs(self, keys: Mapping[str, tuple[str, ...]]) -> list[Need]:
+        """What its delta rules have to remember; `keys` are the keys of the inputs."""
+        return list(needs(self.plan, keys))
 
 
 def known(node: r.Relation) -> r.Relation:

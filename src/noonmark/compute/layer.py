@@ -30,6 +30,8 @@ from noonmark.errors import (
     UnknownCollection,
     UsageError,
 )
+from noonmark.persist import command as c
+from noonmark.persist.foreseen import foreseen
 from noonmark.storage import ReadCapability, Storage, WriteCapability
 from noonmark.storage.description import description_of
 from noonmark.storage.subscription import Subscription
@@ -79,25 +81,20 @@ class Compute:
             definitions[at] = replace(definitions[at], name=write.id)
         as_of = max(self._common_time(reads, each) for each in definitions)
         as_of = max([as_of, *map(self._begin_of, writes)])
-        made = [
-            View(
-                self.storage.client, self._spark, each, retain_ms=retain_ms, strict=strict,
-                create=False,
-            )
-            for each in definitions
-        ]  # fmt: skip
-        names = self.storage.client.state.names
-        taken = [each.name for each in made if each.name in names and each.name not in given]
-        if taken:
-            raise NameTaken(f'collection "{taken[0]}" exists already', collection=taken[0])
-        commands = [
-            command for each in made for command in each.creation(as_of, given.get(each.name))
-        ]
-        self.storage.client.submit(tuple(commands)).result()
-        for each in made:
-            self.dataflow.add(each)
+        client, taken = self.storage.client, self.storage.client.state.names
+        for each in definitions:
+            if each.name in taken and each.name not in given:
+                raise NameTaken(f'collection "{each.name}" exists already', collection=each.name)
+        commands: c.Transaction = ()
+        for each in definitions:
+            made = View(foreseen(client, commands), self._spark, each, create=False)
+            commands = (*commands, *made.creation(as_of, given.get(each.name)))
+        client.submit(commands).result()
+        for each in definitions:
+            made = View(client, self._spark, each, retain_ms=retain_ms, strict=strict)
+            self.dataflow.add(made)
         self.storage.drop(*reads)
-        return [self._read_capability(each.name) for each in made]
+        return [self._read_capability(each.name) for each in definitions]
 
     def _begin_of(self, write: WriteCapability) -> int:
         """When a collection that exists already can be written, by who may."""

@@ -2,7 +2,7 @@
 
     idle       no input changed: the control plane alone moves on
     delta      changes up to `WALK_BYTES_MAX`: one Spark job of one task (`noonmark.compute.walk`)
-    spark      larger changes: the delta rules by Spark's own operators (`noonmark.compute.delta`)
+    spark      larger changes: the delta rules by Spark's own operators (`noonmark.compute.large`)
     recompute  changes at one time of more than `RECOMPUTE_SHARE` of the inputs: the definition at
                that time, compared with what is stored; never when maintenance is strict
 
@@ -13,36 +13,23 @@ Where it runs: driver.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as f
 
-from noonmark.compute import session
-from noonmark.compute.arrangement import Keeper, Need
-from noonmark.compute.batch import Batch
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.delta.rules import Rules
-from noonmark.compute.delta.scope import Scope
-from noonmark.compute.frame import ERROR, rows_of, union
-from noonmark.compute.reading import frame_at, is_view
-from noonmark.compute.stage import Contents, stage_together
+from noonmark.compute.definition import errors_name
+from noonmark.compute.reading import is_view
 from noonmark.compute.walk.job import Made, Work
 from noonmark.compute.walk.rows import Error
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.plan import Plan, Query
 from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.spark import Staged, stage_frame
-from noonmark.persist.spark_read import changes_query, frame_of, plan_at
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from noonmark.persist.spark import Staged
+from noonmark.persist.spark_read import changes_query, plan_at
 
 #: Beyond this part of the inputs a change costs more than the whole.
 RECOMPUTE_SHARE = 0.25
@@ -121,9 +108,6 @@ class Output:
 NO_OUTPUT = Output()
 
 
-# -- small changes ------------------------------------------------------------------------------
-
-
 def contents_of(client: Client, names: tuple[str, ...], as_of: int) -> dict[str, pa.Table]:
     """Small inputs at a time, as changes from nothing."""
     made = {}
@@ -144,10 +128,22 @@ def work_of(
     names: tuple[str, ...],
     times: tuple[int, int],
     *,
+    behind: frozenset[str],
     due: Mapping[str, pa.Table] | None = None,
     hydrates: bool = False,
 ) -> Work:
-    """What a task is to do over [lower, upper); `names` are those that it may look into."""
+    """What a task is to do over [lower, upper).
+
+    Args:
+        client: the writer.
+        program: packed.
+        tables: what changed.
+        names: the collections that it may look into.
+        times: lower and upper.
+        behind: the arrangements that are to be brought forward, too.
+        due: what waited for a turn in this tick.
+        hydrates: whether there is nothing before.
+    """
     lower, upper = times
     views = {name for name in names if is_view(client, name)}
     errors = {
@@ -163,6 +159,7 @@ def work_of(
         task.Place(client.blob.url, client.config, client.parts.epoch),
         lower if hydrates else lower - 1,
         upper,
+        behind,
         due or {},
         hydrates,
     )
@@ -194,160 +191,4 @@ def _errors_table(errors: tuple[Error, ...]) -> pa.Table | None:
             TIME: pa.array([time for _, time, _ in errors], pa.int64()),
             DIFF: pa.array([diff for _, _, diff in errors], pa.int64()),
         }
-    )
-
-
-# -- large changes ------------------------------------------------------------------------------
-
-
-def on_spark(
-    spark: SparkSession,
-    client: Client,
-    definition: Definition,
-    keepers: Mapping[Need, Keeper],
-    times: tuple[int, int],
-    *,
-    inputs_fail: bool,
-) -> Output:
-    """The changes of a view and its arrangements, stored by executors."""
-    plan, view = definition.plan, definition.name
-    batches = session.for_batches(spark)
-    scope = Scope(batches, client, keepers, times, inputs_fail=inputs_fail)
-    rules = Rules(scope)
-    top = rules.settled(plan)
-    arrangements: dict[str, Stored] = {}
-    for need, keeper in keepers.items():
-        delta = rules.settled(need.relation)
-        kept = scope.sums.get(need) if need.sums else delta
-        kept = scope.turns.get(need) if need.turns else kept
-        if kept is not None and not kept.empty:
-            frame = named(rows_of(kept.frame), keeper.schema.names)
-            arrangements[keeper.name] = _staged(client, frame, keeper.name)
-    if top.empty:
-        return Output(arrangements=arrangements)
-    rows = _staged(client, named(rows_of(top.frame), plan.schema.names), view)
-    errors = _staged(client, errors_frame(top.frame), errors_name(view))
-    return Output(rows, errors, arrangements)
-
-
-@contextmanager
-def contents_at(
-    spark: SparkSession,
-    client: Client,
-    definition: Definition,
-    keepers: Mapping[Need, Keeper],
-    time: int,
-    *,
-    inputs_fail: bool,
-) -> Iterator[list[Contents]]:
-    """What the collections of a view hold at a time by its definition, for a block."""
-    read = partial(frame_at, spark, client, time)
-    shared = {need.relation for need in keepers if not need.turns}
-    batch = Batch(spark, read, inputs_fail=inputs_fail, now=time, shared=shared)
-    at = f.lit(time).cast("bigint")
-    plan, name = definition.plan, definition.name
-    top = batch.frame(plan).withColumn(TIME, at)
-    made = [Contents(top, name, errors_name(name) if batch.fails(plan) else None)]
-    for keeper in keepers.values():
-        made.append(Contents(keeper.contents(batch).withColumn(TIME, at), keeper.name))
-    try:
-        yield made
-    finally:
-        batch.release()
-
-
-def hydrated(
-    spark: SparkSession,
-    client: Client,
-    definition: Definition,
-    keepers: Mapping[Need, Keeper],
-    time: int,
-    *,
-    inputs_fail: bool,
-    replaces: bool = False,
-) -> Output:
-    """Everything at a time, as one Spark batch; less what its collection held, if it `replaces`."""
-    batches = session.for_batches(spark)
-    with contents_at(batches, client, definition, keepers, time, inputs_fail=inputs_fail) as given:
-        if replaces:
-            top = given[0]
-            gone = _gone(batches, client, definition.name, time)
-            given[0] = replace(top, frame=union([top.frame.select(*gone.columns), gone]))
-        staged: dict[str, Stored] = {**stage_together(client, given)}
-    errors = staged.pop(errors_name(definition.name), None)
-    return Output(staged.pop(definition.name), errors, staged)
-
-
-def _gone(spark: SparkSession, client: Client, name: str, time: int) -> DataFrame:
-    """What a collection held before a time, as updates in the layout that take it away."""
-    stored = frame_of(spark, client, plan_at(client, name, Query(time - 1)))
-    values = [
-        f.col(f"`{each.replace('`', '``')}`").alias(f"c{at}")
-        for at, each in enumerate(client.state.collection(name).schema.names)
-    ]
-    none, at = f.lit(None).cast("string").alias(ERROR), f.lit(time).cast("bigint").alias(TIME)
-    return stored.select(*values, none, at, f.lit(-1).cast("bigint").alias(DIFF))
-
-
-def recomputed(
-    spark: SparkSession,
-    client: Client,
-    definition: Definition,
-    keepers: Mapping[Need, Keeper],
-    times: tuple[int, int],
-    *,
-    inputs_fail: bool,
-) -> Output:
-    """The definition at a time, less what was stored before: changes that are all at that time.
-
-    Args:
-        spark: the session.
-        client: the writer.
-        definition: of the view.
-        keepers: its arrangements.
-        times: the last time that is stored, and that of the changes.
-        inputs_fail: whether an input is a view.
-    """
-    batches = session.for_batches(spark)
-    before, now = times
-    made: dict[str, Stored] = {}
-    with contents_at(batches, client, definition, keepers, now, inputs_fail=inputs_fail) as given:
-        for each in given:
-            schema = client.state.collection(each.name).schema
-            frames = {each.name: named(rows_of(each.frame, each.errors is not None), schema.names)}
-            if each.errors is not None:
-                frames[each.errors] = errors_frame(each.frame)
-            for name, frame in frames.items():
-                gone = frame_of(batches, client, plan_at(client, name, Query(before)))
-                made[name] = _staged(client, _less(frame, gone, now), name)
-    errors = made.pop(errors_name(definition.name), None)
-    return Output(made.pop(definition.name), errors, made)
-
-
-def _less(frame: DataFrame, gone: DataFrame, time: int) -> DataFrame:
-    """What is there now less the plain rows that were, as updates at one time."""
-    at, once = (f.lit(number).cast("bigint") for number in (time, -1))
-    names = [f.col(f"`{each.replace('`', '``')}`") for each in frame.columns[:-1]]
-    both = frame.unionByName(gone.withColumn(TIME, at).withColumn(DIFF, once))
-    return both.groupBy(*names).agg(f.sum(DIFF).alias(DIFF)).where(f.col(DIFF) != 0)
-
-
-def _staged(client: Client, frame: DataFrame, name: str) -> Staged:
-    return stage_frame(frame, client, client.create_or_load(name)[0])
-
-
-def named(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    """Rows in the layout as they are stored."""
-    values = [f.col(f"c{at}").alias(name) for at, name in enumerate(names)]
-    return frame.select(*values, TIME, DIFF)
-
-
-def errors_frame(frame: DataFrame) -> DataFrame:
-    """The errors of a frame, as they are stored."""
-    text = f.col(ERROR)
-    return frame.where(text.isNotNull()).select(
-        f.substring(text, 1, 5).alias("sqlstate"),
-        f.substring(text, 7, 1 << 20).alias("message"),
-        TIME,
-        DIFF,
     )

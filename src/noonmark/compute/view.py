@@ -21,18 +21,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from noonmark.compute.arrangement import Keeper
-from noonmark.compute.definition import (
-    ARRANGEMENT,
-    ERRORS,
-    ERRORS_SCHEMA,
-    VIEW,
-    Definition,
-    errors_name,
-)
+from noonmark.compute.arrangement import Keeper, Need
+from noonmark.compute.definition import Definition
 from noonmark.compute.frame import WALK_BYTES_MAX
+from noonmark.compute.large import Large
+from noonmark.compute.owned import Owned, removal
 from noonmark.compute.reading import inputs_with_errors
 from noonmark.compute.tick import (
     NO_OUTPUT,
@@ -41,25 +36,20 @@ from noonmark.compute.tick import (
     Output,
     Stored,
     contents_of,
-    hydrated,
-    on_spark,
     output_of,
-    recomputed,
     work_of,
 )
 from noonmark.compute.turns import Turns
 from noonmark.compute.used import used
 from noonmark.compute.walk.job import Made, Program, Work, run
-from noonmark.compute.written import WAS, check_output, handed_back, held_from, takeover
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.spark import Staged
-from noonmark.persist.state import Frontier, schema_to_wire
-from noonmark.persist.write import MultiWriteHandle, WriteHandle
+from noonmark.persist.state import Frontier
+from noonmark.persist.write import MultiWriteHandle
 from noonmark.sql.ir.temporal import FOREVER
-from noonmark.storage import NO_LEASE_MS, WriteCapability
-from noonmark.storage.description import CollectionDescription, description_of
+from noonmark.storage import WriteCapability
 from noonmark.tvc import EMPTY, Antichain
 
 if TYPE_CHECKING:
@@ -131,14 +121,21 @@ class View:
         self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
         keys = {name: client.state.collection(name).key for name in definition.inputs}
-        self.keepers = definition.keepers(keys)
-        self.turns = Turns(client, [k.name for k in self.keepers.values() if k.need.turns])
+        self.owned = Owned(client, definition, self.inputs, definition.needs(keys))
         if create and self.name in client.state.names:
             self._check_same()
         elif create:
             client.submit(self.creation(as_of)).result()
 
-    # -- collections ------------------------------------------------------------------------
+    @property
+    def keepers(self) -> dict[Need, Keeper]:
+        """What answers each need of its delta rules."""
+        return self.owned.keepers
+
+    @cached_property
+    def turns(self) -> Turns:
+        """What waits for its turn."""
+        return Turns(self.client, [k.name for k in self.keepers.values() if k.need.turns])
 
     @property
     def upper(self) -> Frontier:
@@ -150,20 +147,10 @@ class View:
         """From when on it can be read."""
         return self.client.state.collection(self.name).since
 
-    @cached_property
-    def _details(self) -> dict[str, Any]:
-        return description_of(self.client.state.collection(self.name)).details
-
     @property
     def hydrated_at(self) -> int:
         """The first time of the view."""
-        start: int = self._details["as_of"]
-        return start
-
-    @property
-    def is_written(self) -> bool:
-        """Whether its collection was there before it (`noonmark.compute.written`)."""
-        return WAS in self._details
+        return self.owned.first_time
 
     @property
     def is_hydrated(self) -> bool:
@@ -205,90 +192,20 @@ class View:
             as_of: its first time; None for the latest that can be.
             write: the right to write the collection that it is to be; None to make one.
         """
-        as_of = self._first_time() if as_of is None else as_of
-        details = {"sql": self.definition.sql, "as_of": as_of, "inputs": list(self.inputs)}
-        plan = self.definition.plan
-        output: c.Transaction = (
-            self._new(
-                self.name,
-                CollectionDescription(plan.schema, self.definition.key, VIEW, details),
-                as_of,
-            ),
-        )
-        if write is not None:
-            found = check_output(self.client.state, plan.schema, write)
-            held = self._hold(self.name, held_from(found, as_of))
-            output = (*takeover(found, write, details, as_of), held)
-        return (
-            *output,
-            self._new(errors_name(self.name), CollectionDescription(
-                ERRORS_SCHEMA, (), ERRORS, {"view": self.name}), as_of),
-            *(
-                self._new(each.name, CollectionDescription(
-                    each.schema, each.key, ARRANGEMENT, {"view": self.name}), as_of)
-                for each in self.arrangements()
-            ),
-            *(self._hold(name, as_of) for name in self.inputs),
-        )  # fmt: skip
+        return self.owned.creation(self.owned.begin_at() if as_of is None else as_of, write)
 
     def _check_same(self) -> None:
-        details = description_of(self.client.state.collection(self.name)).details
-        if details.get("sql") != self.definition.sql:
+        found = self.owned.details.get("sql")
+        if found != self.definition.sql:
             raise UsageError(
                 f'view "{self.name}" exists with another definition',
-                detail=f"It is: {details.get('sql')}",
+                detail=f"It is: {found}",
                 hint="Choose another name.",
             )
 
-    def _first_time(self) -> int:
-        """The latest time at which all inputs are complete; or else the first at which they can be.
-
-        A view may so be made over views that are not hydrated yet: it waits for them.
-        """
-        collections = [self.client.state.collection(name) for name in self.inputs]
-        uppers = [each.upper.only() for each in collections]
-        complete = min((upper for upper in uppers if upper is not None), default=0) - 1
-        return max([complete, 0, *(each.since.only() or 0 for each in collections)])
-
-    def _new(self, name: str, description: CollectionDescription, as_of: int) -> c.Create:
-        return c.Create(
-            name,
-            description.key,
-            schema_to_wire(description.schema),
-            Antichain.of(as_of),
-            description.annotation(),
-        )
-
-    def _hold_id(self, name: str) -> str:
-        return f"view/{self.name}/{name}"
-
-    def _hold(self, name: str, as_of: int) -> c.Acquire:
-        state = self.client.state
-        ref = state.collection(name).id
-        return c.Acquire(
-            self._hold_id(name), ref, Antichain.of(as_of), NO_LEASE_MS, state.seqno,
-            self.client.owner,
-        )  # fmt: skip
-
-    def _write_handle(self, name: str) -> WriteHandle:
-        return self.client.create_or_load(name)[0]
-
-    # -- life -------------------------------------------------------------------------------
-
     def drop(self) -> None:
         """End the view: its collections and its holds go, in one commit."""
-        self.client.submit(self.removal()).result()
-
-    def removal(self) -> c.Transaction:
-        """What ends the view."""
-        state = self.client.state
-        names = (*self.inputs, self.name)
-        held = [self._hold_id(name) for name in names if self._hold_id(name) in state.holds]
-        own = [name for name in self._own_names() if name != self.name or not self.is_written]
-        drops: list[c.AnyCommand] = [c.Drop(state.collection(name).id) for name in own]
-        if self.is_written:
-            drops.append(handed_back(self.client, self.name))
-        return (*drops, *(c.Release(hold) for hold in held))
+        self.client.submit(removal([self.owned])).result()
 
     def tick(self) -> TickRecord | None:
         """Bring the view up to its inputs; None when they have not moved."""
@@ -310,31 +227,38 @@ class View:
             return None if waits else self._begin_hydration(group, now)
         if lower is None or (upper is not None and upper <= lower):
             return None
+        upper = self.owned.steps(lower, upper)
+        behind = self.owned.behind(upper)
         last = self._end() if upper is None else upper
         inputs = Inputs.of(self.client, self.inputs, lower, last, self._used)
         # Of what is complete for ever all turns are known, however late they are.
         until = FOREVER if upper is None and self.follows_time else last
         waiting = self.turns.due(lower, until)
         if inputs.bytes + waiting.bytes > self.walk_bytes_max:
-            return Begun(lower, upper, self._strategy(inputs), group, now, inputs.rows)
+            strategy = self._strategy(inputs)
+            return Begun(lower, upper, strategy, group, now, inputs.rows, behind)
         tables, due = inputs.read(self.client), waiting.read(self.client)
         if not tables and not due:
             return Begun(lower, upper, "idle", group, now)
-        names = (*self.inputs, *self._own_names())
-        work = work_of(self.client, self._program, tables, names, (lower, until), due=due)
+        names = (*self.inputs, *self.owned.names)
+        times = lower, until
+        work = work_of(self.client, self._program, tables, names, times, behind=behind, due=due)
         rows = sum(table.num_rows for table in tables.values())
-        return Begun(lower, upper, "delta", group, now, rows, work)
+        return Begun(lower, upper, "delta", group, now, rows, behind, work)
 
     def _begin_hydration(self, group: str, now: float) -> Begun:
         """Small inputs are changes from nothing, for a task; large ones are left to Spark."""
         as_of = self.hydrated_at
+        behind = self.owned.behind(as_of + 1)
         work = None
         if self._input_bytes() <= self.walk_bytes_max // 2 and not self._replaces:
             tables = contents_of(self.client, self.inputs, as_of)
-            names = (*self.inputs, *self._own_names())
+            names = (*self.inputs, *self.owned.names)
             times = as_of, as_of + 1
-            work = work_of(self.client, self._program, tables, names, times, hydrates=True)
-        return Begun(as_of, as_of + 1, "hydrate", group, now, work=work)
+            work = work_of(
+                self.client, self._program, tables, names, times, behind=behind, hydrates=True
+            )
+        return Begun(as_of, as_of + 1, "hydrate", group, now, 0, behind, work)
 
     def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
         """Commit what a tick made, or make it: all of it in one commit."""
@@ -353,14 +277,14 @@ class View:
             return output_of(made)
         if begun.strategy == "idle":
             return NO_OUTPUT
-        return self._hydrate(begun) if begun.strategy == "hydrate" else self._large(begun)
+        return self._large(begun)
 
     def add_to(self, txn: MultiWriteHandle, begun: Begun, output: Output = NO_OUTPUT) -> None:
         """What ends a tick, as a part of a commit."""
         upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
         stored = output.of(self.name)
-        for name in self._own_names():
-            self._append(txn, name, stored.get(name), begun.lower, upper)
+        for name in self.owned.names:
+            self.owned.append(txn, name, stored.get(name), begun.lower, upper)
         last = self._end() if begun.upper is None else begun.upper
         # What is complete for ever may end long after now.
         horizon = max(self.hydrated_at, min(last - 1, self.client.clock.now_ms()) - self.retain_ms)
@@ -368,7 +292,7 @@ class View:
         # An idle view lets go now and then: what it holds is old anyway.
         due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS
         if begun.strategy != "hydrate" and due:
-            self._let_go(txn, last, Antichain.of(horizon))
+            self.owned.let_go(txn, last, Antichain.of(horizon))
 
     def record(self, begun: Begun, output: Output = NO_OUTPUT, jobs: int = 0) -> TickRecord:
         """What a tick did, once it is committed."""
@@ -401,13 +325,10 @@ class View:
         keys = {name: self.client.state.collection(name).key for name in self.definition.inputs}
         return Program(self.definition.plan, tuple(self.arrangements()), keys).packed
 
-    def _hydrate(self, begun: Begun) -> Output:
-        """One Spark batch at one time."""
-        spark = self._session(f"hydrate {self.name}", begun.group)
-        return hydrated(
-            spark, self.client, self.definition, self.keepers, begun.lower,
-            inputs_fail=self.inputs_fail, replaces=self._replaces,
-        )  # fmt: skip
+    def _on_spark(self, begun: Begun) -> Large:
+        spark = self._session(f"{begun.strategy} {self.name}", begun.group)
+        known = self.definition, self.keepers, begun.behind
+        return Large(spark, self.client, *known, inputs_fail=self.inputs_fail)
 
     def _strategy(self, inputs: Inputs) -> str:
         """Of a large change: what is cheaper, as far as it may be chosen."""
@@ -416,26 +337,22 @@ class View:
         return "recompute" if large and may else "spark"
 
     def _large(self, begun: Begun) -> Output:
-        """The changes by Spark's own operators, or the whole anew."""
-        spark = self._session(f"{begun.strategy} {self.name}", begun.group)
+        """Everything at one time, the changes by Spark's own operators, or the whole anew."""
+        large = self._on_spark(begun)
+        if begun.strategy == "hydrate":
+            return large.contents(begun.lower, replaces=self._replaces)
         last = self._end() if begun.upper is None else begun.upper
-        until = FOREVER if begun.upper is None and self.follows_time else last
-        act, times = on_spark, (begun.lower, until)
         if begun.strategy == "recompute":
-            found = Inputs.of(self.client, self.inputs, begun.lower, last).time
-            assert found is not None, "what is recomputed has one time"
-            act, times = recomputed, (begun.lower - 1, found)
-        return act(
-            spark, self.client, self.definition, self.keepers, times, inputs_fail=self.inputs_fail
-        )
+            time = Inputs.of(self.client, self.inputs, begun.lower, last).time
+            assert time is not None, "what is recomputed has one time"
+            return large.anew(begun.lower - 1, time)
+        until = FOREVER if begun.upper is None and self.follows_time else last
+        return large.changes(begun.lower, until)
 
     @property
     def _replaces(self) -> bool:
         """Whether its collection has contents that were not its own, before it is hydrated."""
-        return self.is_written and bool(self.client.state.collection(self.name).batches)
-
-    def _own_names(self) -> list[str]:
-        return [self.name, errors_name(self.name), *(each.name for each in self.arrangements())]
+        return self.owned.is_written and bool(self.client.state.collection(self.name).batches)
 
     def _input_bytes(self) -> int:
         state = self.client.state
@@ -447,42 +364,14 @@ class View:
         lower = self.upper.only() or 0
         return max([lower, *(batch.time_max + 1 for batch in batches)])
 
-    def _append(
-        self, txn: MultiWriteHandle, name: str, what: Stored, lower: int, upper: Frontier
-    ) -> None:
-        handle = self._write_handle(name)
-        if isinstance(what, Staged):
-            what.append_to(txn, handle, lower, upper)
-        else:
-            txn.append(handle, what if what is not None and what.num_rows else None, lower, upper)
-
-    def _let_go(self, txn: MultiWriteHandle, upper: int, horizon: Frontier) -> None:
-        """Move what is held of the inputs, never past what the view itself can be read at.
-
-        That is since as it is now: readers of the view may hold it where the horizon has passed.
-        """
-        now = Antichain.of(upper - 1)
-        allowed = (
-            [errors_name(self.name)] if self.is_written else [self.name, errors_name(self.name)]
-        )
-        for name in allowed:
-            txn.allow_compaction(self._write_handle(name), horizon)
-        if self.is_written:
-            self._downgrade(txn, self.name, horizon)
-        last = min(horizon.only() or 0, self.since.only() or 0)
-        for keeper in self.arrangements():
-            txn.allow_compaction(self._write_handle(keeper.name), now)
-        for name in self.inputs:
-            self._downgrade(txn, name, Antichain.of(max(last, self.hydrated_at)))
-
-    def _downgrade(self, txn: MultiWriteHandle, name: str, frontier: Frontier) -> None:
-        seqno = self.client.state.seqno
-        txn.add(c.Downgrade(self._hold_id(name), frontier, NO_LEASE_MS, seqno))
-
 
 @dataclass(frozen=True)
 class Begun:
-    """A tick that has begun: over ``[lower, upper)``, and what a task is to do for it, if any."""
+    """A tick that has begun: over ``[lower, upper)``, and what a task is to do for it, if any.
+
+    Attributes:
+        behind: the arrangements that it is to bring forward.
+    """
 
     lower: int
     upper: int | None
@@ -490,6 +379,7 @@ class Begun:
     group: str
     at: float
     rows_in: int = 0
+    behind: frozenset[str] = frozenset()
     work: Work | None = None
 
 

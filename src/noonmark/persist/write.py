@@ -64,6 +64,12 @@ class MultiWriteHandle:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._commands: list[c.AnyCommand | Callable[[], Awaitable[c.AnyCommand]]] = []
+        self._uppers: dict[int, Frontier] = {}
+
+    def upper_of(self, handle: WriteHandle) -> Frontier:
+        """How far a collection is known after what was added so far."""
+        known = self._client.state.collection(handle.collection).upper
+        return self._uppers.get(handle.collection, known)
 
     def write(self, handle: WriteHandle, updates: Updates) -> MultiWriteHandle:
         """Add updates to a collection."""
@@ -128,13 +134,15 @@ class MultiWriteHandle:
 
     def add(self, command: c.AnyCommand) -> MultiWriteHandle:
         """Add any command."""
+        if isinstance(command, c.Seal):
+            self._uppers[command.collection] = command.upper
         self._commands.append(command)
         return self
 
     def commit(self) -> Future[State]:
         """Queue everything as one operation."""
         commands = self._commands
-        self._commands = []
+        self._commands, self._uppers = [], {}
         if not any(callable(command) for command in commands):
             return self._client.submit(tuple(commands))  # type: ignore[arg-type]
 

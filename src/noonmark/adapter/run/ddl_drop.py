@@ -32,6 +32,7 @@ from noonmark.sql.statement import statement as st
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.session import AdapterSession
+    from noonmark.compute.owned import Owned
 
 #: What the names of these kinds are called in errors, as in PostgreSQL.
 _RELATION_KINDS = ("table", "source", "view", "materialized-view")
@@ -217,14 +218,17 @@ async def remove(session: AdapterSession, doomed: Sequence[Item]) -> None:
 
 async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyCommand, ...]:
     """What removes the collections of items."""
+    from noonmark.compute.owned import removal
+
     made: list[c.AnyCommand] = []
+    views: list[Owned] = []
     for item in doomed:
         worker = database.work.views.get(item.number)
         if worker is not None:
-            made += (await asyncio.to_thread(worker.taken_up)).removal()
+            views.append((await asyncio.to_thread(worker.taken_up)).owned)
         elif item.is_stored and item.collection in database.client.state.names:
             made.append(c.Drop(database.client.state.collection(item.collection).id))
-    return tuple(made)
+    return (*made, *removal(views))
 
 
 HANDLERS: Handlers = {st.Drop: run_drop}

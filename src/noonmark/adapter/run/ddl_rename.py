@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import view_definition
-from noonmark.compute.naming import errors_name
+from noonmark.compute.naming import errors_name, hold_id
 from noonmark.persist import command as c
 from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import description_of
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.compute.definition import Definition
     from noonmark.compute.view import View
 
 
@@ -38,6 +37,8 @@ class Renaming:
         self._renamed = {before.collection: after.collection}
         if own:
             self._renamed[errors_name(before.collection)] = errors_name(after.collection)
+        #: The collections of views, which may share some, by what they will be called.
+        self._collections: dict[str, str] = {}
         #: The items whose work must stand still meanwhile.
         sources = {before.number, before.part_of} & set(database.work.sources)
         self.numbers = [*sources, *(each.number for each in self._views)]
@@ -53,20 +54,20 @@ class Renaming:
         for item in self._views:
             view = await asyncio.to_thread(self._workers[item.number].taken_up)
             made += self._of_view(item, view)
-        return tuple(made)
+        moved = {old: new for old, new in self._collections.items() if old != new}
+        return (*made, *(c.Rename(state.names[old], new) for old, new in moved.items()))
 
     def _of_view(self, item: Item, view: View) -> list[c.AnyCommand]:
         state = self._database.client.state
         after_item = self._after if item.number == self._before.number else item
         catalog = self._database.catalog.changed([self._after])
         after = view_definition(catalog, after_item)
+        names = view.owned.renamed(after, after.needs(self._keys(view)))
+        self._collections |= names
+        names = {**self._renamed, **names}
         made: list[c.AnyCommand] = []
-        for old, new in zip(self._own(view), self._own_after(view, after), strict=True):
-            if old != new:
-                made.append(c.Rename(state.collection(old).id, new))
-        for name in view.inputs:
-            new_name = self._renamed.get(name, name)
-            made += self._hold(f"view/{view.name}/{name}", f"view/{after.name}/{new_name}")
+        for hold, name in view.owned.holds.items():
+            made += self._hold(hold, hold_id(after.name, names.get(name, name)))
         found = state.collection(view.name)
         described = description_of(found)
         inputs = [self._renamed.get(name, name) for name in view.inputs]
@@ -77,16 +78,10 @@ class Renaming:
         made.append(c.Annotate(found.id, annotation))
         return made
 
-    def _own(self, view: View) -> list[str]:
-        return [view.name, errors_name(view.name), *(each.name for each in view.arrangements())]
-
-    def _own_after(self, view: View, after: Definition) -> list[str]:
-        keys = {
-            self._renamed.get(name, name): self._database.client.state.collection(name).key
-            for name in view.definition.inputs
-        }
-        kept = [each.name for each in after.keepers(keys).values()]
-        return [after.name, errors_name(after.name), *kept]
+    def _keys(self, view: View) -> dict[str, tuple[str, ...]]:
+        state = self._database.client.state
+        inputs = view.definition.inputs
+        return {self._renamed.get(name, name): state.collection(name).key for name in inputs}
 
     def _hold(self, old: str, new: str) -> list[c.AnyCommand]:
         """A hold under another name."""

@@ -20,10 +20,11 @@ from noonmark.adapter.names import Planned, plan_tree, with_columns
 from noonmark.adapter.run.ddl_common import Created, create, place, retain_ms
 from noonmark.adapter.run.ddl_drop import dependents_refused, removal_of
 from noonmark.adapter.run.handler import Handlers
-from noonmark.adapter.staged import foreseen
+from noonmark.adapter.staged import staged_client
 from noonmark.adapter.system.settings import search_path
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist import command as c
+from noonmark.persist.foreseen import foreseen
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.rules import simplify
 from noonmark.sql.rules.temporal import separated
@@ -136,7 +137,7 @@ async def run_create_materialized_view(
                 "the session's own functions cannot be maintained",
                 hint="Ask for them in the SELECT that reads the view.",
             )
-        client = await foreseen(session)
+        client = await staged_client(session)
         view = View(client, database.started_spark, definition, create=False)
         check_maintained(view, strict=item.definition.get("maintenance") == "strict")
         before: tuple[c.AnyCommand, ...] = ()
@@ -146,7 +147,9 @@ async def run_create_materialized_view(
             await database.work.remove([each.number for each in doomed])
 
         def beside(_: int) -> Iterable[c.AnyCommand]:
-            return (*before, *view.creation())
+            after = foreseen(client, before)
+            made = View(after, database.started_spark, definition, create=False)
+            return (*before, *made.creation())
 
         return Created((item,), beside, (old,) if old else ())
 

@@ -17,7 +17,7 @@ from noonmark.adapter.definitions import view_definition
 from noonmark.adapter.run.ddl_common import Created, create, refuse_options, retain_ms
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.run.view import refuse_unmaintained
-from noonmark.adapter.staged import foreseen
+from noonmark.adapter.staged import staged_client
 from noonmark.errors import UndefinedColumn, Unsupported, WrongObjectType
 from noonmark.persist import command as c
 from noonmark.rows import types as t
@@ -63,7 +63,7 @@ async def run_create_index(
         )
         refuse_unmaintained(catalog, item)
         definition = view_definition(catalog, item)
-        client = await foreseen(session)
+        client = await staged_client(session)
         view = View(client, database.started_spark, definition, create=False)
 
         def beside(_: int) -> Iterable[c.AnyCommand]:

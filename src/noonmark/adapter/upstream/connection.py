@@ -89,6 +89,12 @@ def connection_of(catalog: Catalog, name: st.Name, kind: str) -> Item:
     return item
 
 
+def registry_named(catalog: Catalog, format_: st.Format) -> Item | None:
+    """The schema registry that a format says to use, if it says one."""
+    name = format_.options.get("connection")
+    return connection_of(catalog, name, REGISTRY) if isinstance(name, st.Name) else None
+
+
 def options_of(catalog: Catalog, connection: Item) -> dict[str, str]:
     """The options of a connection under the names of its client, secrets opened."""
     names = _KINDS[connection.definition["kind"]]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.run.ddl_common import place, refuse_options
 from noonmark.adapter.upstream.connection import (
-    REGISTRY,
     connection_of,
     kafka_options,
+    registry_named,
     registry_of,
 )
 from noonmark.errors import (
@@ -83,15 +83,14 @@ async def _format(
         raise Unsupported(
             f"FORMAT {written.kind.upper()} of a sink is not supported", hint="JSON and AVRO are."
         )
-    connection = written.options.get("connection")
-    if not isinstance(connection, st.Name):
+    registry_item = registry_named(catalog, written)
+    if registry_item is None:
         raise InvalidValue(
             "FORMAT AVRO of a sink needs a schema registry",
             hint="Say USING CONFLUENT SCHEMA REGISTRY CONNECTION c.",
         )
     from noonmark.sink.avro import AvroEncoding
 
-    registry_item = connection_of(catalog, connection, REGISTRY)
     registry = registry_of(catalog, registry_item)
     encoding = AvroEncoding(schema, statement.key, statement.envelope == "debezium")
     value_number = await asyncio.to_thread(

@@ -19,7 +19,7 @@ from typing import Any
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.definitions import format_of
 from noonmark.adapter.run.ddl import columns_of
-from noonmark.adapter.upstream.connection import REGISTRY, connection_of, registry_of
+from noonmark.adapter.upstream.connection import registry_named, registry_of
 from noonmark.errors import InvalidValue, Unsupported
 from noonmark.ingest_feed import Feed, raw
 from noonmark.rows import types as t
@@ -95,13 +95,12 @@ async def _format(catalog: Catalog, written: st.Format, subject: str) -> dict[st
     if isinstance(written.options.get("schema"), str):
         header = bool(written.options.get("confluent_wire_format", True))
         return {"kind": "avro", "schema": written.options["schema"], "header": header}
-    connection = written.options.get("connection")
-    if not isinstance(connection, st.Name):
+    found = registry_named(catalog, written)
+    if found is None:
         raise InvalidValue(
             "FORMAT AVRO needs a schema",
             hint="USING SCHEMA '...', or USING CONFLUENT SCHEMA REGISTRY CONNECTION c.",
         )
-    found = connection_of(catalog, connection, REGISTRY)
     schema = await asyncio.to_thread(registry_of(catalog, found).latest, subject)
     return {"kind": "avro", "schema": schema, "header": True, "registry": found.number}
 

@@ -75,6 +75,7 @@ class Work:
         place: where parts are, and under which epoch they are written.
         as_of: the time before the tick; or the time at which the view is hydrated.
         upper: the end of the tick.
+        behind: the names of the arrangements that are to be brought forward, too.
         due: what waited for a turn in the tick, by arrangement.
         hydrates: whether there is nothing before: the changes are the contents of the inputs.
     """
@@ -86,6 +87,7 @@ class Work:
     place: task.Place
     as_of: int
     upper: int
+    behind: frozenset[str]
     due: Mapping[str, pa.Table] = field(default_factory=dict)
     hydrates: bool = False
 
@@ -143,6 +145,8 @@ def perform(shelf: Shelf, name: str, work: Work) -> Made:
     walk = Walk(_inputs(program, work), old, work.upper, _due(program, work))
     arrangements: dict[str, pa.Table | task.Written] = {}
     for keeper in program.keepers:
+        if keeper.name not in work.behind:
+            continue
         begun = [first[keeper.name]] if work.hydrates else []
         rows = concat([*begun, _of_keeper(walk, keeper)], keeper.schema).consolidated()
         if len(rows):

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from noonmark.compute.exact import EXACT
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk import number
-from noonmark.compute.walk.number import NoKernel
+from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, group_ids
 from noonmark.compute.walk.scalar import ask, kept
 from noonmark.rows.arrow import arrow_type
@@ -68,7 +68,7 @@ def meaning(node: r.Relation, sides: Sequence[Rows]) -> Rows | None:
         return None
     try:
         return _MEANINGS[type(node)](node, *sides)
-    except (NoKernel, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except NO_KERNEL:
         return None
 
 

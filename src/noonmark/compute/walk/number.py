@@ -30,6 +30,10 @@ class NoKernel(Exception):
     """There is no way to compute this for all rows at once: it is asked row by row."""
 
 
+#: How kernels say that: our own, and Arrow's for a value or a type that they do not take.
+NO_KERNEL = (NoKernel, pa.ArrowInvalid, pa.ArrowNotImplementedError)
+
+
 @dataclass(frozen=True, eq=False)
 class Scaled:
     """Numbers at a scale; `valid` is None when none is NULL, and a NULL's value is 0."""

@@ -32,7 +32,7 @@ from noonmark.compute.walk.accumulate import accumulate
 from noonmark.compute.walk.ask import Old, distinct, matching
 from noonmark.compute.walk.first import Kept, enough, first, is_short
 from noonmark.compute.walk.meaning import meaning
-from noonmark.compute.walk.number import NoKernel
+from noonmark.compute.walk.number import NO_KERNEL
 from noonmark.compute.walk.rows import BEFORE, Changes, Error, Errors, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept, projected
@@ -182,7 +182,7 @@ class Walk:
             return None
         try:
             near = first(self.old.shelf, given, node, enough(node, changed[0]))
-        except (NoKernel, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except NO_KERNEL:
             return None
         return _by_time(node, schemas, [near], changed)
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from noonmark.compute.exact import EXACT
 from noonmark.compute.row_by_row import Evaluate
 from noonmark.compute.walk import number
-from noonmark.compute.walk.number import NoKernel
+from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import Errors, Rows, places
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type, to_array
@@ -31,7 +31,6 @@ from noonmark.sql.ir import scalar as s
 
 Column: TypeAlias = "pa.Array | None"
 _WHOLE = (t.SmallInt, t.Integer, t.BigInt)
-_FAILURES = (NoKernel, pa.ArrowInvalid, pa.ArrowNotImplementedError)
 #: Dates in this range have a year that Arrow knows.
 _DAYS_MAX = 365 * 8000
 
@@ -55,7 +54,7 @@ def one(
     """One scalar: its values, and its errors if there are any."""
     try:
         return filled(_value(scalar, columns), scalar.type, count), None
-    except _FAILURES:
+    except NO_KERNEL:
         return by_row(scalar, columns, count)
 
 

@@ -13,6 +13,7 @@ Where it runs: as `noonmark.source.contract` says.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ SPLIT_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generator(Numbered):
+class Generator(Numbered, ABC):
     """See `noonmark.source.contract.Source`; a subclass has `outputs`, `reached` and `read`."""
 
     start_ms: int
@@ -53,17 +54,17 @@ class Generator(Numbered):
             raise ConfigError(f"UP TO must not be negative, as {self.up_to} is")
 
     @property
+    @abstractmethod
     def outputs(self) -> tuple[Output, ...]:
         """See `Source.outputs`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reached(self, ticks: int) -> dict[Partition, int]:
         """The offset below which each partition is complete after so many ticks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """See `Source.read`."""
-        raise NotImplementedError
 
     def rows_per_offset(self) -> int:
         """About how many rows one offset has, to cut splits and batches of a good size."""

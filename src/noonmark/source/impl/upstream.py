@@ -9,6 +9,7 @@ Where it runs: as `noonmark.source.contract` says.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +36,7 @@ class Numbered:
 
 
 @dataclass
-class Live:
+class Live(ABC):
     """What a process holds of upstream: never pickled, never compared. One thread at a time."""
 
     mutex: threading.Lock = field(default_factory=threading.Lock, kw_only=True)
@@ -43,9 +44,9 @@ class Live:
     def __del__(self) -> None:
         self.let_go()
 
+    @abstractmethod
     def let_go(self) -> None:
         """Close it all."""
-        raise NotImplementedError
 
 
 class Holding:

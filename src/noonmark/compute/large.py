@@ -1,0 +1,172 @@
+"""Ticks that are too large for a task: Spark's own operators, and executors that store.
+
+    changes   the delta rules over a range of times (`noonmark.compute.delta`)
+    contents  everything at a time: how a view is hydrated (`noonmark.compute.batch`)
+    anew      everything at a time, less what was stored before: changes that are all at that time
+
+Where it runs: the driver plans; rows stay with the executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from noonmark.compute import session
+from noonmark.compute.arrangement import Keeper, Need
+from noonmark.compute.batch import Batch
+from noonmark.compute.definition import Definition, errors_name
+from noonmark.compute.delta.rules import Rules
+from noonmark.compute.delta.scope import Scope
+from noonmark.compute.frame import ERROR, rows_of, union
+from noonmark.compute.reading import frame_at
+from noonmark.compute.stage import Contents, stage_together
+from noonmark.compute.tick import Output, Stored
+from noonmark.persist.client import Client
+from noonmark.persist.plan import Query
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark import Staged, stage_frame
+from noonmark.persist.spark_read import frame_of, plan_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Large:
+    """One view on Spark.
+
+    Attributes:
+        keepers: its arrangements.
+        behind: the names of those that are to be brought forward, too.
+        inputs_fail: whether an input is a view, which may have no answer.
+    """
+
+    session: SparkSession
+    client: Client
+    definition: Definition
+    keepers: Mapping[Need, Keeper]
+    behind: frozenset[str]
+    inputs_fail: bool
+
+    def changes(self, lower: int, upper: int) -> Output:
+        """Those of the view and of its arrangements over ``[lower, upper)``."""
+        plan, view = self.definition.plan, self.definition.name
+        times, fails = (lower, upper), self.inputs_fail
+        scope = Scope(self._spark, self.client, self.keepers, times, inputs_fail=fails)
+        rules = Rules(scope)
+        top = rules.settled(plan)
+        arrangements: dict[str, Stored] = {}
+        for need, keeper in self.keepers.items():
+            delta = rules.settled(need.relation)
+            kept = scope.sums.get(need) if need.sums else delta
+            kept = scope.turns.get(need) if need.turns else kept
+            if kept is not None and not kept.empty and keeper.name in self.behind:
+                frame = _named(rows_of(kept.frame), keeper.schema.names)
+                arrangements[keeper.name] = self._staged(frame, keeper.name)
+        if top.empty:
+            return Output(arrangements=arrangements)
+        rows = self._staged(_named(rows_of(top.frame), plan.schema.names), view)
+        errors = self._staged(_errors(top.frame), errors_name(view))
+        return Output(rows, errors, arrangements)
+
+    def contents(self, time: int, *, replaces: bool = False) -> Output:
+        """Everything at a time, less what the collection held before, if the view `replaces` it."""
+        with self._contents_at(time) as given:
+            if replaces:
+                top, gone = given[0], self._taken_away(time)
+                given[0] = replace(top, frame=union([top.frame.select(*gone.columns), gone]))
+            return self._output({**stage_together(self.client, given)})
+
+    def anew(self, before: int, time: int) -> Output:
+        """Everything at a time, less what was stored at the time `before`."""
+        made: dict[str, Stored] = {}
+        with self._contents_at(time) as given:
+            for each in given:
+                schema = self.client.state.collection(each.name).schema
+                rows = rows_of(each.frame, each.errors is not None)
+                frames = {each.name: _named(rows, schema.names)}
+                if each.errors is not None:
+                    frames[each.errors] = _errors(each.frame)
+                for name, frame in frames.items():
+                    less = _less(frame, self._stored(name, before), time)
+                    made[name] = self._staged(less, name)
+        return self._output(made)
+
+    @property
+    def _spark(self) -> SparkSession:
+        return session.for_batches(self.session)
+
+    @contextmanager
+    def _contents_at(self, time: int) -> Iterator[list[Contents]]:
+        """What the collections of the view hold at a time by its definition, for a block."""
+        read = partial(frame_at, self._spark, self.client, time)
+        keepers = [each for each in self.keepers.values() if each.name in self.behind]
+        shared = {each.need.relation for each in keepers if not each.need.turns}
+        fails = self.inputs_fail
+        batch = Batch(self._spark, read, inputs_fail=fails, now=time, shared=shared)
+        at, plan, name = _number(time), self.definition.plan, self.definition.name
+        top = batch.frame(plan).withColumn(TIME, at)
+        made = [Contents(top, name, errors_name(name) if batch.fails(plan) else None)]
+        for keeper in keepers:
+            made.append(Contents(keeper.contents(batch).withColumn(TIME, at), keeper.name))
+        try:
+            yield made
+        finally:
+            batch.release()
+
+    def _output(self, staged: dict[str, Stored]) -> Output:
+        name = self.definition.name
+        errors = staged.pop(errors_name(name), None)
+        return Output(staged.pop(name), errors, staged)
+
+    def _stored(self, name: str, time: int) -> DataFrame:
+        return frame_of(self._spark, self.client, plan_at(self.client, name, Query(time)))
+
+    def _taken_away(self, time: int) -> DataFrame:
+        """What the collection held before a time, as updates in the layout that take it away."""
+        name = self.definition.name
+        names = self.client.state.collection(name).schema.names
+        values = [_column(each).alias(f"c{at}") for at, each in enumerate(names)]
+        none, at = f.lit(None).cast("string").alias(ERROR), _number(time).alias(TIME)
+        return self._stored(name, time - 1).select(*values, none, at, _number(-1).alias(DIFF))
+
+    def _staged(self, frame: DataFrame, name: str) -> Staged:
+        return stage_frame(frame, self.client, self.client.create_or_load(name)[0])
+
+
+def _less(frame: DataFrame, gone: DataFrame, time: int) -> DataFrame:
+    """What is there now less the plain rows that were, as updates at one time."""
+    names = [_column(each) for each in frame.columns[:-1]]
+    both = frame.unionByName(gone.withColumn(TIME, _number(time)).withColumn(DIFF, _number(-1)))
+    return both.groupBy(*names).agg(f.sum(DIFF).alias(DIFF)).where(f.col(DIFF) != 0)
+
+
+def _named(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """Rows in the layout as they are stored."""
+    values = [f.col(f"c{at}").alias(name) for at, name in enumerate(names)]
+    return frame.select(*values, TIME, DIFF)
+
+
+def _errors(frame: DataFrame) -> DataFrame:
+    """The errors of a frame, as they are stored."""
+    text = f.col(ERROR)
+    return frame.where(text.isNotNull()).select(
+        f.substring(text, 1, 5).alias("sqlstate"),
+        f.substring(text, 7, 1 << 20).alias("message"),
+        TIME,
+        DIFF,
+    )
+
+
+def _number(value: int) -> Column:
+    return f.lit(value).cast("bigint")
+
+
+def _column(name: str) -> Column:
+    return f.col(f"`{name.replace('`', '``')}`")
