@@ -1,8 +1,10 @@
 """F5: creating a materialized view, against plain Spark that writes the same query to Parquet.
 
 The queries of TPC-H, each made a view of its own over stored tables and hydrated at one time; the
-peer reads the same rows from Parquet, asks the same query and writes its answer as Parquet. The
-figure is the median of the ratios; ours also sorts, checksums, fsyncs and commits.
+peer reads the same rows from Parquet, asks the same query and writes its answer as Parquet. Both
+are warmed up with the same query; a view is dropped before the next round. The figure is the median
+of the ratios; ours also keeps what later ticks need, checks what it reads, sorts, fsyncs and
+commits.
 """
 
 from __future__ import annotations
@@ -20,16 +22,20 @@ from bench.tpch import QUERIES, Again, both, options
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
-    chosen = options(argv, scale=0.1, rounds=1)
+    chosen = options(argv, scale=1.0, rounds=3)
     names = chosen.queries.split(",")
-    times: dict[str, tuple[float, float]] = {}
+    ratios: dict[str, float] = {}
     with both(chosen) as (world, again, folder):
-        world.create(names)
         for name in names:
-            theirs = min(timed(partial(written, again, name, folder)) for _ in range(2))
-            times[name] = timed(world.flow.views[name].tick), theirs
-            print(f"{name}: {times[name][0]:.2f} s, Spark {theirs:.2f} s", flush=True)
-    ratios = {name: mine / theirs for name, (mine, theirs) in times.items()}
+            mine, theirs = [], []
+            for _ in range(1 + chosen.rounds):  # the first is the warm-up
+                theirs.append(timed(partial(written, again, name, folder)))
+                world.create([name])
+                mine.append(timed(world.flow.views[name].tick))
+                world.flow.remove(name).drop()
+            own, peer = statistics.median(mine[1:]), statistics.median(theirs[1:])
+            ratios[name] = own / peer
+            print(f"{name}: {own:.2f} s, Spark {peer:.2f} s: {own / peer:.2f}x", flush=True)
     value = statistics.median(ratios.values())
     slowest = max(ratios, key=ratios.__getitem__)
     print(f"slowest: {slowest} at {ratios[slowest]:.2f}x")
@@ -41,7 +47,8 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         "goal": "<= 1.2x of plain Spark writing the query to Parquet",
         "met": value <= 1.2,
         "measures": ratios,
-        "note": f"median of {len(names)} queries, each hydrated once; slowest {slowest}",
+        "note": f"median of {len(names)} queries, each the median of {chosen.rounds} rounds; "
+        f"slowest {slowest} at {ratios[slowest]:.1f}x",
     }
 
 

@@ -24,6 +24,7 @@ from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_schema, spark_type
+from noonmark.rows.value import DATE_INFINITY, DATE_NEG_INFINITY, FarDate
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.ir import scalar as ir
@@ -42,13 +43,38 @@ AWKWARD: dict[str, list[Any]] = {
     "double precision": [None, 0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 1e308, 1e-308],
     "numeric(10,2)": [None, Decimal("0.00"), Decimal("-1.25"), Decimal("99999999.99")],
     "numeric": [None, Decimal("0.5"), Decimal("-12345678901234567890.5")],
-    "text": [None, "", "a", "ä", "\U0001f600", "Z"],
+    "numeric(31,4)": [None, Decimal("1.0001"), Decimal("-99999999999999999999.9999")],
+    "text": [None, "", "a", "ä", "\U0001f600", "Z", "a\nZ", "100%", "a_b\\"],
     "boolean": [None, True, False],
-    "date": [None, dt.date(1970, 1, 1), dt.date(1, 1, 1), dt.date(9999, 12, 31)],
+    "date": [
+        None,
+        dt.date(1970, 1, 1),
+        dt.date(1, 1, 1),
+        dt.date(9999, 12, 31),
+        FarDate(-800_000),
+        FarDate(3_000_000),
+        DATE_INFINITY,
+        DATE_NEG_INFINITY,
+    ],
 }
 SCHEMA = Schema.of(
     **{f"{side}{at}": kind for at, kind in enumerate(AWKWARD) for side in ("x", "y")}
 )
+
+
+def _texts(*values: str | None) -> list[tuple[ir.Scalar, ...]]:
+    return [(ir.Literal(t.Text(), value),) for value in values]
+
+
+def _numbers(*pairs: tuple[int, int]) -> list[tuple[ir.Scalar, ...]]:
+    return [tuple(ir.Literal(t.Integer(), value) for value in pair) for pair in pairs]
+
+
+#: What follows the column, for functions that are native only with literals of some kind.
+LITERALS = {
+    "like(text, text)": _texts(None, "", "%", "_", "a%", "%Z", "%b%", "a_Z", "100%", "a.*", "%_%"),
+    "substring(text, integer, integer)": _numbers((1, 1), (2, 1), (1, 0), (2, 100), (9, 1)),
+}
 
 
 def rows() -> list[tuple[Any, ...]]:
@@ -68,9 +94,13 @@ def calls() -> list[ir.Scalar]:
     made: list[ir.Scalar] = []
     for name in native.FUNCTIONS:
         kinds = FUNCTIONS.by_id[name].parameters
+        if name in LITERALS:
+            made += [ir.Call(name, (column("x", kinds[0]), *given)) for given in LITERALS[name]]  # type: ignore[arg-type]
+            continue
         both = zip("xy", kinds, strict=False)
         made.append(ir.Call(name, tuple(column(side, kind) for side, kind in both)))  # type: ignore[arg-type]
-    return made
+    long = column("x", t.Numeric, 2), column("y", t.Numeric)
+    return [*made, ir.Call("*(numeric, numeric)", long)]
 
 
 def comparisons() -> list[ir.Scalar]:
@@ -122,7 +152,16 @@ def composed() -> list[ir.Scalar]:
 def foreign() -> list[ir.Scalar]:
     """What only Python workers compute as PostgreSQL does."""
     n = column("x", t.Numeric), column("y", t.Numeric)
-    return [ir.Call("/(numeric, numeric)", n), ir.Cast(t.Integer(), n[0])]
+    text = column("x", t.Text)
+    return [
+        ir.Call("/(numeric, numeric)", n),
+        ir.Cast(t.Integer(), n[0]),
+        ir.Call("*(numeric, numeric)", (column("x", t.Numeric, 1), column("y", t.Numeric, 1))),
+        ir.Call("like(text, text)", (text, ir.Literal(t.Text(), "a\\_b%"))),
+        ir.Call("like(text, text)", (text, column("y", t.Text))),
+        *(ir.Call("substring(text, integer, integer)", (text, *x)) for x in _numbers((0, 2))),
+        ir.Call("upper(text)", (text,)),
+    ]
 
 
 def meaning(scalar: ir.Scalar, row: tuple[Any, ...]) -> Any:

@@ -24,7 +24,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute.exact import EXACT
 from noonmark.compute.foreign import vectorized
-from noonmark.compute.frame import ERROR, columns, errors_of, rows_of, union
+from noonmark.compute.frame import ERROR, columns, errors_of, grouped, rows_of, union
 from noonmark.compute.linear import extended
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows import types as t
@@ -140,16 +140,14 @@ def accumulated(
     """The accumulators of contents: one row per group, and the errors of the input."""
     given = arguments(node, frame)
     keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(len(node.keys))]
-    grouped = rows_of(given, fails).groupBy(*keys).agg(*sums(node, once=once))
-    if node.keys:
-        grouped = grouped.where(f.col(f"c{len(node.keys)}") != 0)
+    apart = fails and not keys
+    source = rows_of(given) if apart else given
+    made, often = grouped(source, keys, sums(node, once=once), fails=fails and not apart)
+    if keys:
+        made = made.where(f.col(ERROR).isNotNull() | (f.col(f"c{len(keys)}") != 0))
     schema = accumulator_schema(node)
-    rows = grouped.select(
-        *columns(len(schema)),
-        f.lit(None).cast("string").alias(ERROR),
-        f.lit(1).cast("bigint").alias(DIFF),
-    )
-    return union([rows, errors_of(given, schema)]) if fails else rows
+    rows = made.select(*columns(len(schema)), ERROR, often.alias(DIFF))
+    return union([rows, errors_of(given, schema)]) if apart else rows
 
 
 @dataclass(frozen=True)

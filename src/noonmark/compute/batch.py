@@ -24,6 +24,7 @@ from noonmark.compute.frame import (
     columns,
     empty_frame,
     errors_of,
+    grouped,
     local_frame,
     names,
     rows_of,
@@ -36,6 +37,7 @@ from noonmark.compute.turned import waiting, with_turns
 from noonmark.errors import Unsupported
 from noonmark.persist.run import DIFF
 from noonmark.rows.arrow import to_table
+from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.node import Node, children
@@ -108,7 +110,7 @@ class Batch:
                 return self._inner_join(node)
             case r.Aggregate() if aggregates.is_linear(node):
                 return self._aggregate(node)
-            case r.Distinct() if all(isinstance(each.type, EXACT) for each in node.schema):
+            case r.Distinct() if _is_exact(node.schema):
                 return self._distinct(node)
         if not keyed.is_known(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
@@ -161,16 +163,12 @@ class Batch:
         return self.inputs_fail or any(map(may_have_errors, nodes))
 
     def _distinct(self, node: r.Distinct) -> DataFrame:
-        source = self.frame(node.input)
         width = len(node.schema)
+        source, count = self.frame(node.input), f.sum(DIFF).alias("_count")
         fails = self.fails(node.input)
-        counted = rows_of(source, fails).groupBy(*columns(width)).agg(f.sum(DIFF).alias(DIFF))
-        present = counted.where(f.col(DIFF) > 0).select(
-            *columns(width),
-            f.lit(None).cast("string").alias(ERROR),
-            f.lit(1).cast("bigint").alias(DIFF),
-        )
-        return union([present, errors_of(source, node.schema)]) if fails else present
+        made, often = grouped(source, columns(width), [count], fails=fails)
+        present = made.where(f.col("_count") > 0)
+        return present.select(*columns(width), ERROR, often.alias(DIFF))
 
     def _recompute(self, node: r.Relation) -> DataFrame:
         parts = keyed.parts_of(node)
@@ -182,3 +180,8 @@ class Batch:
             fails = fails or self.fails(*keys, *map(aggregates.argument, given))
             return whole.computed(node, frames, fails=fails)
         return keyed.recomputed(node, parts, frames, timed=False, fails=fails)
+
+
+def _is_exact(schema: Schema) -> bool:
+    """Whether there are columns, and Spark tells apart what SQL does."""
+    return bool(schema.columns) and all(isinstance(each.type, EXACT) for each in schema)

@@ -120,6 +120,23 @@ def rows_of(frame: DataFrame, fails: bool = True) -> DataFrame:
     return frame.where(f.col(ERROR).isNull()) if fails else frame
 
 
+def grouped(
+    frame: DataFrame, keys: Sequence[Column], folds: Sequence[Column], *, fails: bool
+) -> tuple[DataFrame, Column]:
+    """The rows of a frame by some of its columns, folded; and how often each group is there: once.
+
+    If there may be errors, they are groups of their own, each as often as it is there: so one pass
+    is enough. Without columns that cannot be: a group of all rows is there without rows, too.
+    """
+    once = f.lit(1).cast("bigint")
+    if not fails:
+        made = frame.groupBy(*keys).agg(*folds)
+        return made.withColumn(ERROR, f.lit(None).cast("string")), once
+    assert keys, "errors apart from all rows need a pass of their own"
+    made = frame.groupBy(*keys, ERROR).agg(*folds, f.sum(DIFF).alias(DIFF))
+    return made, f.when(f.col(ERROR).isNull(), once).otherwise(f.col(DIFF))
+
+
 def errors_of(frame: DataFrame, schema: Schema) -> DataFrame:
     """The errors, in the layout of another relation."""
     empty = [f.lit(None).cast(spark_type(c.type)).alias(f"c{i}") for i, c in enumerate(schema)]

@@ -21,6 +21,7 @@ from noonmark.compute.exact import EXACT
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
 from noonmark.rows.spark import spark_type
+from noonmark.rows.value import DATE_INFINITY, DATE_NEG_INFINITY
 from noonmark.sql.ir import scalar as ir
 
 if TYPE_CHECKING:
@@ -130,7 +131,19 @@ def _others() -> dict[str, Builder]:
         "length(text)": lambda a: Made(f.length(a)),
         "char_length(text)": lambda a: Made(f.length(a)),
         "character_length(text)": lambda a: Made(f.length(a)),
+        "like(text, text)": lambda a, b: Made(f.like(a, b)),
+        "substring(text, integer, integer)": lambda a, b, c: Made(f.substring(a, b, c)),
+        "extract year(date)": _year,
     }
+
+
+def _year(date: Column) -> Made:
+    """Before year 1 comes year -1; infinities have none."""
+    days = f.unix_date(date)
+    infinite = days.isin(DATE_INFINITY.days, DATE_NEG_INFINITY.days)
+    year = f.year(date)
+    value = f.when(~infinite, f.when(year > 0, year).otherwise(year - 1))
+    return Made(value, "22003 year of an infinity is not a number")
 
 
 FUNCTIONS: dict[str, Builder] = {**_integers(), **_floats(), **_others()}
@@ -140,9 +153,22 @@ def knows(call: ir.Call) -> bool:
     """Whether the call is native, with arguments of these types."""
     if call.function not in FUNCTIONS:
         return False
-    if call.function == "*(numeric, numeric)":
-        return sum(_digits(argument.type)[0] for argument in call.arguments) < 38
+    match call.function:
+        case "*(numeric, numeric)":
+            # At the scale of the factors a product is exact, or has no room and no value.
+            scales = [_digits(argument.type)[1] for argument in call.arguments]
+            return _digits(call.type)[1] == sum(scales)
+        case "like(text, text)":
+            pattern = call.arguments[1]
+            return isinstance(pattern, ir.Literal) and "\\" not in (pattern.value or "")
+        case "substring(text, integer, integer)":
+            start, length = call.arguments[1:]
+            return _is_at_least(start, 1) and _is_at_least(length, 0)
     return True
+
+
+def _is_at_least(node: ir.Scalar, least: int) -> bool:
+    return isinstance(node, ir.Literal) and node.value is not None and node.value >= least
 
 
 def _digits(kind: t.SqlType) -> tuple[int, int]:

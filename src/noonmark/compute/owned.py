@@ -260,7 +260,7 @@ def removal(views: Sequence[Owned]) -> c.Transaction:
             ref = state.collection(name).id
             if name in (each.name, errors_name(each.name)) or ref not in others:
                 drops.setdefault(name, c.Drop(ref))
-    return (*drops.values(), *map(c.Release, released))
+    return (*map(c.Release, released), *drops.values())
 
 
 def _usual_name(need: Need, view: str = "") -> str:

@@ -8,8 +8,7 @@ Where it runs: executors; pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,55 +17,40 @@ from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.sql.evaluate import evaluate
-from noonmark.sql.ir.scalar import ColumnRef, Scalar, map_columns
+from noonmark.sql.ir.scalar import ColumnRef, Scalar, columns_of, map_columns
 
 
-@dataclass(frozen=True)
-class Evaluate:
-    """Runs on executors: the scalar on every row."""
+def narrowed(scalar: Scalar, used: Sequence[int]) -> tuple[Scalar, tuple[t.SqlType, ...]]:
+    """The scalar over the columns `used` alone, in that order, and the types of those."""
+    place = {index: at for at, index in enumerate(used)}
+    types: dict[int, t.SqlType] = {}
 
-    scalar: Scalar
-    types: tuple[t.SqlType, ...]
+    def move(ref: ColumnRef) -> ColumnRef:
+        types[place[ref.index]] = ref.type
+        return ColumnRef(ref.type, ref.nullable, place[ref.index], ref.name)
 
-    @classmethod
-    def of(cls, scalar: Scalar, used: Sequence[int]) -> Evaluate:
-        """The scalar over the columns `used` alone, in that order."""
-        place = {index: at for at, index in enumerate(used)}
-        types: dict[int, t.SqlType] = {}
+    moved = map_columns(scalar, move)
+    return moved, tuple(types[at] for at in range(len(used)))
 
-        def move(ref: ColumnRef) -> ColumnRef:
-            types[place[ref.index]] = ref.type
-            return ColumnRef(ref.type, ref.nullable, place[ref.index], ref.name)
 
-        moved = map_columns(scalar, move)
-        return cls(moved, tuple(types[at] for at in range(len(used))))
-
-    def function(self) -> Callable[..., pa.Array]:
-        """A plain function, which is what Spark looks at."""
-
-        def run(*arrays: pa.Array) -> pa.Array:
-            return self(arrays)
-
-        return run
-
-    def __call__(self, arrays: Sequence[pa.Array]) -> pa.Array:
-        """Structs of value and error, one per row."""
-        count = len(arrays[0])
-        given = [from_array(a, kind) for a, kind in zip(arrays, self.types, strict=False)]
-        rows = zip(*given, strict=True) if given else iter([()] * count)
-        values: list[Any] = []
-        errors: list[str | None] = []
-        for row in rows:
-            try:
-                values.append(evaluate(self.scalar, tuple(map(hashable, row))))
-                errors.append(None)
-            except EvaluationError as error:
-                values.append(None)
-                errors.append(error_text(error))
-        return pa.StructArray.from_arrays(
-            [to_array(values, self.scalar.type), pa.array(errors, pa.string())],
-            names=["value", "error"],
-        )
+def row_by_row(
+    scalar: Scalar, columns: Sequence[pa.Array | None], count: int
+) -> tuple[pa.Array, list[str | None] | None]:
+    """The values of a scalar, and its errors if there are any."""
+    used = sorted(columns_of(scalar))
+    moved, types = narrowed(scalar, used)
+    given = [from_array(columns[at], kind) for at, kind in zip(used, types, strict=True)]
+    values: list[Any] = []
+    errors: list[str | None] = []
+    for row in zip(*given, strict=True) if given else iter([()] * count):
+        try:
+            values.append(evaluate(moved, tuple(map(hashable, row))))
+            errors.append(None)
+        except EvaluationError as error:
+            values.append(None)
+            errors.append(error_text(error))
+    found = errors if any(text is not None for text in errors) else None
+    return to_array(values, scalar.type), found
 
 
 def hashable(value: Any) -> Any:

@@ -57,6 +57,8 @@ MEANING = {
 # One context lives as long as the process: what Spark keeps about past jobs must stay bounded.
 _CONTEXT = {
     "spark.locality.wait": "0s",
+    # Where in this package a column was made is of no use to anybody, and takes half of the time.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.worker.reuse": "true",
     "spark.sql.ui.retainedExecutions": "50",
     "spark.ui.enabled": "false",

@@ -62,10 +62,13 @@ def stage_together(client: Client, given: Sequence[Contents]) -> dict[str, Stage
     place = task.Place(client.blob.url, client.config, client.parts.epoch)
     work = StoreTask(place, tuple(collections))
     with typed_errors():
-        result = union(_aligned(frames, len(names))).mapInArrow(work, _RESULT).toArrow()
-    rows = result.to_pylist()
+        rows = union(_aligned(frames, len(names)))
+        # A task of Python costs some 70 ms however little it has to do: no more of them than cores.
+        few = rows.coalesce(max(1, rows.sparkSession.sparkContext.defaultParallelism))
+        result = few.mapInArrow(work, _RESULT).toArrow()
+    stored = result.to_pylist()
     return {
-        name: _gathered([row for row in rows if row["number"] == number])
+        name: _gathered([row for row in stored if row["number"] == number])
         for number, name in enumerate(names)
     }
 

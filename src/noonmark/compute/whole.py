@@ -24,7 +24,7 @@ from noonmark.compute import aggregates, native
 from noonmark.compute.exact import EXACT
 from noonmark.compute.expression import compile_scalar
 from noonmark.compute.expression import is_native as is_native_scalar
-from noonmark.compute.frame import ERROR, columns, errors_of, rows_of, union
+from noonmark.compute.frame import ERROR, columns, errors_of, grouped, rows_of, union
 from noonmark.compute.linear import extended
 from noonmark.compute.match import equal, renamed, with_left_keys, with_right_keys
 from noonmark.persist.run import DIFF
@@ -142,16 +142,18 @@ def _aggregate(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame
     once = is_once(node.input)
     for at, call in enumerate(node.aggregates):
         folds += _folds(call, at, once=once)
-    grouped = rows_of(given, fails).groupBy(*keys).agg(*folds)
+    apart = fails and not keys
+    source = rows_of(given) if apart else given
+    found, often = grouped(source, keys, folds, fails=fails and not apart)
     made = [_shown(call, at) for at, call in enumerate(node.aggregates)]
     wrong = [each.error for each in made if each.error is not None]
-    rows = grouped.select(
+    rows = found.select(
         *columns(width),
         *(each.value.alias(f"c{width + at}") for at, each in enumerate(made)),
-        f.coalesce(*wrong).alias(ERROR) if wrong else _no_error(),
-        f.lit(1).cast("bigint").alias(DIFF),
+        f.coalesce(ERROR, *wrong).alias(ERROR),
+        often.alias(DIFF),
     )
-    return union([rows, errors_of(given, node.schema)]) if fails else rows
+    return union([rows, errors_of(given, node.schema)]) if apart else rows
 
 
 def _folds(call: AggregateCall, at: int, *, once: bool) -> list[Column]:

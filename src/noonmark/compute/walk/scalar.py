@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noonmark.compute.exact import EXACT
-from noonmark.compute.row_by_row import Evaluate
+from noonmark.compute.row_by_row import row_by_row
 from noonmark.compute.walk import number
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import Errors, Rows, places
@@ -55,7 +55,7 @@ def one(
     try:
         return filled(_value(scalar, columns), scalar.type, count), None
     except NO_KERNEL:
-        return by_row(scalar, columns, count)
+        return row_by_row(scalar, columns, count)
 
 
 def filled(value: pa.Array | pa.Scalar, kind: t.SqlType, count: int) -> pa.Array:
@@ -64,18 +64,6 @@ def filled(value: pa.Array | pa.Scalar, kind: t.SqlType, count: int) -> pa.Array
         value = pa.repeat(value, count)
     storage = arrow_type(kind)
     return value if value.type == storage else value.cast(storage)
-
-
-def by_row(
-    scalar: s.Scalar, columns: Sequence[Column], count: int
-) -> tuple[pa.Array, list[str | None] | None]:
-    """The scalar asked of its meaning."""
-    used = sorted(s.columns_of(scalar))
-    work = Evaluate.of(scalar, used)
-    given = [columns[at] for at in used] or [pa.nulls(count)]
-    found = work(given)
-    value, error = found.flatten()
-    return value, error.to_pylist() if error.null_count < len(error) else None
 
 
 def projected(
