@@ -158,7 +158,7 @@ class _Compiler:
         value, error = default.value, default.error
         for branch in reversed(node.branches):
             condition, then = self.act(branch.condition), self.act(branch.value)
-            taken = condition.value.eqNullSafe(f.lit(True))
+            taken = condition.value  # NULL is not taken either
             value = f.when(taken, then.value).otherwise(value)
             if error is not None or then.error is not None:
                 no = _NO_ERROR()

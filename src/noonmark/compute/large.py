@@ -25,9 +25,11 @@ from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import ERROR, rows_of, union
 from noonmark.compute.reading import frame_at
+from noonmark.compute.shown import Shown
 from noonmark.compute.stage import Contents, stage_together
 from noonmark.compute.tick import Output, Stored
 from noonmark.persist.client import Client
+from noonmark.persist.part import Part
 from noonmark.persist.plan import Query
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import Staged, stage_frame
@@ -77,11 +79,12 @@ class Large:
 
     def contents(self, time: int, *, replaces: bool = False) -> Output:
         """Everything at a time, less what the collection held before, if the view `replaces` it."""
-        with self._contents_at(time) as given:
+        checks: list[Part] = []
+        with self._contents_at(time, checks, together=not replaces) as given:
             if replaces:
                 top, gone = given[0], self._taken_away(time)
                 given[0] = replace(top, frame=union([top.frame.select(*gone.columns), gone]))
-            return self._output({**stage_together(self.client, given)})
+            return self._output({**stage_together(self.client, given, checks)})
 
     def anew(self, before: int, time: int) -> Output:
         """Everything at a time, less what was stored at the time `before`."""
@@ -103,18 +106,38 @@ class Large:
         return session.for_batches(self.session)
 
     @contextmanager
-    def _contents_at(self, time: int) -> Iterator[list[Contents]]:
-        """What the collections of the view hold at a time by its definition, for a block."""
-        read = partial(frame_at, self._spark, self.client, time)
+    def _contents_at(
+        self, time: int, checks: list[Part] | None = None, *, together: bool = False
+    ) -> Iterator[list[Contents]]:
+        """What the collections of the view hold at a time by its definition, for a block.
+
+        Args:
+            time: when.
+            checks: where the parts go that are not compared with their checksums.
+            together: whether what is shown of accumulators may be made as they are stored.
+        """
+        read = partial(frame_at, self._spark, self.client, time, checks=checks)
+        plan, name = self.definition.plan, self.definition.name
         keepers = [each for each in self.keepers.values() if each.name in self.behind]
-        shared = {each.need.relation for each in keepers if not each.need.turns}
+        shown = Shown.of_plan(plan) if together else None
+        sums = [each for each in keepers if shown and each.need == Need(shown.aggregation, True)]
+        asked_once = {shown.aggregation} if shown and sums else set()
+        shared = {k.need.relation for k in keepers if not k.need.turns} - asked_once
         fails = self.inputs_fail
         batch = Batch(self._spark, read, inputs_fail=fails, now=time, shared=shared)
-        at, plan, name = _number(time), self.definition.plan, self.definition.name
-        top = batch.frame(plan).withColumn(TIME, at)
-        made = [Contents(top, name, errors_name(name) if batch.fails(plan) else None)]
+        at = _number(time)
+        made = []
+        if not sums:
+            top = batch.frame(plan).withColumn(TIME, at)
+            made.append(Contents(top, name, errors_name(name) if batch.fails(plan) else None))
         for keeper in keepers:
-            made.append(Contents(keeper.contents(batch).withColumn(TIME, at), keeper.name))
+            if keeper in sums:
+                assert shown is not None, "sums are of what is shown"
+                frame = batch.sums(shown.aggregation).withColumn(TIME, at)
+                failed = errors_name(name) if batch.sums_fail(shown.aggregation) else None
+                made.append(Contents(frame, keeper.name, failed, shown, name))
+            else:
+                made.append(Contents(keeper.contents(batch).withColumn(TIME, at), keeper.name))
         try:
             yield made
         finally:

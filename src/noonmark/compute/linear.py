@@ -40,7 +40,7 @@ def filtered(node: r.Filter, frame: DataFrame) -> DataFrame:
 def kept(frame: DataFrame, width: int, predicate: Scalar) -> DataFrame:
     """The updates of rows for which the predicate is TRUE, and of the errors."""
     compiled = compile_scalar(predicate, columns(width))
-    passes = f.col(ERROR).isNotNull() | compiled.value.eqNullSafe(f.lit(True))
+    passes = f.col(ERROR).isNotNull() | compiled.value  # NULL does not pass either
     if compiled.error is None:
         return frame.where(passes)
     return (

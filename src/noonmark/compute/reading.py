@@ -16,8 +16,11 @@ from pyspark.sql import functions as f
 from noonmark.compute.definition import VIEW, errors_name
 from noonmark.compute.frame import ERROR, union
 from noonmark.persist.client import Client
+from noonmark.persist.part import Part
+from noonmark.persist.plan import Query
 from noonmark.persist.run import DIFF
 from noonmark.persist.spark import snapshot_frame
+from noonmark.persist.spark_read import frame_of, plan_at
 from noonmark.rows.spark import spark_type
 from noonmark.sql.ir import relation as r
 from noonmark.storage.description import description_of
@@ -40,9 +43,19 @@ def inputs_with_errors(client: Client, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(made)
 
 
-def frame_at(spark: SparkSession, client: Client, as_of: int, scan: r.Scan) -> DataFrame:
-    """A collection at a time, in the layout; with the errors of a view."""
-    rows = snapshot_frame(spark, client, scan.collection, as_of, columns=scan.columns.names)
+def frame_at(
+    spark: SparkSession,
+    client: Client,
+    as_of: int,
+    scan: r.Scan,
+    checks: list[Part] | None = None,
+) -> DataFrame:
+    """A collection at a time, in the layout; with the errors of a view.
+
+    What of it is not compared with its checksum goes to `checks`, if that is given.
+    """
+    plan = plan_at(client, scan.collection, Query(as_of, columns=scan.columns.names))
+    rows = frame_of(spark, client, plan, checks)
     values = [f.col(f"`{name.replace('`', '``')}`") for name in scan.columns.names]
     once = f.lit(1).cast("bigint").alias(DIFF)
     frame = rows.select(

@@ -6,7 +6,8 @@ their own in the same pass. What the frames share is computed as often as Spark 
 where it is cached.
 
 The rows of all frames are one union: of each, one column that is a struct of its own collection's
-columns and NULL for the others. A task takes them apart again. Tasks store their rows as they come:
+columns and NULL for the others. A task takes them apart again, and makes further rows of some
+(`noonmark.compute.shown`). Tasks store their rows as they come:
 Spark's own partitions become runs, and compaction makes one of them later. To partition by key
 first would be a second pass over the query.
 
@@ -15,7 +16,7 @@ Where it runs: driver, except `StoreTask`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,15 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 
 from noonmark.compute.frame import ERROR, union
+from noonmark.compute.naming import errors_name
+from noonmark.compute.shown import Shown
+from noonmark.compute.walk.rows import errors_table
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.part import Part
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import Staged, typed_errors
+from noonmark.persist.spark_scan import checked
 from noonmark.persist.spark_slices import bare_collection
 from noonmark.persist.state import Collection
 
@@ -46,27 +51,53 @@ _PARTS = msgspec.msgpack.Decoder(Part)
 
 @dataclass(frozen=True)
 class Contents:
-    """Rows in the layout, with times, for a collection; and for another its errors, if any."""
+    """Rows in the layout, with times, for a collection; and for another its errors, if any.
+
+    Attributes:
+        shown: what is made of them, for the collections of the view ``shown_by`` and of its errors.
+    """
 
     frame: DataFrame
     name: str
     errors: str | None = None
+    shown: Shown | None = None
+    shown_by: str = ""
 
 
-def stage_together(client: Client, given: Sequence[Contents]) -> dict[str, Staged]:
-    """Run the frames and store their rows, without a commit."""
+def stage_together(
+    client: Client, given: Sequence[Contents], checks: Sequence[Part] = ()
+) -> dict[str, Staged]:
+    """Run the frames and store their rows, without a commit.
+
+    Args:
+        client: the writer.
+        given: what to store.
+        checks: parts that the frames read, to be compared with their checksums.
+    """
     client.require_writer()
-    names = [name for each in given for name in (each.name, each.errors) if name is not None]
+    fed = [name for each in given for name in (each.name, each.errors) if name is not None]
+    made = [n for each in given if each.shown for n in (each.shown_by, errors_name(each.shown_by))]
+    names = [*fed, *(name for name in made if name not in fed)]
     collections = [bare_collection(client.state.collection(name)) for name in names]
-    frames = [_tagged(each, names, collections) for each in given]
+    frames = _aligned([_tagged(each, fed, collections) for each in given], len(fed))
+    shown = {
+        names.index(each.name): (
+            each.shown,
+            names.index(each.shown_by),
+            names.index(errors_name(each.shown_by)),
+        )
+        for each in given
+        if each.shown is not None
+    }
     place = task.Place(client.blob.url, client.config, client.parts.epoch)
-    work = StoreTask(place, tuple(collections))
+    work = StoreTask(place, tuple(collections), shown)
     with typed_errors():
-        rows = union(_aligned(frames, len(names)))
+        spark = frames[0].sparkSession
+        if checks:
+            frames.append(checked(spark, client, checks, frames[0].schema))
         # A task of Python costs some 70 ms however little it has to do: no more of them than cores.
-        few = rows.coalesce(max(1, rows.sparkSession.sparkContext.defaultParallelism))
-        result = few.mapInArrow(work, _RESULT).toArrow()
-    stored = result.to_pylist()
+        few = union(frames).coalesce(max(1, spark.sparkContext.defaultParallelism))
+        stored = few.mapInArrow(work, _RESULT).toArrow().to_pylist()
     return {
         name: _gathered([row for row in stored if row["number"] == number])
         for number, name in enumerate(names)
@@ -131,19 +162,31 @@ class StoreTask:
 
     place: task.Place
     collections: tuple[Collection, ...]
+    shown: Mapping[int, tuple[Shown, int, int]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row per run, and one for what is too little to be one."""
         waiting: dict[int, list[pa.Table]] = {}
         rows_max = self.place.config.part_rows_max
         for batch in batches:
-            for number, table in _parted(batch):
+            for number, table in self._with_shown(_parted(batch)):
                 tables = waiting.setdefault(number, [])
                 tables.append(table)
                 if sum(each.num_rows for each in tables) >= rows_max:
                     yield from self._stored(number, waiting.pop(number))
         for number, tables in waiting.items():
             yield from self._stored(number, tables)
+
+    def _with_shown(self, given: Iterable[tuple[int, pa.Table]]) -> Iterator[tuple[int, pa.Table]]:
+        """The rows, and what is shown of them."""
+        for number, table in given:
+            yield number, table
+            if number in self.shown:
+                how, view, errors = self.shown[number]
+                rows, failed = how.of(table)
+                yield view, rows
+                if failed:
+                    yield errors, errors_table(failed)
 
     def _stored(self, number: int, tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
         written = task.write(self.place, self.collections[number], tables, one_run=True)

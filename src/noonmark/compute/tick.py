@@ -23,7 +23,7 @@ import pyarrow as pa
 from noonmark.compute.definition import errors_name
 from noonmark.compute.reading import is_view
 from noonmark.compute.walk.job import Made, Work
-from noonmark.compute.walk.rows import Error
+from noonmark.compute.walk.rows import Error, errors_table
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.plan import Plan, Query
@@ -174,21 +174,8 @@ def errors_in(table: pa.Table) -> tuple[Error, ...]:
 def output_of(made: Made) -> Output:
     """What a task made, as it is committed."""
     arrangements = {name: _as_stored(what) for name, what in made.arrangements.items()}
-    return Output(_as_stored(made.rows), _errors_table(made.errors), arrangements)
+    return Output(_as_stored(made.rows), errors_table(made.errors), arrangements)
 
 
 def _as_stored(what: pa.Table | task.Written | None) -> Stored:
     return Staged(what.runs, what.rest) if isinstance(what, task.Written) else what
-
-
-def _errors_table(errors: tuple[Error, ...]) -> pa.Table | None:
-    if not errors:
-        return None
-    return pa.table(
-        {
-            "sqlstate": pa.array([text[:5] for text, _, _ in errors], pa.string()),
-            "message": pa.array([text[6:] for text, _, _ in errors], pa.string()),
-            TIME: pa.array([time for _, time, _ in errors], pa.int64()),
-            DIFF: pa.array([diff for _, _, diff in errors], pa.int64()),
-        }
-    )

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.errors import NotYetComplete, UsageError
 from noonmark.persist.client import Client, Options, open_location
+from noonmark.persist.part import Part
 from noonmark.persist.plan import Plan, Query, Range
 from noonmark.persist.read import only_adds
 from noonmark.persist.refusals import format_frontier
@@ -128,13 +129,23 @@ def plan_at(client: Client, name: str, query: Query) -> Plan:
     return client.reader.plan(found.id, query)
 
 
-def frame_of(spark: SparkSession, client: Client, plan: Plan) -> DataFrame:
-    """The rows of a plan: plain rows, or updates when the plan is of changes."""
+def frame_of(
+    spark: SparkSession, client: Client, plan: Plan, checks: list[Part] | None = None
+) -> DataFrame:
+    """The rows of a plan: plain rows, or updates when the plan is of changes.
+
+    Args:
+        spark: the session to read with.
+        client: of the location.
+        plan: what to read.
+        checks: where to put the parts that the frame does not compare with their checksums, for
+            who sees to that in the same job (`checked`); None for a frame that does it itself.
+    """
     if client.blob.url.startswith("memory:"):
         tables = list(client.iterate(client.reader.contents(plan)))
         frame = local_frame(spark, plan, [finish(table, plan) for table in tables])
     elif only_adds(plan, inline := inline_tables(plan)) and is_scannable(client, plan):
-        frame = scan_frame(spark, client, plan, inline)
+        frame = scan_frame(spark, client, plan, inline, checks)
     else:
         frame = merge_frame(spark, client, plan)
     vars(frame)["_noonmark_plan"] = plan  # kept, and its parts with it, as long as the frame

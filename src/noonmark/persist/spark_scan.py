@@ -8,7 +8,7 @@ Where it runs: driver, except for what says otherwise. `noonmark.persist.spark_r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -27,6 +27,7 @@ from noonmark.rows import types as t
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 #: Without these Spark shifts old dates to the Julian calendar; with the last it checks page bodies.
 _SCAN_OPTIONS = {
@@ -61,17 +62,23 @@ def inline_tables(plan: Plan) -> list[pa.Table]:
 
 
 def scan_frame(
-    spark: SparkSession, client: Client, plan: Plan, inline: list[pa.Table]
+    spark: SparkSession,
+    client: Client,
+    plan: Plan,
+    inline: list[pa.Table],
+    checks: list[Part] | None = None,
 ) -> DataFrame:
-    """The rows of a plan that retracts nothing; `inline` is its `inline_tables`."""
+    """The rows of a plan that retracts nothing; `inline` is its `inline_tables`.
+
+    The parts are compared with their checksums, or added to `checks` for who sees to that.
+    """
     schema = frame_schema(plan.collection, plan.query, updates=False)
     frames = []
-    if plan.parts:
-        place = task.Place(client.blob.url, client.config)
-        groups = _groups(plan.parts, spark.sparkContext.defaultParallelism)
-        check = VerifyParts(place, tuple(groups))
+    if checks is not None:
+        checks += plan.parts
+    elif plan.parts:
         # First in the union: a query that stops at its first rows has run the check by then.
-        frames.append(spark.range(0, len(groups), 1, len(groups)).mapInArrow(check, schema))
+        frames.append(checked(spark, client, plan.parts, schema))
     single = [part for part in plan.parts if part.diff_sum == part.rows]
     several = [part for part in plan.parts if part.diff_sum != part.rows]
     for parts in (single, several):
@@ -84,6 +91,17 @@ def scan_frame(
     for other in frames[1:]:
         frame = frame.unionAll(other)
     return frame
+
+
+def checked(
+    spark: SparkSession, client: Client, parts: Sequence[Part], schema: StructType
+) -> DataFrame:
+    """No rows, of some schema: to run it is to compare the parts with their checksums."""
+    place = task.Place(client.blob.url, client.config)
+    single = {part.key: part for part in parts}
+    groups = _groups(list(single.values()), spark.sparkContext.defaultParallelism)
+    check = VerifyParts(place, tuple(groups))
+    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(check, schema)
 
 
 def _scan_parts(spark: SparkSession, client: Client, plan: Plan, parts: list[Part]) -> DataFrame:

@@ -161,3 +161,17 @@ class Errors:
         for text, when, count in zip(texts, time.tolist(), diff.tolist(), strict=True):
             if text is not None:
                 self.found.append((text, when, count))
+
+
+def errors_table(errors: Sequence[Error]) -> pa.Table | None:
+    """Errors as a view keeps them."""
+    if not errors:
+        return None
+    return pa.table(
+        {
+            "sqlstate": pa.array([text[:5] for text, _, _ in errors], pa.string()),
+            "message": pa.array([text[6:] for text, _, _ in errors], pa.string()),
+            run.TIME: pa.array([time for _, time, _ in errors], pa.int64()),
+            run.DIFF: pa.array([diff for _, _, diff in errors], pa.int64()),
+        }
+    )
