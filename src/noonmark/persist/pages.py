@@ -168,7 +168,7 @@ class _Probes:
         if bounds.all_null[page]:
             return False
         low, high = bounds.lows[page], bounds.highs[page]
-        if self._is_decimal:
+        if self._is_decimal and isinstance(low, bytes):  # not so short that it is an integer
             low, high = (int.from_bytes(end, "big", signed=True) for end in (low, high))
         at = bisect_left(self._values, low)
         return at < len(self._values) and bool(self._values[at] <= high)
