@@ -212,7 +212,9 @@ class Owned:
         else:
             txn.allow_compaction(self._write_handle(self.name), horizon)
         for each in self.keepers.values():
-            txn.allow_compaction(self._write_handle(each.name), Antichain.of(upper - 1))
+            handle = self._write_handle(each.name)
+            if (txn.upper_of(handle).only() or upper) <= upper:  # no other view is further
+                txn.allow_compaction(handle, Antichain.of(upper - 1))
             if self._hold_id(each.name) in self.client.state.holds:
                 self._downgrade(txn, each.name, Antichain.of(upper - 1))
         for name in self.inputs:

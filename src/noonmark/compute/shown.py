@@ -1,28 +1,39 @@
-"""What a view shows of its accumulators: the part of its plan that each group decides alone.
+"""What a view shows of its accumulators: the part of its plan that follows from the groups.
 
-Most views that aggregate are filters and projections of one linear aggregation. Of those the
-accumulators are all that has to be computed over the inputs: the task that stores them makes the
-rows of the view of them, with the kernels of walks.
+Most views that aggregate are filters and projections of one linear aggregation, or the first rows
+of such. Of those the accumulators are all that has to be computed over the inputs: the task that
+stores them makes the rows of the view of them, with the kernels of walks.
 
-Law: ``shown.of(accumulators(A))`` are the rows and the errors of the view's plan, where A is the
-aggregation that the plan is over.
+    aggregation -> filters and projections [-> top-k -> filters and projections]
+                   each group alone           over everything
 
-Where it runs: `of_plan` on the driver, the rest on executors; pure.
+Law: ``last(fewer(of(a)) + fewer(of(b)) + ...)`` are the rows and the errors of the view's plan,
+where a, b, ... are the accumulators of its aggregation, in pieces.
+
+Where it runs: `of_plan` and `last` on the driver, the rest on executors; pure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from noonmark.compute import aggregates
 from noonmark.compute.foreign import stored
+from noonmark.compute.walk import by_key
 from noonmark.compute.walk.finish import finished
-from noonmark.compute.walk.rows import Error, Errors, from_table
+from noonmark.compute.walk.first import is_short
+from noonmark.compute.walk.meaning import meaning
+from noonmark.compute.walk.rows import Error, Errors, Rows, from_table
 from noonmark.compute.walk.scalar import kept, projected
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import may_fail
 from noonmark.sql.ir.temporal import temporal
+
+Linear: TypeAlias = "r.Project | r.Filter"
 
 
 @dataclass(frozen=True)
@@ -30,44 +41,84 @@ class Shown:
     """See the module.
 
     Attributes:
-        plan: of the view.
-        aggregation: the one that it is over.
+        aggregation: the one that the plan is over.
+        below: the filters and projections of each group, from the lowest up.
+        top: the top-k over all of them, if there is one.
+        above: the filters and projections of that.
     """
 
-    plan: r.Relation
     aggregation: r.Aggregate
+    below: tuple[Linear, ...]
+    top: r.TopK | None
+    above: tuple[Linear, ...]
 
     @classmethod
     def of_plan(cls, plan: r.Relation) -> Shown | None:
         """How the rows of a plan follow from accumulators; None if they do not so simply."""
-        node = plan
-        while isinstance(node, r.Project | r.Filter) and temporal(node) is None:
-            node = node.input
+        below, node = _linear(plan)
+        above: tuple[Linear, ...] = ()
+        top = node if isinstance(node, r.TopK) and _is_simple(node) else None
+        if top is not None:
+            above = below
+            below, node = _linear(top.input)
         if isinstance(node, r.Aggregate) and aggregates.is_linear(node):
-            return cls(plan, node)
+            return cls(node, below, top, above)
         return None
 
     def of(self, accumulators: pa.Table) -> tuple[pa.Table, tuple[Error, ...]]:
-        """The rows of the view for those groups, and its errors; both with times and diffs."""
+        """The rows for those groups, and the errors; both with times and diffs."""
         rows, errors = from_table(accumulators), Errors()
         kinds = [each.type for each in aggregates.accumulator_schema(self.aggregation)]
         columns = zip(rows.columns, kinds, strict=True)
         given = [None if column is None else stored(column, kind) for column, kind in columns]
         rows, _ = finished(self.aggregation, rows.with_columns(given), errors)
-        for node in self._above():
-            if isinstance(node, r.Filter):
-                rows = rows.take(kept(node.predicate, rows, errors))
-            else:
-                arrays, fine = projected(node.scalars, rows, errors)
-                rows = fine.with_columns(arrays)
-        return rows.table(self.plan.schema.names), tuple(errors.found)
+        return _table(_passed(self.below, rows, errors)), tuple(errors.found)
 
-    def _above(self) -> list[r.Project | r.Filter]:
-        """The operators over the aggregation, from the lowest up."""
-        found: list[r.Project | r.Filter] = []
-        node = self.plan
-        while node is not self.aggregation:
-            assert isinstance(node, r.Project | r.Filter), "a plan that `of_plan` took"
-            found.insert(0, node)
-            node = node.input
-        return found
+    def fewer(self, rows: pa.Table) -> pa.Table:
+        """Of those rows the ones that may be among the first."""
+        assert self.top is not None and self.top.limit is not None  # noqa: PT018 - for mypy
+        ahead = replace(self.top, offset=0, limit=self.top.offset + self.top.limit)
+        return _table(_first(ahead, from_table(rows)))
+
+    def last(self, pieces: pa.Table) -> tuple[pa.Table, tuple[Error, ...]]:
+        """The rows of the view, and its errors, of everything that may be among the first."""
+        assert self.top is not None
+        errors = Errors()
+        rows = _first(self.top, from_table(pieces))
+        return _table(_passed(self.above, rows, errors)), tuple(errors.found)
+
+
+def _is_simple(node: r.TopK) -> bool:
+    return is_short(node) and not any(may_fail(each.scalar) for each in node.order)
+
+
+def _linear(node: r.Relation) -> tuple[tuple[Linear, ...], r.Relation]:
+    """The filters and projections on top of a plan, from the lowest up, and what is below."""
+    found: list[Linear] = []
+    while isinstance(node, r.Project | r.Filter) and temporal(node) is None:
+        found.insert(0, node)
+        node = node.input
+    return tuple(found), node
+
+
+def _passed(nodes: Sequence[Linear], rows: Rows, errors: Errors) -> Rows:
+    for node in nodes:
+        if isinstance(node, r.Filter):
+            rows = rows.take(kept(node.predicate, rows, errors))
+        else:
+            arrays, fine = projected(node.scalars, rows, errors)
+            rows = fine.with_columns(arrays)
+    return rows
+
+
+def _first(node: r.TopK, rows: Rows) -> Rows:
+    """A top-k of contents at one time."""
+    made = meaning(node, [rows])
+    if made is not None:
+        return made
+    time = int(rows.time[0]) if len(rows) else 0
+    return by_key.contents(node, [rows]).at(time)
+
+
+def _table(rows: Rows) -> pa.Table:
+    return rows.table([f"c{at}" for at in range(len(rows.columns))])

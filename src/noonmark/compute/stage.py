@@ -17,7 +17,7 @@ Where it runs: driver, except `StoreTask`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -81,10 +81,11 @@ def stage_together(
     collections = [bare_collection(client.state.collection(name)) for name in names]
     frames = _aligned([_tagged(each, fed, collections) for each in given], len(fed))
     shown = {
-        names.index(each.name): (
+        names.index(each.name): ToShow(
             each.shown,
             names.index(each.shown_by),
             names.index(errors_name(each.shown_by)),
+            (*client.state.collection(each.shown_by).schema.names, TIME, DIFF),
         )
         for each in given
         if each.shown is not None
@@ -98,10 +99,10 @@ def stage_together(
         # A task of Python costs some 70 ms however little it has to do: no more of them than cores.
         few = union(frames).coalesce(max(1, spark.sparkContext.defaultParallelism))
         stored = few.mapInArrow(work, _RESULT).toArrow().to_pylist()
-    return {
-        name: _gathered([row for row in stored if row["number"] == number])
-        for number, name in enumerate(names)
-    }
+    staged = [_gathered([r for r in stored if r["number"] == at]) for at in range(len(names))]
+    for each in shown.values():
+        each.end(staged)
+    return dict(zip(names, staged, strict=True))
 
 
 def _gathered(rows: Sequence[dict[str, Any]]) -> Staged:
@@ -157,12 +158,35 @@ def _aligned(
 
 
 @dataclass(frozen=True)
+class ToShow:
+    """What is made of accumulators, and the numbers of the collections that it is for."""
+
+    shown: Shown
+    view: int
+    errors: int
+    layout: tuple[str, ...]
+
+    def end(self, staged: list[Staged]) -> None:
+        """Runs on the driver: what the tasks left to be done over everything."""
+        if self.shown.top is None:
+            return
+        given = staged[self.view].rest
+        if given is None:
+            return
+        rows, failed = self.shown.last(given)
+        staged[self.view] = Staged((), rows.rename_columns(self.layout))
+        if failed:
+            more = [t for t in (staged[self.errors].rest, errors_table(failed)) if t is not None]
+            staged[self.errors] = replace(staged[self.errors], rest=pa.concat_tables(more))
+
+
+@dataclass(frozen=True)
 class StoreTask:
     """Runs on executors: stores the rows of one partition, each for its collection."""
 
     place: task.Place
     collections: tuple[Collection, ...]
-    shown: Mapping[int, tuple[Shown, int, int]]
+    shown: Mapping[int, ToShow]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row per run, and one for what is too little to be one."""
@@ -173,20 +197,35 @@ class StoreTask:
                 tables = waiting.setdefault(number, [])
                 tables.append(table)
                 if sum(each.num_rows for each in tables) >= rows_max:
-                    yield from self._stored(number, waiting.pop(number))
+                    waiting[number] = []
+                    yield from self._full(number, tables, waiting[number])
         for number, tables in waiting.items():
+            yield from self._full(number, tables)
+
+    def _full(
+        self, number: int, tables: list[pa.Table], again: list[pa.Table] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Store what has come together; of the first rows, keep those, and send them in the end."""
+        tops = [each.shown for each in self.shown.values() if each.view == number]
+        if not tops or tops[0].top is None:
             yield from self._stored(number, tables)
+            return
+        fewer = tops[0].fewer(pa.concat_tables(tables))
+        if again is None:
+            yield _result({"number": number, "rest": _to_bytes(fewer)})
+        else:
+            again.append(fewer)
 
     def _with_shown(self, given: Iterable[tuple[int, pa.Table]]) -> Iterator[tuple[int, pa.Table]]:
         """The rows, and what is shown of them."""
         for number, table in given:
             yield number, table
             if number in self.shown:
-                how, view, errors = self.shown[number]
-                rows, failed = how.of(table)
-                yield view, rows
+                to = self.shown[number]
+                rows, failed = to.shown.of(table)
+                yield to.view, rows if to.shown.top else rows.rename_columns(to.layout)
                 if failed:
-                    yield errors, errors_table(failed)
+                    yield to.errors, errors_table(failed)
 
     def _stored(self, number: int, tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
         written = task.write(self.place, self.collections[number], tables, one_run=True)
@@ -197,7 +236,11 @@ class StoreTask:
         if written.rest is not None:
             rows.append({"number": number, "rest": _to_bytes(written.rest)})
         if rows:
-            yield pa.RecordBatch.from_pylist(rows, _ARROW_RESULT)
+            yield _result(*rows)
+
+
+def _result(*rows: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(list(rows), _ARROW_RESULT)
 
 
 def _parted(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Table]]:
