@@ -178,3 +178,50 @@ def test_a_quiet_table_does_not_hold_back_what_is_beside_it(
                 await asyncio.sleep(0.1)
 
     asyncio.run(go())
+
+
+def test_views_share_what_they_keep(tmp_path: Path, spark: SparkSession) -> None:
+    """Over one plain view that aggregates, through everything that can happen to them."""
+
+    def kept(opened: Database) -> list[str]:
+        return [name for name in opened.client.state.names if "arrangement" in name]
+
+    async def first() -> None:
+        async with asyncio.timeout(120), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            for statement in (
+                "create table t (k int, v int)",
+                "insert into t values (1, 10), (1, 20), (2, 5)",
+                "create view sums as select k, sum(v) as total from t group by k",
+                "create materialized view large as select * from sums where total > 9",
+                "create materialized view small as select * from sums where total <= 9",
+            ):
+                await client.ask(statement)
+            assert len(kept(opened)) == 1
+            assert await client.ask("select * from large") == [(1, 30)]
+            assert await client.ask("select * from small") == [(2, 5)]
+            await client.ask("alter table t rename to facts")
+            await client.ask("insert into facts values (2, 7)")
+            assert await client.ask("select * from large order by k") == [(1, 30), (2, 12)]
+            await client.ask(
+                "create or replace materialized view small as select k from sums where total < 99"
+            )
+            assert len(kept(opened)) == 1
+            assert await client.ask("select * from small order by k") == [(1,), (2,)]
+            await client.ask("drop materialized view large")
+            assert len(kept(opened)) == 1
+
+    async def second() -> None:
+        async with asyncio.timeout(120), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            await client.ask("create materialized view again as select total from sums")
+            await client.ask("insert into facts values (3, 1)")
+            assert await client.ask("select * from again order by total") == [(1,), (12,), (30,)]
+            assert await client.ask("audit materialized view small") == []
+            assert len(kept(opened)) == 1
+            await client.ask("drop table facts cascade")
+            assert kept(opened) == []
+            assert holds(opened) == set()
+
+    asyncio.run(first())
+    asyncio.run(second())

@@ -68,7 +68,7 @@ def test_an_output_with_contents_becomes_the_view(storage: Storage, spark: Spark
         storage.update_and_downgrade(own, [], 7)  # it was given away
     again = Compute(storage, lambda: spark)
     (view,) = again.resume()
-    assert view.is_written
+    assert view.owned.is_written
     storage.update_and_downgrade(write, [persist.Update((2, 5), 6, -1)], 8)
     again.tick()
     assert at(storage, "out", 7) == {(1, 2): 1}

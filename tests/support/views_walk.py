@@ -39,10 +39,6 @@ DEFECTS = (
 )
 
 
-def _no_spark() -> NoReturn:
-    raise AssertionError("a walk needs no session")
-
-
 class Walker:
     """A location, its collections and its views; times begin at 1, and 0 is before everything."""
 
@@ -57,9 +53,14 @@ class Walker:
             handle = self.client.create_or_load(name, schema, key=keys.get(name, ()))[0]
             handle.compare_and_append([], 0, 1).result()
 
+    @staticmethod
+    def no_spark() -> NoReturn:
+        """What a walk asks for when it is none."""
+        raise AssertionError("a walk needs no session")
+
     def create(self, definition: Definition) -> int:
         """Begin a view at the latest time that is known of its inputs, which is returned."""
-        view = View(self.client, _no_spark, definition)
+        view = View(self.client, self.no_spark, definition)
         view.walk_bytes_max = 1 << 60
         self.views[view.name] = view
         self.tick(view.name)

@@ -228,7 +228,7 @@ async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyC
             views.append((await asyncio.to_thread(worker.taken_up)).owned)
         elif item.is_stored and item.collection in database.client.state.names:
             made.append(c.Drop(database.client.state.collection(item.collection).id))
-    return (*made, *removal(views))
+    return (*removal(views), *made)
 
 
 HANDLERS: Handlers = {st.Drop: run_drop}

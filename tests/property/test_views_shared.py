@@ -1,0 +1,123 @@
+"""Arrangements that several views keep together (`noonmark.compute.owned`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from noonmark.compute.definition import ARRANGEMENT, Definition
+from noonmark.compute.layer import Compute
+from noonmark.compute.view import View
+from noonmark.storage import Storage
+from noonmark.storage.description import description_of
+from noonmark.tvc import Update
+from support.views import SCHEMAS, answer, seeded_history
+from support.views_walk import Walker
+
+SUMS = "SELECT k, count(*) AS n, sum(v) AS total FROM l GROUP BY k"
+LARGE = f"SELECT k, total FROM ({SUMS}) t WHERE n > 1"
+TIMES = 9
+BEFORE = seeded_history(5, TIMES)
+HISTORY = {n: [Update(u.data, u.time + 1, u.diff) for u in x] for n, x in BEFORE.items()}
+
+
+@pytest.fixture
+def walker(tmp_path: Path) -> Iterator[Walker]:
+    made = Walker(tmp_path, SCHEMAS, {})
+    yield made
+    made.stop()
+
+
+def defined(name: str, sql: str) -> Definition:
+    return Definition.of_sql(name, sql, SCHEMAS)
+
+
+def arrangements(walker: Walker) -> list[str]:
+    state = walker.client.state
+    found = [state.collection(name) for name in state.names]
+    return [x.name for x in found if x.annotation and description_of(x).kind == ARRANGEMENT]
+
+
+def check(walker: Walker, name: str, last: int) -> None:
+    view = walker.views[name]
+    for time in range(view.hydrated_at, last + 1):
+        assert walker.at(name, time) == answer(view.definition.plan, HISTORY, time), (name, time)
+
+
+def test_equal_needs_are_kept_once_and_go_with_their_last_user(walker: Walker) -> None:
+    walker.create(defined("sums", SUMS))
+    walker.create(defined("large", LARGE))
+    (kept,) = arrangements(walker)
+    for upper in (3, 4, 7):
+        walker.write(HISTORY, upper)
+        walker.tick_all()
+        assert walker.client.state.collection(kept).upper.only() == upper
+    check(walker, "sums", 6)
+    walker.views.pop("sums").drop()
+    assert arrangements(walker) == [kept]
+    walker.write(HISTORY, TIMES + 1)
+    walker.tick("large")
+    check(walker, "large", TIMES)
+    walker.views.pop("large").drop()
+    assert arrangements(walker) == []
+    assert not [hold for hold in walker.client.state.holds if hold.startswith("view/")]
+
+
+def test_a_view_that_was_left_behind_catches_up_first(walker: Walker) -> None:
+    walker.create(defined("sums", SUMS))
+    walker.create(defined("slow", LARGE))
+    (kept,) = arrangements(walker)
+    for upper in (3, 5, 6):
+        walker.write(HISTORY, upper)
+        walker.tick("sums")
+    # It is read where the slow one is, whatever the other has let go.
+    assert walker.client.state.collection(kept).since.only() == 0
+    walker.write(HISTORY, TIMES + 1)
+    walker.tick("slow")
+    assert walker.upper("slow") == 6
+    walker.tick("slow")
+    assert walker.upper("slow") == TIMES + 1 == walker.client.state.collection(kept).upper.only()
+    walker.tick("sums")
+    check(walker, "slow", TIMES)
+    check(walker, "sums", TIMES)
+
+
+def test_a_view_that_comes_later_begins_where_the_arrangement_is_known(walker: Walker) -> None:
+    walker.create(defined("sums", SUMS))
+    walker.write(HISTORY, 5)
+    walker.tick("sums")
+    walker.write(HISTORY, 7)  # the view has not heard of that
+    assert walker.create(defined("late", LARGE)) == 4
+    assert len(arrangements(walker)) == 1
+    walker.tick_all()
+    check(walker, "late", 6)
+
+
+def test_what_is_not_known_at_a_first_time_is_not_shared(walker: Walker) -> None:
+    walker.create(defined("sums", SUMS))
+    walker.write(HISTORY, 5)
+    walker.tick("sums")  # lets go of what its arrangement was before
+    early = View(walker.client, walker.no_spark, defined("early", LARGE), as_of=2)
+    early.walk_bytes_max = walker.views["sums"].walk_bytes_max
+    walker.views["early"] = early
+    assert len(arrangements(walker)) == 2
+    for _ in range(2):
+        walker.tick_all()
+    check(walker, "early", 4)
+    again = View(walker.client, walker.no_spark, defined("early", LARGE))
+    assert [k.name for k in again.arrangements()] == [k.name for k in early.arrangements()]
+
+
+def test_outputs_of_one_call_share(walker: Walker) -> None:
+    storage = Storage(walker.client)
+    compute = Compute(storage, walker.no_spark)
+    read, write = storage.acquire_capabilities("l")
+    storage.drop(write)
+    compute.maintain_view([read], [defined("sums", SUMS), defined("large", LARGE)])
+    assert len(arrangements(walker)) == 1
+    compute.drop_view("sums")
+    assert len(arrangements(walker)) == 1
+    compute.drop_view("large")
+    assert arrangements(walker) == []
