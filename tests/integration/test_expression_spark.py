@@ -110,6 +110,10 @@ def comparisons() -> list[ir.Scalar]:
             a, b = (ir.column(i, SCHEMA.columns[i]) for i in (left, right))
             made += [ir.Compare(op, a, b) for op in ir.COMPARISONS]
             made += [ir.IsDistinct(a, b), ir.InList(a, (b, a))]
+            kind = SCHEMA.columns[left].type
+            values = [each for each in AWKWARD[str(kind)] if each is not None][:2]
+            if native.has_literal(kind):
+                made.append(ir.InList(a, tuple(ir.Literal(kind, each) for each in values)))
     return made
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute import native
+from noonmark.compute.exact import EXACT
 from noonmark.compute.foreign import foreign
 from noonmark.rows import types as t
 from noonmark.rows.spark import spark_type
@@ -176,6 +177,11 @@ class _Compiler:
         return Compiled(f.coalesce(*(part.value for part in parts)), error)
 
     def _in_list(self, node: ir.InList) -> Compiled:
+        kind = node.operand.type
+        if isinstance(kind, EXACT) and all(_is_value(item, kind) for item in node.items):
+            operand = self.act(node.operand)
+            listed = [self.act(item).value for item in node.items]
+            return Compiled(operand.value.isin(*listed), operand.error)
         same = [ir.Compare("=", node.operand, item) for item in node.items]
         return self._chain(ir.Or(tuple(same)))
 
@@ -202,6 +208,10 @@ def _first(errors: Sequence[Column | None]) -> Column | None:
     """The first error there is."""
     given = [error for error in errors if error is not None]
     return f.coalesce(*given) if given else None
+
+
+def _is_value(node: ir.Scalar, kind: t.SqlType) -> bool:
+    return isinstance(node, ir.Literal) and node.value is not None and node.type == kind
 
 
 def _missing(value: Column, arguments: Sequence[Column], reason: str | Column) -> Column:
