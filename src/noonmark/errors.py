@@ -228,7 +228,7 @@ class BadCopyData(UsageError, id="bad_copy_data", sqlstate="22P04"):
 
 
 class UndefinedObject(UsageError, id="undefined_object", sqlstate="42704"):
-    """Nothing of that kind has the name: a role, a connection, a secret, a setting."""
+    """Nothing of that kind has the name: a role, a connection, a secret, a setting, a type."""
 
 
 class DuplicateObject(UsageError, id="duplicate_object", sqlstate="42710"):

@@ -108,7 +108,6 @@ async def test_a_source_is_one_thing_with_its_parts(opened: Database) -> None:
 @pytest.mark.parametrize(
     ("sql", "state", "said"),
     [
-        ("create source s from load generator auction", "22023", "has several tables"),
         ("create source s from load generator counter for all tables", "22P02", "one table"),
         ("create source s from load generator counter (keys 4)", "F0000", "no option KEYS"),
         ("create source s from load generator counter (tick interval '0s')", "F0000", "at least 1"),

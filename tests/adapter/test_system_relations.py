@@ -129,7 +129,7 @@ async def test_variables_are_checked(opened: Database) -> None:
     assert await client.ask("show application_name") == [("me",)]
     assert await client.ask("show timezone") == [("UTC",)], "a driver's own zone is left out"
     assert await client.ask("set statement_timeout = '5s'") == "SET"
-    assert await client.ask("show statement_timeout") == [("5000",)]
+    assert await client.ask("show statement_timeout") == [("5s",)]
     assert await client.ask("reset statement_timeout") == "RESET"
     assert await client.ask("select current_setting('statement_timeout')") == [("0",)]
     for sql, state in (

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.peek.planning import PlannedQuery
+from noonmark.adapter.system.settings import span_of
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.errors import QueryCanceled, Unsupported
 from noonmark.persist.state import State
@@ -66,8 +67,8 @@ async def recency_of(session: AdapterSession, plan: PlannedQuery) -> int | None:
 
 
 def _timeout_ms(session: AdapterSession) -> int:
-    text = session.variables.get("real_time_recency_timeout", "")
-    return int(text) if text.isdigit() else TIMEOUT_DEFAULT_MS
+    text = session.variables.get("real_time_recency_timeout")
+    return TIMEOUT_DEFAULT_MS if text is None else span_of(text)
 
 
 def sources_below(database: Database, items: Iterable[Item]) -> list[Item]:

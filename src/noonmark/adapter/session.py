@@ -37,7 +37,7 @@ from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
-from noonmark.adapter.system.settings import at_start
+from noonmark.adapter.system.settings import at_start, span_of
 from noonmark.adapter.transaction import current
 from noonmark.errors import (
     BeforeSince,
@@ -338,8 +338,7 @@ class AdapterSession:
     @property
     def statement_timeout_ms(self) -> int:
         """How long a statement may take; 0 for ever."""
-        text = self.variables.get("statement_timeout", "0")
-        return int(text) if text.isdigit() else 0
+        return span_of(self.variables.get("statement_timeout", "0"))
 
     async def _watch(self, work: Coroutine[Any, Any, T]) -> T:
         """Do it, unless it is ended first; an error inside fails the transaction."""

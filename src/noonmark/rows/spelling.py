@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from noonmark.errors import InvalidValue, Unsupported
+from noonmark.errors import InvalidValue, UndefinedObject, Unsupported
 from noonmark.rows import types as t
 
 _TOKEN = re.compile(
@@ -179,8 +179,10 @@ class _Parser:
         elif name in ("time", "timestamp"):
             self.accept("without", "time", "zone")
         build = _BUILD.get(name)
-        if build is None:
+        if build is None and name in _ELSEWHERE:
             raise Unsupported(f"type {name} is not supported", hint=_hint(name))
+        if build is None:
+            raise UndefinedObject(f'type "{name}" does not exist')
         return build(parameters)
 
     def parameters(self) -> tuple[int, ...]:
@@ -195,6 +197,20 @@ class _Parser:
             if not self.accept(","):
                 self.expect(")")
                 return tuple(numbers)
+
+
+#: Types that PostgreSQL has and this package does not.
+_ELSEWHERE = frozenset({
+    "bit", "box", "cid", "cidr", "circle", "cstring", "daterange", "datemultirange", "inet",
+    "int2vector", "int4multirange", "int4range", "int8multirange", "int8range", "json",
+    "jsonpath", "line", "lseg", "macaddr", "macaddr8", "money", "name", "nummultirange",
+    "numrange", "oidvector", "path", "pg_lsn", "pg_snapshot", "point", "polygon",
+    "refcursor", "regclass", "regcollation", "regconfig", "regdictionary", "regnamespace",
+    "regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype", "tid",
+    "timetz", "tsmultirange", "tsquery", "tsrange", "tstzmultirange", "tstzrange",
+    "tsvector", "txid_snapshot", "unknown", "varbit", "void", "xid", "xid8", "xml",
+    "bit varying", "bigserial", "serial", "smallserial",
+})  # fmt: skip
 
 
 def _hint(name: str) -> str | None:

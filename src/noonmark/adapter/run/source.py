@@ -125,6 +125,8 @@ def _items(
     known = _definition(session, statement, prepared)
     definition = {"text": session.text, "active": active, **known}
     source = _source(definition) if prepared is None else prepared.source
+    if definition["upstream"] == "generator" and len(source.outputs) > 1:
+        statement = replace(statement, tables=statement.tables or "all")
     item = Item(
         number,
         "source",
@@ -234,12 +236,6 @@ def _own_rows(
         feed = file_feed(source, item.name, item.definition)
         return {"schema": feed.schema, "key": feed.key}
     if len(source.outputs) > 1:
-        if statement.tables is None:
-            raise InvalidValue(
-                f"{item.definition['kind'].upper()} has several tables",
-                detail=f"They are {', '.join(output.name for output in source.outputs)}.",
-                hint="Say FOR ALL TABLES, or FOR TABLES (...).",
-            )
         return {}
     if statement.tables is not None:
         raise InvalidValue(

@@ -67,7 +67,23 @@ def _span(value: str) -> str:
             raise _Refused("It is a time such as 500, '5s' or '1min'.") from None
     if not 0 <= milliseconds <= 2_147_483_647:
         raise _Refused("It is at least 0 and at most 2147483647 milliseconds.")
-    return str(milliseconds)
+    return shown_span(milliseconds)
+
+
+#: PostgreSQL's units of time, the largest first, in milliseconds.
+_UNITS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1_000, "ms": 1}
+
+
+def shown_span(milliseconds: int) -> str:
+    """A time as SHOW has it: in the largest unit in which it is whole."""
+    unit, size = next((u, size) for u, size in _UNITS.items() if milliseconds % size == 0)
+    return f"{milliseconds // size}{unit}" if milliseconds else "0"
+
+
+def span_of(text: str) -> int:
+    """The milliseconds of such a time."""
+    number = text.rstrip("adhimns")
+    return int(number) * _UNITS.get(text[len(number) :], 1)
 
 
 def _integer(low: int, high: int) -> Check:
@@ -131,7 +147,7 @@ def _made() -> dict[str, Variable]:
         Variable("max_identifier_length", "255", None),
         Variable("max_index_keys", "32", None),
         Variable("real_time_recency", "off", _boolean, "Reads see all that upstream had."),
-        Variable("real_time_recency_timeout", "10000", _span),
+        Variable("real_time_recency_timeout", "10s", _span),
         Variable("search_path", "public", _encoded_path),
         Variable("server_encoding", "UTF8", None),
         Variable("server_version", "15.0 (Noonmark)", None),

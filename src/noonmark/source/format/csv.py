@@ -47,7 +47,10 @@ class Csv:
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n\0':
             raise ConfigError(f"{self.delimiter!r} cannot be a delimiter: it is one character")
         if not len(self.schema):
-            raise ConfigError("FORMAT CSV needs columns")
+            raise ConfigError(
+                "FORMAT CSV needs columns",
+                hint="Name them and their types: CREATE SOURCE s (a int, b text) FROM ...",
+            )
 
     def parse(self, values: pa.Array) -> Parsed:
         """The columns of the records; `values` has no NULL."""
