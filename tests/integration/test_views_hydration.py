@@ -17,6 +17,7 @@ from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.shown import Shown
 from noonmark.compute.view import View
+from noonmark.errors import Corrupt
 from noonmark.persist.client import Client, Options
 from noonmark.persist.config import Config
 from noonmark.sql.ir import relation as r
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 TIME = 4
+COUNT = "SELECT count(*) AS n FROM l WHERE k < 100"
 
 #: By Spark's own operators, all of them.
 NATIVE = {
@@ -128,3 +130,23 @@ def test_an_arrangement_is_computed_with_its_view(tmp_path: Path, spark: SparkSe
         assert len(shown) == 7
         (record,) = flow.records
         assert record.jobs <= 4
+
+
+def test_a_damaged_part_is_named_and_nothing_is_committed(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """The check stands beside the query, which does not read the column that is damaged."""
+    with persist.open(tmp_path, options=Options(notify_host=None)) as client:
+        handle = client.create_or_load("l", SCHEMAS["l"])[0]
+        rows = [persist.Update((at, at % 7, f"row {at}"), 1, 1) for at in range(20_000)]
+        handle.compare_and_append(rows, 0, 2).result()
+        (part,) = [each for b in client.state.collection("l").batches for each in b.parts]
+        file = tmp_path / part.key
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+        view = View(client, lambda: spark, Definition.of_sql("n", COUNT, SCHEMAS))
+        view.walk_bytes_max = -1
+        with pytest.raises(Corrupt, match=part.key):
+            view.tick()
+        assert not view.is_hydrated
