@@ -113,8 +113,10 @@ def sums(node: r.Aggregate, *, once: bool = False) -> list[Column]:
     first = len(node.keys)
     kinds = [spark_type(each.type) for each in accumulator_schema(node)][first:]
     made = [f.count(f.lit(1)) if once else f.sum(DIFF)]
-    for at, call in enumerate(node.aggregates):
-        made += sums_of(call, f.col(f"a{at}"), once=once)
+    given = [argument(call) for call in node.aggregates]
+    for call, each in zip(node.aggregates, given, strict=True):
+        # Of equal arguments the first: Spark computes an aggregate of one column once.
+        made += sums_of(call, f.col(f"a{given.index(each)}"), once=once)
     empty = [f.coalesce(m, f.lit(0)).cast(k) for m, k in zip(made, kinds, strict=True)]
     return [each.alias(f"c{first + at}") for at, each in enumerate(empty)]
 
@@ -122,13 +124,18 @@ def sums(node: r.Aggregate, *, once: bool = False) -> list[Column]:
 def sums_of(call: AggregateCall, value: Column, *, once: bool) -> tuple[Column, Column]:
     """The accumulators of one aggregate over the rows of a group: how many values, their sum."""
     diff, kind = f.col(DIFF), spark_type(sum_type(call))
-    count = f.count(value) if once else f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0)))
+    count = f.count(value if argument(call).nullable else f.lit(1))
+    if not once:
+        count = f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0)))
     zero = f.lit(0).cast(kind)
     if call.entry.name == "count":
         return count, f.max(zero)
     if once:
-        # At its own digits: Spark adds short decimals several times as fast as long ones.
-        own = value.cast(spark_type(numeric_for(call.arguments[0].type)))
+        # At its own digits: Spark adds short decimals several times as fast as long ones, and short
+        # integers as 64 bits, which billions of them do not fill.
+        own, given = value, call.arguments[0].type
+        if not isinstance(given, t.SmallInt | t.Integer):
+            own = value.cast(spark_type(numeric_for(given)))
         return count, f.coalesce(f.sum(own).cast(kind), zero)
     weighed = (value.cast(kind) * diff.cast("decimal(19,0)")).cast(kind)
     return count, f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind)
