@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from noonmark import cli
 from noonmark.errors import ConfigError
@@ -28,10 +28,8 @@ def test_without_a_command_it_shows_help() -> None:
 def test_our_errors_are_one_message_and_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failing = typer.Typer()
-
-    @failing.command()
-    def fail() -> None:
+    @click.command()
+    def failing() -> None:
         raise ConfigError("no such place", hint="Look elsewhere.")
 
     monkeypatch.setattr(cli, "app", failing)

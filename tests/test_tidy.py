@@ -155,12 +155,10 @@ def test_every_error_has_an_id_and_a_sqlstate_of_its_own() -> None:
 
 @pytest.mark.parametrize("path", documents(), ids=named)
 def test_commands_that_documents_name_exist(path: Path) -> None:
-    import typer.main
-
     from noonmark.cli import app
 
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    commands = set(getattr(typer.main.get_command(app), "commands", {}))
+    commands = set(app.commands)
     for line in code_lines(path.read_text()):
         if match := re.match(r"(?:\$ )?make ([a-z][a-z-]*)", line):
             assert match[1] in targets, line

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from noonmark import persist
 from noonmark.errors import ConfigError, NotYetComplete, UnknownCollection
 from noonmark.persist import Config, Options, Update
 from noonmark.rows.schema import Schema
-from noonmark.shard.command import app
+from noonmark.shard.command import shard as app
 
 CONFIG = Config(inline_bytes_max=2048, rollup_entries=4)
 

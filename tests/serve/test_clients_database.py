@@ -15,8 +15,8 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from psycopg import errors as pg
-from typer.testing import CliRunner
 from websockets.sync.client import connect as connect_socket
 
 from noonmark import cli

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import click
 
 
-def demo(
-    seconds: Annotated[int, typer.Option(help="How long to run.", min=1)] = 15,
-    data: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where to store; a temporary folder if not.")
-    ] = None,
-) -> None:
+@click.command()
+@click.option(
+    "--seconds", type=click.IntRange(1), default=15, show_default=True, help="How long to run."
+)
+@click.option("--data", metavar="URL", help="Where to store; a temporary folder if not.")
+def demo(seconds: int, data: str | None) -> None:
     """Serve two live sources and views over them, show them, and audit it all."""
     from noonmark.demo.run import run
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from noonmark.errors import ConfigError
 
@@ -31,22 +31,21 @@ DEFAULTS = {
 }
 
 
-def _option(metavar: str, help: str) -> Any:
-    return typer.Option(metavar=metavar, help=help, show_default=False)
-
-
+@click.command()
+@click.option("--data", metavar="URL", help="Where everything is stored. [./noonmark-data]")
+@click.option("--consensus", metavar="URL", help="Its log. [beside the data]")
+@click.option("--spark", metavar="MASTER", help="Where Spark runs. [local[*]]")
+@click.option("--pg", metavar="HOST:PORT", help="PostgreSQL's protocol. [127.0.0.1:6875]")
+@click.option("--http", metavar="HOST:PORT", help="HTTP. [127.0.0.1:6876]")
+@click.option("--config", metavar="FILE", type=Path, help="These options, as TOML.")
 def serve(
     *,
-    data: Annotated[
-        str | None, _option("URL", "Where everything is stored. [./noonmark-data]")
-    ] = None,
-    consensus: Annotated[str | None, _option("URL", "Its log. [beside the data]")] = None,
-    spark: Annotated[str | None, _option("MASTER", "Where Spark runs. [local[*]]")] = None,
-    pg: Annotated[
-        str | None, _option("HOST:PORT", "PostgreSQL's protocol. [127.0.0.1:6875]")
-    ] = None,
-    http: Annotated[str | None, _option("HOST:PORT", "HTTP. [127.0.0.1:6876]")] = None,
-    config: Annotated[Path | None, _option("FILE", "These options, as TOML.")] = None,
+    data: str | None,
+    consensus: str | None,
+    spark: str | None,
+    pg: str | None,
+    http: str | None,
+    config: Path | None,
 ) -> None:
     """Serve SQL over PostgreSQL's protocol and HTTP."""
     given = {"data": data, "consensus": consensus, "spark": spark, "pg": pg, "http": http}

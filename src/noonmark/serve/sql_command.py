@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
 
-import typer
+import click
 
 DEFAULT_URL = "postgresql://noonmark@127.0.0.1:6875/noonmark"
 
 
-def sql(
-    command: Annotated[
-        list[str] | None,
-        typer.Option("--command", "-c", metavar="SQL", help="Run this and stop; may be repeated."),
-    ] = None,
-    url: Annotated[str, typer.Option(metavar="URL", help="The server.")] = DEFAULT_URL,
-) -> None:
+@click.command()
+@click.option(
+    "--command", "-c", metavar="SQL", multiple=True, help="Run this and stop; may be repeated."
+)
+@click.option("--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="The server.")
+def sql(command: tuple[str, ...], url: str) -> None:
     """Talk SQL to a server: statements from -c, from standard input, or from you."""
     from noonmark.serve.sql_client import run
 
-    raise typer.Exit(run(url, command or []))
+    sys.exit(run(url, list(command)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
-import typer
+import click
 
 from noonmark.errors import ConfigError, NotYetComplete, UsageError
 from noonmark.persist.client import Client, Options, open_location
@@ -19,17 +19,26 @@ from noonmark.rows.schema import Column
 from noonmark.shard import facts
 from noonmark.shard.verify import verify
 
-app = typer.Typer(help="Read-only tools on a storage location.", no_args_is_help=True)
-
-Data = Annotated[str, typer.Option("--data", metavar="URL", help="The storage location.")]
-Log = Annotated[
-    str | None,
-    typer.Option("--consensus", metavar="URL", help="Its log, when that is elsewhere."),
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document (dump: one per line).")]
-Name = Annotated[str, typer.Argument(help="The shard's name.")]
+Command = TypeVar("Command", bound=Callable[..., None])
 
 _DEFAULT = "./noonmark-data"
+
+
+@click.group(no_args_is_help=True)
+def shard() -> None:
+    """Read-only tools on a storage location."""
+
+
+def _options(command: Command) -> Command:
+    """What every command takes."""
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="One JSON document (dump: one per line)."
+    )
+    log = click.option("--consensus", metavar="URL", help="Its log, when that is elsewhere.")
+    data = click.option(
+        "--data", metavar="URL", default=_DEFAULT, show_default=True, help="The storage location."
+    )
+    return data(log(as_json(command)))
 
 
 @contextmanager
@@ -44,29 +53,30 @@ def _location(data: str, consensus: str | None) -> Iterator[Client]:
         yield client
 
 
-@app.command("ls")
-def list_command(data: Data = _DEFAULT, consensus: Log = None, as_json: Json = False) -> None:
+@shard.command("ls")
+@_options
+def list_command(data: str, consensus: str | None, as_json: bool) -> None:
     """List the shards of a location."""
     with _location(data, consensus) as client:
         shards = facts.list_shards(client.state)
         about = facts.describe_location(client.state)
     if as_json:
-        typer.echo(json.dumps({"location": about, "shards": shards}))
+        click.echo(json.dumps({"location": about, "shards": shards}))
         return
     writer = about["writer"] or "nobody"
     title = f"{data}: shards at entry {about['seqno']}, written by {writer}"
     _print_table(title, shards)
 
 
-@app.command("show")
-def show_command(
-    name: Name, data: Data = _DEFAULT, consensus: Log = None, as_json: Json = False
-) -> None:
+@shard.command("show")
+@click.argument("name")
+@_options
+def show_command(name: str, data: str, consensus: str | None, as_json: bool) -> None:
     """Show one shard: schema, frontiers, batches, parts, holds."""
     with _location(data, consensus) as client:
         shown = facts.show_shard(client.state, name)
     if as_json:
-        typer.echo(json.dumps(shown))
+        click.echo(json.dumps(shown))
         return
     contents, held = shown.pop("contents"), shown.pop("held")
     _print_table(name, [{"what": key, "value": value} for key, value in shown.items()])
@@ -75,8 +85,9 @@ def show_command(
         _print_table("holds", held)
 
 
-@app.command("verify")
-def verify_command(data: Data = _DEFAULT, consensus: Log = None, as_json: Json = False) -> None:
+@shard.command("verify")
+@_options
+def verify_command(data: str, consensus: str | None, as_json: bool) -> None:
     """Read every stored object back and check it; exit status 1 when something is wrong."""
     from rich import progress  # a server starts without it
     from rich.console import Console
@@ -100,24 +111,21 @@ def verify_command(data: Data = _DEFAULT, consensus: Log = None, as_json: Json =
     findings = [{"object": f.object, "problem": f.problem} for f in report.findings]
     counts = {k: v for k, v in vars(report).items() if k != "findings"}
     if as_json:
-        typer.echo(json.dumps({**counts, "findings": findings}))
+        click.echo(json.dumps({**counts, "findings": findings}))
     else:
         _print_table("verified", [counts])
         if findings:
             _print_table("findings", findings)
     if findings:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
-@app.command("dump")
+@shard.command("dump")
+@click.argument("name")
+@click.option("--as-of", type=int, metavar="T", help="The time; the newest by default.")
+@_options
 def dump_command(
-    name: Name,
-    as_of: Annotated[
-        int | None, typer.Option("--as-of", metavar="T", help="The time; the newest by default.")
-    ] = None,
-    data: Data = _DEFAULT,
-    consensus: Log = None,
-    as_json: Json = False,
+    name: str, as_of: int | None, data: str, consensus: str | None, as_json: bool
 ) -> None:
     """Print the rows of a shard at one time, tab-separated or as JSON lines."""
     with _location(data, consensus) as client:
@@ -126,7 +134,7 @@ def dump_command(
         snapshot = read.snapshot(time, wait=False).result()
         schema = read.codec.schema
         if not as_json:
-            typer.echo("\t".join(schema.names))
+            click.echo("\t".join(schema.names))
         for table in snapshot.tables():
             diffs = table.column(DIFF).to_pylist()
             rows = from_table(table.drop_columns([DIFF]), schema)
