@@ -15,7 +15,7 @@ from noonmark import persist
 from noonmark.compute import whole
 from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.shown import Shown
+from noonmark.compute.shown import FIRST_MAX, Shown
 from noonmark.compute.view import View
 from noonmark.errors import Corrupt
 from noonmark.persist.client import Client, Options
@@ -113,6 +113,15 @@ def test_what_spark_computes_is_what_is_meant(
         keyed = [x for x in walk(plans[name]) if isinstance(x, r.Join | r.Aggregate | r.TopK)]
         assert keyed
         assert all(map(whole.is_native, keyed)), name
+
+
+def test_only_few_first_rows_are_found_by_the_driver() -> None:
+    few, many = (
+        f"SELECT k, count(*) AS n FROM l GROUP BY k ORDER BY n, k LIMIT {limit}"
+        for limit in (FIRST_MAX, FIRST_MAX + 1)
+    )
+    assert Shown.of_plan(Definition.of_sql("few", few, SCHEMAS).plan) is not None
+    assert Shown.of_plan(Definition.of_sql("many", many, SCHEMAS).plan) is None
 
 
 def test_an_arrangement_is_computed_with_its_view(tmp_path: Path, spark: SparkSession) -> None:

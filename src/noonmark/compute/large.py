@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
@@ -101,7 +101,7 @@ class Large:
                     made[name] = self._staged(less, name)
         return self._output(made)
 
-    @property
+    @cached_property
     def _spark(self) -> SparkSession:
         return session.for_batches(self.session)
 

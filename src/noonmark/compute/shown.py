@@ -34,6 +34,8 @@ from noonmark.sql.ir.scalar import may_fail
 from noonmark.sql.ir.temporal import temporal
 
 Linear: TypeAlias = "r.Project | r.Filter"
+#: The first rows of each task go to the driver: a top-k of more rows is left to Spark.
+FIRST_MAX = 10_000
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ class Shown:
 
 
 def _is_simple(node: r.TopK) -> bool:
-    return is_short(node) and not any(may_fail(each.scalar) for each in node.order)
+    """Whether the first rows of every task are few, and to be found without errors."""
+    few = node.limit is not None and node.offset + node.limit <= FIRST_MAX
+    return few and is_short(node) and not any(may_fail(each.scalar) for each in node.order)
 
 
 def _linear(node: r.Relation) -> tuple[tuple[Linear, ...], r.Relation]:
