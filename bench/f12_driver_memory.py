@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bench.tpch import FRACTION, QUERIES, ROWS_MAX, TpchViews, options
+from bench.tpch import QUERIES, StoredViews, options
 from noonmark import persist
 from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition
@@ -27,7 +27,7 @@ from noonmark.compute.session import spark_session, stop_session
 from noonmark.compute.view import View
 from noonmark.persist.client import Client, Options
 from support.tpch import SCHEMAS
-from support.tpch_changes import Tables
+from support.tpch_changes import kept
 
 MIB_MAX = 1536
 
@@ -95,17 +95,14 @@ def feed(argv: Sequence[str]) -> None:
     parser.add_argument("--feed", type=Path, required=True)
     known, rest = parser.parse_known_args(list(argv))
     chosen = options(rest, scale=1.0, rounds=2)
-    tables = Tables(chosen.seed, chosen.scale, chosen.data)
+    files = kept(chosen.data or known.feed, chosen.seed, chosen.scale)
+    spark = spark_session("local[2]", options={"spark.driver.memory": "3g"})
     with persist.open(known.feed / "data", options=Options(notify_host=None)) as client:
-        TpchViews(client, _no_spark, tables)
+        world = StoredViews(client, lambda: spark, chosen.seed, files)
+    stop_session()
     for number in range(chosen.rounds):
-        made = tables.change(number + 2, FRACTION, ROWS_MAX, few=False)
-        for name, table in made.items():
+        for name, table in world.some_changes(number + 2).items():
             pq.write_table(table, known.feed / f"{number}-{name}.parquet")
-
-
-def _no_spark() -> Any:
-    raise AssertionError("to load tables needs no Spark")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class World:
 
     def __init__(self, path: Path, seed: int, scale: float, names: Sequence[str]) -> None:
         path.mkdir()
-        self.tables = Tables(seed, scale)
+        self.tables = Tables.generated(seed, scale)
         self.walker = Walker(path, SCHEMAS, KEYS)
         self.now = 1
         self._append({name: updates(table, 1, 1) for name, table in self.tables.now.items()})

@@ -1,7 +1,8 @@
 """TPC-H for the figures about views.
 
-The tables as they change, the views over them, and the same queries asked anew of plain Spark and
-of DuckDB over the same rows as Parquet.
+The tables are Parquet files, written as they are generated. Plain Spark and DuckDB ask the queries
+of those files; ours are loaded from them with Spark. The rows that change are drawn from a sample:
+no process ever has the tables in memory, at whatever scale.
 """
 
 from __future__ import annotations
@@ -9,45 +10,88 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow.parquet as pq
+import pyarrow as pa
 import sqlglot
+from pyspark.sql import functions as f
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench.measure import timed
 from noonmark import persist
 from noonmark.compute.session import for_batches, spark_session, stop_session
-from noonmark.persist.client import Options
+from noonmark.persist.client import Client, Options
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark_write import stage_frame
 from support.tpch import QUERIES
-from support.tpch_changes import Tables
+from support.tpch_changes import Tables, kept
 from support.tpch_views import TpchViews
+from support.views_judged import Changing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QUERIES", "Again", "TpchViews", "both", "hydrate", "options"]
+__all__ = ["QUERIES", "Again", "StoredViews", "both", "hydrate", "options", "parser"]
 
-#: Of the tables, how much changes at a tick, and how many rows of one table at most.
-FRACTION, ROWS_MAX = 0.001, 3_300
+Files = Mapping[str, Path]
+
+#: Of the tables, how much changes at a tick, and how many rows of all of them at most.
+FRACTION, ROWS_MAX = 0.001, 6_000
 
 
 def options(argv: Sequence[str], scale: float, rounds: int) -> argparse.Namespace:
+    return parser(scale, rounds).parse_args(list(argv))
+
+
+def parser(scale: float, rounds: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1, help="the seed of the generator")
     parser.add_argument("--scale", type=float, default=scale, help="the scale of TPC-H")
     parser.add_argument("--rounds", type=int, default=rounds, help="rounds after the warm-up")
     parser.add_argument("--queries", default=",".join(QUERIES), help="such as q01,q05")
     parser.add_argument("--data", type=Path, help="a folder to keep the generated tables in")
-    return parser.parse_args(list(argv))
+    return parser
 
 
-def hydrate(world: TpchViews, names: Iterable[str], scale: float) -> None:
+class StoredViews(TpchViews):
+    """Views over tables that come from files."""
+
+    def __init__(
+        self, client: Client, spark: Callable[[], SparkSession], seed: int, files: Files
+    ) -> None:
+        self.files = files
+        super().__init__(client, spark, Tables.sampled(seed, files))
+
+    def load(self, tables: Changing) -> None:
+        """Every file as one run, stored by Spark's tasks; all in one commit, at time 1."""
+        del tables  # the sample: what changes later
+        session, txn = for_batches(self.spark()), self.client.atomic()
+        for name, path in self.files.items():
+            frame = session.read.parquet(str(path))
+            frame = frame.withColumns({TIME: f.lit(1).cast("long"), DIFF: f.lit(1).cast("long")})
+            handle = self.client.create_or_load(name)[0]
+            stage_frame(frame, self.client, handle).append_to(txn, handle, 0, 2)
+        txn.commit().result()
+        self.now = 1
+
+    def change_some(self) -> int:
+        """The updates of `some_changes` at the next time; how many there are."""
+        made = self.some_changes(self.now + 1)
+        self.append(made)
+        return sum(table.num_rows for table in made.values())
+
+    def some_changes(self, time: int) -> dict[str, pa.Table]:
+        """0.1 % of the tables, at most 6,000 rows, in proportion to their sizes."""
+        fraction = min(FRACTION, ROWS_MAX / sum(self.tables.sizes.values()))
+        return self.tables.change(time, fraction, ROWS_MAX, few=False)
+
+
+def hydrate(world: StoredViews, names: Iterable[str], scale: float) -> None:
     """Make the queries views and bring them up; up to a tenth of scale 1 in tasks of walks."""
     world.create(names)
     for view in world.flow.views.values():
@@ -60,12 +104,10 @@ def hydrate(world: TpchViews, names: Iterable[str], scale: float) -> None:
 class Again:
     """The queries asked anew, of the tables as they were loaded."""
 
-    def __init__(self, world: TpchViews, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, files: Files) -> None:
         self.spark = spark
         self.duck = duckdb.connect()
-        for name, table in world.tables.now.items():
-            path = folder / f"{name}.parquet"
-            pq.write_table(table, path, compression="zstd")
+        for name, path in files.items():
             spark.read.parquet(str(path)).createOrReplaceTempView(name)
             self.duck.execute(f"create view {name} as from '{path}'")
 
@@ -80,14 +122,14 @@ class Again:
 
 
 @contextmanager
-def both(chosen: argparse.Namespace) -> Iterator[tuple[TpchViews, Again, Path]]:
+def both(chosen: argparse.Namespace) -> Iterator[tuple[StoredViews, Again, Path]]:
     """The tables in a location of ours and as Parquet, on one Spark, in a folder for scratch."""
-    tables = Tables(chosen.seed, chosen.scale, chosen.data)
     spark = spark_session("local[2]", options={"spark.driver.memory": "3g"})
     with (
         tempfile.TemporaryDirectory() as folder,
         persist.open(Path(folder) / "data", options=Options(notify_host=None)) as client,
     ):
-        world = TpchViews(client, lambda: spark, tables)
-        yield world, Again(world, for_batches(spark), Path(folder)), Path(folder)
+        files = kept(chosen.data or Path(folder), chosen.seed, chosen.scale)
+        world = StoredViews(client, lambda: spark, chosen.seed, files)
+        yield world, Again(for_batches(spark), files), Path(folder)
     stop_session()

@@ -28,7 +28,7 @@ SEED, SCALE_FACTOR, FRACTION = 3, 0.01, 0.02
 @pytest.fixture
 def world(tmp_path: Path, spark: SparkSession) -> Iterator[TpchViews]:
     with persist.open(tmp_path, options=Options(notify_host=None)) as client:
-        yield TpchViews(client, lambda: spark, Tables(SEED, SCALE_FACTOR))
+        yield TpchViews(client, lambda: spark, Tables.generated(SEED, SCALE_FACTOR))
 
 
 def test_every_query_is_its_definition_at_every_time(world: TpchViews) -> None:

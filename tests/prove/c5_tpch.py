@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         "TPC-H as views at every time",
         argv,
         6,
-        lambda client, spark, seed: TpchViews(client, spark, Tables(seed, SCALE_FACTOR)),
+        lambda client, spark, seed: TpchViews(client, spark, Tables.generated(seed, SCALE_FACTOR)),
         lambda world: world.change(FRACTION),
     )
 

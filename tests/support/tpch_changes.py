@@ -1,17 +1,20 @@
 """TPC-H that changes: rows of all eight tables come, go and are replaced; how answers compare.
 
-A `Tables` has the contents now, as Arrow. `Tables.change` makes the updates of one time: of every
-table some rows are deleted, some that were deleted before come back, and some get the values of
-another row in everything but their key. So references stay mostly whole, and mostly change.
+A `Tables` has the contents now, as Arrow, or a sample of them. `Tables.change` makes the updates of
+one time: of every table some rows are deleted, some that were deleted before come back, and some
+get the values of another row in everything but their key. So references stay mostly whole, and
+mostly change.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -30,32 +33,50 @@ KEYS: dict[str, tuple[str, ...]] = {
     output.name: output.key for output in Tpch(seed=0, start_ms=0).outputs
 }
 FEW_ROWS = 100
+GROUP_ROWS = 1 << 20
+SAMPLE_ROWS = 200_000
 _CONTROL = ("_partition", "_offset", "_output", "_diff")
 Row = tuple[Any, ...]
 
 
-def initial(seed: int, scale_factor: float) -> dict[str, pa.Table]:
-    """Every table after the initial load."""
+def pieces(seed: int, scale_factor: float) -> Iterator[tuple[str, pa.Table]]:
+    """The initial load, piece by piece, each of one table; in the order of the keys."""
     generator = Tpch(seed=seed, start_ms=0, scale_factor=scale_factor)
     names = list(SCHEMAS)
-    parts: dict[str, list[pa.Table]] = {name: [] for name in names}
     for split in generator.cut(0, 0, 1):
         for batch in generator.read(split):
             name = names[batch.column("_output")[0].as_py()]
             data = pa.Table.from_batches([batch]).drop_columns(list(_CONTROL))
-            parts[name].append(conform(data, SCHEMAS[name]))
-    return {name: pa.concat_tables(tables).combine_chunks() for name, tables in parts.items()}
+            yield name, conform(data, SCHEMAS[name])
 
 
-def kept(folder: Path, seed: int, scale_factor: float) -> dict[str, pa.Table]:
-    """The tables as Parquet in a folder; generated when they are not there."""
+def kept(folder: Path, seed: int, scale_factor: float) -> dict[str, Path]:
+    """The tables as Parquet files of a folder; made when they are not there.
+
+    They are written as they are generated: they need not fit into memory.
+    """
+    folder = folder / f"seed{seed}-scale{scale_factor:g}"
     if not folder.exists():
         made = folder.with_suffix(".new")
         made.mkdir(parents=True, exist_ok=True)
-        for name, table in initial(seed, scale_factor).items():
-            pq.write_table(table, made / f"{name}.parquet", compression="zstd")
+        waiting: dict[str, list[pa.Table]] = {name: [] for name in SCHEMAS}
+        with ExitStack() as stack:
+            writers: dict[str, pq.ParquetWriter] = {}
+            for name, piece in pieces(seed, scale_factor):
+                if name not in writers:
+                    opened = pq.ParquetWriter(
+                        made / f"{name}.parquet", piece.schema, compression="zstd"
+                    )
+                    writers[name] = stack.enter_context(opened)
+                waiting[name].append(piece)
+                if sum(each.num_rows for each in waiting[name]) >= GROUP_ROWS:
+                    writers[name].write_table(pa.concat_tables(waiting[name]))
+                    waiting[name] = []
+            for name, rest in waiting.items():
+                if rest:
+                    writers[name].write_table(pa.concat_tables(rest))
         made.rename(folder)
-    return {name: pq.read_table(folder / f"{name}.parquet") for name in SCHEMAS}
+    return {name: folder / f"{name}.parquet" for name in SCHEMAS}
 
 
 def updates(table: pa.Table, time: int, diff: int) -> pa.Table:
@@ -65,17 +86,28 @@ def updates(table: pa.Table, time: int, diff: int) -> pa.Table:
 
 
 class Tables:
-    """The contents now, and what was deleted."""
+    """The contents now, or those of them that may change; and what was deleted."""
 
-    def __init__(self, seed: int, scale_factor: float, folder: Path | None = None) -> None:
-        """The tables of a seed and a scale; read from a folder that has them, or left there."""
+    def __init__(self, seed: int, now: dict[str, pa.Table], sizes: Mapping[str, int]) -> None:
         self.chance = np.random.default_rng(seed)
-        self.now = (
-            initial(seed, scale_factor)
-            if folder is None
-            else kept(folder / f"seed{seed}-scale{scale_factor:g}", seed, scale_factor)
-        )
-        self.gone = {name: table.slice(0, 0) for name, table in self.now.items()}
+        self.now = now
+        self.sizes = sizes
+        self.gone = {name: table.slice(0, 0) for name, table in now.items()}
+
+    @classmethod
+    def generated(cls, seed: int, scale_factor: float) -> Self:
+        """The tables of a seed and a scale, whole."""
+        parts: dict[str, list[pa.Table]] = {name: [] for name in SCHEMAS}
+        for name, piece in pieces(seed, scale_factor):
+            parts[name].append(piece)
+        now = {name: pa.concat_tables(each).combine_chunks() for name, each in parts.items()}
+        return cls(seed, now, {name: table.num_rows for name, table in now.items()})
+
+    @classmethod
+    def sampled(cls, seed: int, files: Mapping[str, Path]) -> Self:
+        """Rows from all over the files, few enough for memory: the rest of them never changes."""
+        sizes = {name: pq.read_metadata(path).num_rows for name, path in files.items()}
+        return cls(seed, {name: _sample(path) for name, path in files.items()}, sizes)
 
     def change(
         self, time: int, fraction: float, rows_max: int = 2_000, *, few: bool = True
@@ -85,14 +117,14 @@ class Tables:
         Without `few` the tables of a handful of rows stay as they are: a region that goes takes a
         fifth of everything with it.
         """
-        chosen = [n for n, table in self.now.items() if few or table.num_rows >= FEW_ROWS]
+        chosen = [n for n, size in self.sizes.items() if few or size >= FEW_ROWS]
         made = {name: table.slice(0, 0) for name, table in self.now.items()}
         made = {name: updates(table, time, 1) for name, table in made.items()}
         return made | {name: self._change(name, time, fraction, rows_max) for name in chosen}
 
     def _change(self, name: str, time: int, fraction: float, rows_max: int) -> pa.Table:
         table = self.now[name]
-        count = max(1, min(int(table.num_rows * fraction / 3), rows_max // 3))
+        count = max(1, min(int(self.sizes[name] * fraction / 3), rows_max // 3))
         chosen = self.chance.choice(table.num_rows, min(2 * count, table.num_rows), replace=False)
         deleted, replaced = chosen[: len(chosen) // 2], chosen[len(chosen) // 2 :]
         others = self.chance.choice(table.num_rows, len(replaced))
@@ -113,6 +145,15 @@ class Tables:
         left[chosen] = False
         self.now[name] = pa.concat_tables([table.filter(pa.array(left)), come]).combine_chunks()
         return pa.concat_tables([updates(out, time, -1), updates(come, time, 1)])
+
+
+def _sample(path: Path) -> pa.Table:
+    """Every so-manieth row of a file."""
+    file = pq.ParquetFile(path)
+    step = max(1, file.metadata.num_rows // SAMPLE_ROWS)
+    batches = file.iter_batches(batch_size=GROUP_ROWS)
+    taken = [batch.take(pa.array(range(0, batch.num_rows, step))) for batch in batches]
+    return pa.Table.from_batches(taken).combine_chunks()
 
 
 def without_limit(sql: str) -> str:

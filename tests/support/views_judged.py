@@ -79,6 +79,10 @@ class JudgedViews:
         self.now = 0
         for name, schema in schemas.items():
             client.create_or_load(name, schema, key=keys[name])
+        self.load(tables)
+
+    def load(self, tables: Changing) -> None:
+        """The tables as they are now, at time 1."""
         self.append({name: updates(table, 1, 1) for name, table in tables.now.items()})
 
     def create(self, names: Iterable[str] = ()) -> None:
