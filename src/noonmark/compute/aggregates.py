@@ -22,16 +22,27 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as f
 
+from noonmark.compute.column import col
 from noonmark.compute.exact import EXACT
 from noonmark.compute.foreign import vectorized
-from noonmark.compute.frame import ERROR, columns, errors_of, grouped, rows_of, union
-from noonmark.compute.linear import extended
-from noonmark.persist.run import DIFF, TIME
+from noonmark.compute.frame import (
+    ERROR,
+    columns,
+    errors_of,
+    grouped,
+    names,
+    renamed,
+    rest,
+    rows_of,
+    union,
+)
+from noonmark.compute.linear import computed
+from noonmark.persist.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.rows.schema import Column as SchemaColumn
 from noonmark.rows.schema import Schema
-from noonmark.rows.spark import spark_type
+from noonmark.rows.spark import spark_name, spark_type
 from noonmark.sql.functions import numeric
 from noonmark.sql.functions.fit import fit, numeric_for
 from noonmark.sql.ir import relation as r
@@ -91,16 +102,12 @@ def argument(call: AggregateCall) -> Scalar:
     return Case((When(call.filter, value),), Literal(value.type, None))
 
 
-def arguments(node: r.Aggregate, frame: DataFrame) -> DataFrame:
-    """The input with its keys, k0 and on, and the arguments of the aggregates, a0 and on."""
-    width = len(node.input.schema)
+def arguments(node: r.Aggregate, frame: DataFrame, *, timed: bool = False) -> DataFrame:
+    """Of the input the keys, k0 and on, and the arguments of the aggregates, a0 and on."""
     scalars = [*node.keys, *(argument(call) for call in node.aggregates)]
-    made = extended(frame, width, scalars, "x")
-    count = len(node.keys)
-    renamed = [f.col(f"x{at}").alias(f"k{at}") for at in range(count)]
-    renamed += [f.col(f"x{count + at}").alias(f"a{at}") for at in range(len(node.aggregates))]
-    rest = [name for name in (ERROR, TIME, DIFF) if name in made.columns]
-    return made.select(*renamed, *rest)
+    wanted = [*names(len(node.keys), "k"), *names(len(node.aggregates), "a")]
+    values, error = computed(scalars, columns(len(node.input.schema)), wanted)
+    return frame.select(*values, error, *rest(timed=timed))
 
 
 def sums(node: r.Aggregate, *, once: bool = False) -> list[Column]:
@@ -111,19 +118,19 @@ def sums(node: r.Aggregate, *, once: bool = False) -> list[Column]:
         once: whether every diff is 1: then nothing has to be weighed.
     """
     first = len(node.keys)
-    kinds = [spark_type(each.type) for each in accumulator_schema(node)][first:]
+    kinds = [spark_name(each.type) for each in accumulator_schema(node)][first:]
     made = [f.count(f.lit(1)) if once else f.sum(DIFF)]
     given = [argument(call) for call in node.aggregates]
     for call, each in zip(node.aggregates, given, strict=True):
         # Of equal arguments the first: Spark computes an aggregate of one column once.
-        made += sums_of(call, f.col(f"a{given.index(each)}"), once=once)
+        made += sums_of(call, col(f"a{given.index(each)}"), once=once)
     empty = [f.coalesce(m, f.lit(0)).cast(k) for m, k in zip(made, kinds, strict=True)]
     return [each.alias(f"c{first + at}") for at, each in enumerate(empty)]
 
 
 def sums_of(call: AggregateCall, value: Column, *, once: bool) -> tuple[Column, Column]:
     """The accumulators of one aggregate over the rows of a group: how many values, their sum."""
-    diff, kind = f.col(DIFF), spark_type(sum_type(call))
+    diff, kind = col(DIFF), spark_name(sum_type(call))
     count = f.count(value if argument(call).nullable else f.lit(1))
     if not once:
         count = f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0)))
@@ -135,7 +142,7 @@ def sums_of(call: AggregateCall, value: Column, *, once: bool) -> tuple[Column, 
         # integers as 64 bits, which billions of them do not fill.
         own, given = value, call.arguments[0].type
         if not isinstance(given, t.SmallInt | t.Integer):
-            own = value.cast(spark_type(numeric_for(given)))
+            own = value.cast(spark_name(numeric_for(given)))
         return count, f.coalesce(f.sum(own).cast(kind), zero)
     weighed = (value.cast(kind) * diff.cast("decimal(19,0)")).cast(kind)
     return count, f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind)
@@ -146,14 +153,14 @@ def accumulated(
 ) -> DataFrame:
     """The accumulators of contents: one row per group, and the errors of the input."""
     given = arguments(node, frame)
-    keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(len(node.keys))]
+    keys = renamed(len(node.keys), "k")
     apart = fails and not keys
     source = rows_of(given) if apart else given
-    made, often = grouped(source, keys, sums(node, once=once), fails=fails and not apart)
-    if keys:
-        made = made.where(f.col(ERROR).isNotNull() | (f.col(f"c{len(keys)}") != 0))
+    made, error, diff = grouped(source, keys, sums(node, once=once), fails=fails and not apart)
+    if keys and not once:
+        made = made.where(error.isNotNull() | (col(f"c{len(keys)}") != 0))
     schema = accumulator_schema(node)
-    rows = made.select(*columns(len(schema)), ERROR, often.alias(DIFF))
+    rows = made.select(*columns(len(schema)), error, diff)
     return union([rows, errors_of(given, schema)]) if apart else rows
 
 
@@ -166,20 +173,19 @@ class Final:
 
 
 def finished(node: r.Aggregate, frame: DataFrame) -> DataFrame:
-    """The aggregates of accumulators, row by row: linear."""
+    """The aggregates of the accumulators of contents, row by row: linear."""
     count = len(node.keys)
-    values = [f.col(f"c{at}") for at in range(count)]
-    errors = [f.col(ERROR)]
+    values = columns(count)
+    errors = [col(ERROR)]
     for at, call in enumerate(node.aggregates):
-        made = finish(call, f.col(f"c{count + 1 + 2 * at}"), f.col(f"c{count + 2 + 2 * at}"))
+        made = finish(call, col(f"c{count + 1 + 2 * at}"), col(f"c{count + 2 + 2 * at}"))
         values.append(made.value)
         if made.error is not None:
             errors.append(made.error)
-    rest = [name for name in (TIME, DIFF) if name in frame.columns]
     return frame.select(
         *(value.alias(f"c{at}") for at, value in enumerate(values)),
         f.coalesce(*errors).alias(ERROR),
-        *rest,
+        DIFF,
     )
 
 
@@ -189,7 +195,7 @@ def finish(call: AggregateCall, count: Column, total: Column) -> Final:
         case "count":
             return Final(count)
         case "sum":
-            value = f.when(count != 0, total.try_cast(spark_type(call.type)))
+            value = f.when(count != 0, total.try_cast(spark_name(call.type)))
             reason = (
                 "numeric field overflow"
                 if isinstance(call.type, t.Numeric)

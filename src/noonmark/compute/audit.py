@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute import session
 from noonmark.compute.batch import Batch
+from noonmark.compute.column import col
 from noonmark.compute.frame import ERROR, columns, union
 from noonmark.compute.reading import frame_at
 from noonmark.compute.view import View
@@ -43,9 +44,9 @@ def audit_view(view: View, as_of: int, *, limit: int = 1000) -> list[Difference]
     batch = Batch(spark, read, inputs_fail=view.inputs_fail, now=as_of)
     wanted = batch.frame(plan)
     stored = read(r.Scan(view.name, plan.schema))
-    both = union([stored, wanted.withColumn(DIFF, -f.col(DIFF))])
-    row = [*columns(len(plan.schema)), f.col(ERROR)]
-    different = both.groupBy(*row).agg(f.sum(DIFF).alias(DIFF)).where(f.col(DIFF) != 0)
+    both = union([stored, wanted.withColumn(DIFF, -col(DIFF))])
+    row = [*columns(len(plan.schema)), col(ERROR)]
+    different = both.groupBy(*row).agg(f.sum(DIFF).alias(DIFF)).where(col(DIFF) != 0)
     table = different.limit(limit).toArrow()
     names = list(plan.schema.names)
     data = table.select(range(len(names))).rename_columns(names)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute import aggregates, keyed, whole
+from noonmark.compute.column import col
 from noonmark.compute.exact import EXACT
 from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import (
-    ERROR,
     columns,
     empty_frame,
     errors_of,
@@ -114,7 +114,7 @@ class Batch:
                 return self._distinct(node)
         if not keyed.is_known(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        return self._recompute(node)
+        return self._native(node) if whole.is_native(node) else self._recompute(node)
 
     def waiting(self, node: r.Filter) -> DataFrame:
         """What waits in a temporal filter: rows, each with its turn."""
@@ -133,8 +133,12 @@ class Batch:
 
     def _inner_join(self, node: r.Join) -> DataFrame:
         left, right = self.frame(node.left), self.frame(node.right)
-        keys = [part for key in node.keys for part in (key.left, key.right)]
-        return joined(node, left, right, fails=self.fails(node.left, node.right, *keys))
+        return joined(node, left, right, fails=self._sides_fail(node))
+
+    def _sides_fail(self, node: r.Join) -> tuple[bool, bool]:
+        """Whether the left side of a join, and the right one, may have errors, or their keys."""
+        left = self.fails(node.left, *(key.left for key in node.keys))
+        return left, self.fails(node.right, *(key.right for key in node.keys))
 
     def sums(self, node: r.Aggregate) -> DataFrame:
         """The accumulators of a linear aggregation, and the errors of its input."""
@@ -166,20 +170,26 @@ class Batch:
         width = len(node.schema)
         source, count = self.frame(node.input), f.sum(DIFF).alias("_count")
         fails = self.fails(node.input)
-        made, often = grouped(source, columns(width), [count], fails=fails)
-        present = made.where(f.col("_count") > 0)
-        return present.select(*columns(width), ERROR, often.alias(DIFF))
+        made, error, diff = grouped(source, columns(width), [count], fails=fails)
+        present = made.where(col("_count") > 0)
+        return present.select(*columns(width), error, diff)
 
     def _recompute(self, node: r.Relation) -> DataFrame:
         parts = keyed.parts_of(node)
         frames = [self.frame(part.relation) for part in parts]
         fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
-        if whole.is_native(node):
-            given = node.aggregates if isinstance(node, r.Aggregate) else ()
-            keys = node.keys if isinstance(node, r.Aggregate) else ()
-            fails = fails or self.fails(*keys, *map(aggregates.argument, given))
-            return whole.computed(node, frames, fails=fails)
         return keyed.recomputed(node, parts, frames, timed=False, fails=fails)
+
+    def _native(self, node: r.Relation) -> DataFrame:
+        frames = [self.frame(each) for each in r.relations_below(node)]
+        match node:
+            case r.Join():
+                return whole.joined(node, *frames, fails=self._sides_fail(node))
+            case r.Aggregate():
+                return whole.aggregated(node, *frames, fails=self.sums_fail(node))
+            case r.TopK():
+                return whole.top_k(node, *frames, fails=self.fails(node.input))
+        raise AssertionError(f"{type(node).__name__} is not native")
 
 
 def _is_exact(schema: Schema) -> bool:

@@ -25,7 +25,7 @@ from noonmark.compute import native
 from noonmark.compute.exact import EXACT
 from noonmark.compute.foreign import foreign
 from noonmark.rows import types as t
-from noonmark.rows.spark import spark_type
+from noonmark.rows.spark import spark_name
 from noonmark.sql.ir import scalar as ir
 from noonmark.sql.ir.node import walk
 
@@ -125,7 +125,7 @@ class _Compiler:
         made = native.FUNCTIONS[node.function](*values)
         value, own = made.value, made.error
         if isinstance(node.type, t.Numeric):
-            value = value.try_cast(spark_type(node.type))  # Spark's own digits are other ones
+            value = value.try_cast(spark_name(node.type))  # Spark's own digits are other ones
         if node.fails and own is None:
             own = _missing(value, values, made.reason)
         return Compiled(value, _first([*(part.error for part in parts), own]))

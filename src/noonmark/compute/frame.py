@@ -24,7 +24,9 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from noonmark.compute.column import col, named, null, number
 from noonmark.persist.run import DIFF, TIME
+from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
@@ -78,7 +80,28 @@ def names(width: int, letter: str = "c") -> list[str]:
 
 def columns(width: int, letter: str = "c") -> list[Column]:
     """The columns of a relation."""
-    return [f.col(name) for name in names(width, letter)]
+    return [col(name) for name in names(width, letter)]
+
+
+def renamed(width: int, letter: str, other: str = "c") -> list[Column]:
+    """The columns of one letter by the names of another."""
+    pairs = zip(names(width, letter), names(width, other), strict=True)
+    return [named(name, alias) for name, alias in pairs]
+
+
+def no_error() -> Column:
+    """The errors of a frame that has none."""
+    return null(t.Text(), ERROR)
+
+
+def one() -> Column:
+    """The diffs of a frame whose rows are each there once."""
+    return number(1, DIFF)
+
+
+def rest(*, timed: bool) -> tuple[str, ...]:
+    """The last names of the layout."""
+    return (TIME, DIFF) if timed else (DIFF,)
 
 
 def frame_schema(schema: Schema, *, timed: bool) -> StructType:
@@ -117,28 +140,27 @@ def union(frames: Sequence[DataFrame]) -> DataFrame:
 
 def rows_of(frame: DataFrame, fails: bool = True) -> DataFrame:
     """The rows, without the errors; a frame that cannot have any is left as it is."""
-    return frame.where(f.col(ERROR).isNull()) if fails else frame
+    return frame.where(col(ERROR).isNull()) if fails else frame
 
 
 def grouped(
     frame: DataFrame, keys: Sequence[Column], folds: Sequence[Column], *, fails: bool
-) -> tuple[DataFrame, Column]:
-    """The rows of a frame by some of its columns, folded; and how often each group is there: once.
+) -> tuple[DataFrame, Column, Column]:
+    """The rows of a frame by some of its columns, folded; and of each group error and diff.
 
     If there may be errors, they are groups of their own, each as often as it is there: so one pass
     is enough. Without columns that cannot be: a group of all rows is there without rows, too.
     """
-    once = f.lit(1).cast("bigint")
     if not fails:
-        made = frame.groupBy(*keys).agg(*folds)
-        return made.withColumn(ERROR, f.lit(None).cast("string")), once
+        return frame.groupBy(*keys).agg(*folds), no_error(), one()
     assert keys, "errors apart from all rows need a pass of their own"
     made = frame.groupBy(*keys, ERROR).agg(*folds, f.sum(DIFF).alias(DIFF))
-    return made, f.when(f.col(ERROR).isNull(), once).otherwise(f.col(DIFF))
+    often = f.when(col(ERROR).isNull(), number(1)).otherwise(col(DIFF))
+    return made, col(ERROR), often.alias(DIFF)
 
 
-def errors_of(frame: DataFrame, schema: Schema) -> DataFrame:
+def errors_of(frame: DataFrame, schema: Schema, *, timed: bool = False) -> DataFrame:
     """The errors, in the layout of another relation."""
-    empty = [f.lit(None).cast(spark_type(c.type)).alias(f"c{i}") for i, c in enumerate(schema)]
-    rest = [name for name in (ERROR, TIME, DIFF) if name in frame.columns]
-    return frame.where(f.col(ERROR).isNotNull()).select(*empty, *rest)
+    empty = [null(each.type, f"c{at}") for at, each in enumerate(schema)]
+    failed = frame.where(col(ERROR).isNotNull())
+    return failed.select(*empty, ERROR, *rest(timed=timed))

@@ -26,6 +26,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from noonmark.compute.column import col, null
 from noonmark.compute.exact import EXACT
 from noonmark.compute.frame import (
     ERROR,
@@ -130,10 +131,12 @@ def as_updates(table: pa.Table, count: int) -> pa.Table:
     return pa.table([*table.columns, errors, ones], names=[*table.column_names, ERROR, DIFF])
 
 
-def keyed_frames(parts: Sequence[Part], frames: Sequence[DataFrame]) -> list[DataFrame]:
+def keyed_frames(
+    parts: Sequence[Part], frames: Sequence[DataFrame], *, timed: bool
+) -> list[DataFrame]:
     """The frames with the values of the key, k0 and on."""
     return [
-        extended(frame, len(part.relation.schema), part.key, "k")
+        extended(frame, len(part.relation.schema), part.key, "k", timed=timed)
         for part, frame in zip(parts, frames, strict=True)
     ]
 
@@ -157,12 +160,12 @@ def recomputed(
         fails: whether the frames, or the keys, may have errors.
         tasks: how many tasks to spread the keys over; None lets Spark decide.
     """
-    with_keys = keyed_frames(parts, frames)
+    with_keys = keyed_frames(parts, frames, timed=timed)
     widths = [len(part.relation.schema) for part in parts]
     tagged = [
         _tagged(rows_of(frame, fails), side, parts, timed) for side, frame in enumerate(with_keys)
     ]
-    keys = [f.col(f"k{at}") for at in range(len(parts[0].key))]
+    keys = [col(f"k{at}") for at in range(len(parts[0].key))]
     if not keys:
         tagged.append(_marker(tagged[0]))
     rows = union(tagged)
@@ -173,9 +176,9 @@ def recomputed(
     operator = over_scans(node)
     work = KeyedTask(operator, tuple(parts_types(parts)), len(keys), tuple(widths), timed)
     made = rows.mapInArrow(work, frame_schema(node.schema, timed=timed))
-    errors = [errors_of(frame, node.schema) for frame in with_keys] if fails else []
+    errors = [errors_of(frame, node.schema, timed=timed) for frame in with_keys] if fails else []
     if timed:
-        errors = [frame.where(f.col(TIME) != BEFORE) for frame in errors]
+        errors = [frame.where(col(TIME) != BEFORE) for frame in errors]
     return union([made, *errors])
 
 
@@ -184,7 +187,7 @@ def _tagged(frame: DataFrame, side: int, parts: Sequence[Part], timed: bool) -> 
     values: list[Column] = []
     for number, part in enumerate(parts):
         for at, each in enumerate(part.relation.schema):
-            own = f.col(f"c{at}") if number == side else f.lit(None).cast(spark_type(each.type))
+            own = col(f"c{at}") if number == side else null(each.type)
             values.append(own.alias(f"s{number}_{at}"))
     times = [TIME] if timed else []
     keys = [f"k{at}" for at in range(len(parts[0].key))]

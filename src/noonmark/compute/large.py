@@ -20,10 +20,11 @@ from pyspark.sql import functions as f
 from noonmark.compute import session
 from noonmark.compute.arrangement import Keeper, Need
 from noonmark.compute.batch import Batch
+from noonmark.compute.column import col, named, number, quoted
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
-from noonmark.compute.frame import ERROR, rows_of, union
+from noonmark.compute.frame import ERROR, no_error, rows_of, union
 from noonmark.compute.reading import frame_at
 from noonmark.compute.shown import Shown
 from noonmark.compute.stage import Contents, stage_together
@@ -125,7 +126,7 @@ class Large:
         shared = {k.need.relation for k in keepers if not k.need.turns} - asked_once
         fails = self.inputs_fail
         batch = Batch(self._spark, read, inputs_fail=fails, now=time, shared=shared)
-        at = _number(time)
+        at = number(time)
         made = []
         if not sums:
             top = batch.frame(plan).withColumn(TIME, at)
@@ -155,9 +156,9 @@ class Large:
         """What the collection held before a time, as updates in the layout that take it away."""
         name = self.definition.name
         names = self.client.state.collection(name).schema.names
-        values = [_column(each).alias(f"c{at}") for at, each in enumerate(names)]
-        none, at = f.lit(None).cast("string").alias(ERROR), _number(time).alias(TIME)
-        return self._stored(name, time - 1).select(*values, none, at, _number(-1).alias(DIFF))
+        values = [quoted(each, f"c{at}") for at, each in enumerate(names)]
+        gone = [no_error(), number(time, TIME), number(-1, DIFF)]
+        return self._stored(name, time - 1).select(*values, *gone)
 
     def _staged(self, frame: DataFrame, name: str) -> Staged:
         return stage_frame(frame, self.client, self.client.create_or_load(name)[0])
@@ -166,19 +167,19 @@ class Large:
 def _less(frame: DataFrame, gone: DataFrame, time: int) -> DataFrame:
     """What is there now less the plain rows that were, as updates at one time."""
     names = [_column(each) for each in frame.columns[:-1]]
-    both = frame.unionByName(gone.withColumn(TIME, _number(time)).withColumn(DIFF, _number(-1)))
-    return both.groupBy(*names).agg(f.sum(DIFF).alias(DIFF)).where(f.col(DIFF) != 0)
+    both = frame.unionByName(gone.withColumn(TIME, number(time)).withColumn(DIFF, number(-1)))
+    return both.groupBy(*names).agg(f.sum(DIFF).alias(DIFF)).where(col(DIFF) != 0)
 
 
 def _named(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
     """Rows in the layout as they are stored."""
-    values = [f.col(f"c{at}").alias(name) for at, name in enumerate(names)]
+    values = [named(f"c{at}", name) for at, name in enumerate(names)]
     return frame.select(*values, TIME, DIFF)
 
 
 def _errors(frame: DataFrame) -> DataFrame:
     """The errors of a frame, as they are stored."""
-    text = f.col(ERROR)
+    text = col(ERROR)
     return frame.where(text.isNotNull()).select(
         f.substring(text, 1, 5).alias("sqlstate"),
         f.substring(text, 7, 1 << 20).alias("message"),
@@ -187,9 +188,5 @@ def _errors(frame: DataFrame) -> DataFrame:
     )
 
 
-def _number(value: int) -> Column:
-    return f.lit(value).cast("bigint")
-
-
 def _column(name: str) -> Column:
-    return f.col(f"`{name.replace('`', '``')}`")
+    return col(f"`{name.replace('`', '``')}`")

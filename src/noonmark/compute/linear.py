@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.column import col
 from noonmark.compute.expression import compile_scalar
-from noonmark.compute.frame import ERROR, columns
-from noonmark.persist.run import DIFF, TIME
+from noonmark.compute.frame import ERROR, columns, rest
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def _rest(frame: DataFrame) -> list[str]:
-    return [name for name in (TIME, DIFF) if name in frame.columns]
-
-
 def _asked(error: Column) -> Column:
     """An error of this operator, unless the update is an error already."""
-    return f.coalesce(f.col(ERROR), error)
+    return f.coalesce(col(ERROR), error)
 
 
 def filtered(node: r.Filter, frame: DataFrame) -> DataFrame:
@@ -40,32 +36,38 @@ def filtered(node: r.Filter, frame: DataFrame) -> DataFrame:
 def kept(frame: DataFrame, width: int, predicate: Scalar) -> DataFrame:
     """The updates of rows for which the predicate is TRUE, and of the errors."""
     compiled = compile_scalar(predicate, columns(width))
-    passes = f.col(ERROR).isNotNull() | compiled.value  # NULL does not pass either
+    passes = col(ERROR).isNotNull() | compiled.value  # NULL does not pass either
     if compiled.error is None:
         return frame.where(passes)
     return (
         frame.withColumn("_failed", compiled.error)
-        .where(passes | f.col("_failed").isNotNull())
-        .withColumn(ERROR, _asked(f.col("_failed")))
+        .where(passes | col("_failed").isNotNull())
+        .withColumn(ERROR, _asked(col("_failed")))
         .drop("_failed")
     )
 
 
-def projected(node: r.Project, frame: DataFrame) -> DataFrame:
+def projected(node: r.Project, frame: DataFrame, *, timed: bool = False) -> DataFrame:
     """[Project(R, f)](s) = the sum of [R](r) over all r with f(r) = s."""
-    row = columns(len(node.input.schema))
-    made = [compile_scalar(scalar, row) for scalar in node.scalars]
-    errors = [each.error for each in made if each.error is not None]
-    error = _asked(f.coalesce(*errors)) if errors else f.col(ERROR)
-    values = [each.value.alias(f"c{at}") for at, each in enumerate(made)]
-    return frame.select(*values, error.alias(ERROR), *_rest(frame))
+    names = [f"c{at}" for at in range(len(node.scalars))]
+    values, error = computed(node.scalars, columns(len(node.input.schema)), names)
+    return frame.select(*values, error, *rest(timed=timed))
 
 
-def extended(frame: DataFrame, width: int, scalars: Sequence[Scalar], letter: str) -> DataFrame:
+def extended(
+    frame: DataFrame, width: int, scalars: Sequence[Scalar], letter: str, *, timed: bool = False
+) -> DataFrame:
     """The frame with a further column for each scalar, named by the letter and a number."""
-    row = columns(width)
+    row, names = columns(width), [f"{letter}{at}" for at in range(len(scalars))]
+    values, error = computed(scalars, row, names)
+    return frame.select(*row, *values, error, *rest(timed=timed))
+
+
+def computed(
+    scalars: Sequence[Scalar], row: Sequence[Column], names: Sequence[str]
+) -> tuple[list[Column], Column]:
+    """Scalars over a row by these names, and the error of the update: its own, or one of theirs."""
     made = [compile_scalar(scalar, row) for scalar in scalars]
     errors = [each.error for each in made if each.error is not None]
-    error = _asked(f.coalesce(*errors)) if errors else f.col(ERROR)
-    values = [each.value.alias(f"{letter}{at}") for at, each in enumerate(made)]
-    return frame.select(*row, *values, error.alias(ERROR), *_rest(frame))
+    error = _asked(f.coalesce(*errors)).alias(ERROR) if errors else col(ERROR)
+    return [each.value.alias(name) for each, name in zip(made, names, strict=True)], error

@@ -10,63 +10,109 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from noonmark.compute.frame import ERROR, errors_of, rows_of, union
-from noonmark.compute.linear import extended, kept
+from noonmark.compute.column import col, named
+from noonmark.compute.frame import columns, errors_of, names, no_error, renamed, rows_of, union
+from noonmark.compute.linear import computed, extended, kept
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.scalar import TRUE
+from noonmark.sql.ir.scalar import TRUE, Scalar, may_fail
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def joined(node: r.Join, left: DataFrame, right: DataFrame, *, fails: bool) -> DataFrame:
-    """The inner join of two frames without times, and the errors of both."""
-    sides = with_left_keys(node, left), with_right_keys(node, right)
-    made = pairs(node, rows_of(sides[0], fails), rows_of(sides[1], fails), timed=False)
-    errors = [errors_of(side, node.schema) for side in sides] if fails else []
-    return union([made, *errors])
+@dataclass(frozen=True)
+class Side:
+    """One side of a join.
+
+    Attributes:
+        rows: its rows and the values of its keys, by names that do not meet the other side's.
+        all: the frame with its errors.
+    """
+
+    rows: DataFrame
+    all: DataFrame
 
 
-def with_left_keys(node: r.Join, frame: DataFrame) -> DataFrame:
-    """The left side with the values of its keys, k0 and on."""
-    return extended(frame, len(node.left.schema), [key.left for key in node.keys], "k")
+def left_side(node: r.Join, frame: DataFrame, *, fails: bool, timed: bool = False) -> Side:
+    """The left side, as l0, ..., lk0, ..., ltime and ldiff."""
+    keys = [key.left for key in node.keys]
+    return _side(frame, len(node.left.schema), keys, "l", fails=fails, timed=timed)
 
 
-def with_right_keys(node: r.Join, frame: DataFrame) -> DataFrame:
-    """The right side with the values of its keys, k0 and on."""
-    return extended(frame, len(node.right.schema), [key.right for key in node.keys], "k")
+def right_side(node: r.Join, frame: DataFrame, *, fails: bool, timed: bool = False) -> Side:
+    """The right side, as r0, ..., rk0, ..., rtime and rdiff."""
+    keys = [key.right for key in node.keys]
+    return _side(frame, len(node.right.schema), keys, "r", fails=fails, timed=timed)
+
+
+def _side(
+    frame: DataFrame, width: int, keys: Sequence[Scalar], letter: str, *, fails: bool, timed: bool
+) -> Side:
+    if any(map(may_fail, keys)):
+        frame = extended(frame, width, keys, "k", timed=timed)
+        values = renamed(len(keys), "k", f"{letter}k")
+    else:
+        values, _ = computed(keys, columns(width), names(len(keys), f"{letter}k"))
+    rows = rows_of(frame, fails).select(
+        *renamed(width, "c", letter),
+        *values,
+        *([named(TIME, f"{letter}time")] if timed else []),
+        named(DIFF, f"{letter}diff"),
+    )
+    return Side(rows, frame)
+
+
+def joined(
+    node: r.Join, left: DataFrame, right: DataFrame, *, fails: tuple[bool, bool]
+) -> DataFrame:
+    """The inner join of two frames without times, and the errors of the sides that may have any."""
+    sides = left_side(node, left, fails=fails[0]), right_side(node, right, fails=fails[1])
+    made = pairs(node, sides[0].rows, sides[1].rows, timed=False)
+    return union([made, *errors_of_sides(node, sides, fails)])
+
+
+def errors_of_sides(
+    node: r.Join, sides: tuple[Side, Side], fails: tuple[bool, bool]
+) -> list[DataFrame]:
+    """The errors of the sides that may have any, in the layout of the join."""
+    both = zip(sides, fails, strict=True)
+    return [errors_of(side.all, node.schema) for side, may in both if may]
+
+
+def same_keys(node: r.Join) -> list[Column]:
+    """That the keys of both sides are equal."""
+    return [
+        equal(col(f"lk{at}"), col(f"rk{at}"), key.null_equal) for at, key in enumerate(node.keys)
+    ]
 
 
 def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> DataFrame:
     """The pairs of rows whose keys are equal and for which `on` is TRUE, without errors."""
-    widths = len(node.left.schema), len(node.right.schema)
-    count = len(node.keys)
-    a = renamed(left, widths[0], count, "l", timed=timed)
-    b = renamed(right, widths[1], count, "r", timed=timed)
-    conditions = [
-        equal(f.col(f"lk{at}"), f.col(f"rk{at}"), key.null_equal)
-        for at, key in enumerate(node.keys)
-    ]
+    conditions = same_keys(node)
     if conditions:
-        both = a.join(b, functools.reduce(operator.and_, conditions), "inner")
+        both = left.join(right, functools.reduce(operator.and_, conditions), "inner")
     elif is_one_row(node.left):
-        both = f.broadcast(_here(a)).crossJoin(b)
+        both = f.broadcast(_here(left)).crossJoin(right)
     else:
         # Without the hint Spark takes the product of partitions, which fails over Python workers.
-        both = a.crossJoin(f.broadcast(_here(b) if is_one_row(node.right) else b))
-    values = [f.col(f"l{i}") for i in range(widths[0])] + [f.col(f"r{i}") for i in range(widths[1])]
+        one = is_one_row(node.right)
+        both = left.crossJoin(f.broadcast(_here(right) if one else right))
+    widths = len(node.left.schema), len(node.right.schema)
+    values = [*names(widths[0], "l"), *names(widths[1], "r")]
     times = [f.greatest("ltime", "rtime").alias(TIME)] if timed else []
     made = both.select(
-        *(value.alias(f"c{at}") for at, value in enumerate(values)),
-        f.lit(None).cast("string").alias(ERROR),
+        *(named(name, f"c{at}") for at, name in enumerate(values)),
+        no_error(),
         *times,
-        (f.col("ldiff") * f.col("rdiff")).alias(DIFF),
+        (col("ldiff") * col("rdiff")).alias(DIFF),
     )
     return made if node.on == TRUE else kept(made, sum(widths), node.on)
 
@@ -94,14 +140,3 @@ def is_one_row(node: r.Relation) -> bool:
 def equal(a: Column, b: Column, null_equal: bool) -> Column:
     """Whether two values are the same; NULL is the same as NULL only where it is meant."""
     return a.eqNullSafe(b) if null_equal else a == b
-
-
-def renamed(frame: DataFrame, width: int, keys: int, side: str, *, timed: bool) -> DataFrame:
-    """Names that do not meet those of the other side."""
-    times = [f.col(TIME).alias(f"{side}time")] if timed else []
-    return frame.select(
-        *(f.col(f"c{at}").alias(f"{side}{at}") for at in range(width)),
-        *(f.col(f"k{at}").alias(f"{side}k{at}") for at in range(keys)),
-        *times,
-        f.col(DIFF).alias(f"{side}diff"),
-    )

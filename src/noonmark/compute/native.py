@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 from noonmark.compute.exact import EXACT
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
-from noonmark.rows.spark import spark_type
+from noonmark.rows.spark import spark_name
 from noonmark.rows.value import DATE_INFINITY, DATE_NEG_INFINITY
 from noonmark.sql.ir import scalar as ir
 
@@ -67,7 +67,7 @@ def _integers() -> dict[str, Builder]:
         table["%" + two] = lambda a, b: Made(f.try_mod(a, b), DIVISION_BY_ZERO)
         table["mod" + two] = table["%" + two]
         table["-" + one] = lambda a, r=over, k=kind: Made(
-            f.try_subtract(f.lit(0).cast(spark_type(k)), a), r
+            f.try_subtract(f.lit(0).cast(spark_name(k)), a), r
         )
         table["&" + two] = lambda a, b: Made(a.bitwiseAND(b))
         table["|" + two] = lambda a, b: Made(a.bitwiseOR(b))
@@ -81,7 +81,7 @@ def _int_div(a: Column, b: Column, over: str, kind: t.SqlType) -> Made:
     quotient = f.call_function("div", wide, f.when(b != 0, b.cast("bigint")))
     safe = f.when(b == -1, f.try_subtract(f.lit(0).cast("bigint"), wide)).otherwise(quotient)
     return Made(
-        safe.try_cast(spark_type(kind)),
+        safe.try_cast(spark_name(kind)),
         f.when(b == 0, f.lit(DIVISION_BY_ZERO)).otherwise(f.lit(over)),
     )
 
@@ -215,7 +215,7 @@ def cast(value: Column, source: t.SqlType, target: t.SqlType) -> tuple[Column, s
     if source == target:
         return value, ""
     reason = _NUMERIC if isinstance(target, t.Numeric) else _out_of_range(target)
-    return value.try_cast(spark_type(target)), reason
+    return value.try_cast(spark_name(target)), reason
 
 
 # -- literals ---------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def has_literal(kind: t.SqlType) -> bool:
 
 def literal(value: Any, kind: t.SqlType) -> Column:
     """A constant of the type: its stored form, whatever Python's form is."""
-    target = spark_type(kind)
+    target = spark_name(kind)
     if value is None:
         return f.lit(None).cast(target)
     stored = to_array([value], kind)

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.column import null, quoted
 from noonmark.compute.definition import VIEW, errors_name
-from noonmark.compute.frame import ERROR, union
+from noonmark.compute.frame import ERROR, no_error, one, union
 from noonmark.persist.client import Client
 from noonmark.persist.part import Part
 from noonmark.persist.plan import Query
-from noonmark.persist.run import DIFF
 from noonmark.persist.spark import snapshot_frame
 from noonmark.persist.spark_read import frame_of, plan_at
-from noonmark.rows.spark import spark_type
 from noonmark.sql.ir import relation as r
 from noonmark.storage.description import description_of
 
@@ -56,20 +55,12 @@ def frame_at(
     """
     plan = plan_at(client, scan.collection, Query(as_of, columns=scan.columns.names))
     rows = frame_of(spark, client, plan, checks)
-    values = [f.col(f"`{name.replace('`', '``')}`") for name in scan.columns.names]
-    once = f.lit(1).cast("bigint").alias(DIFF)
-    frame = rows.select(
-        *(value.alias(f"c{at}") for at, value in enumerate(values)),
-        f.lit(None).cast("string").alias(ERROR),
-        once,
-    )
+    values = [quoted(name, f"c{at}") for at, name in enumerate(scan.columns.names)]
+    frame = rows.select(*values, no_error(), one())
     if is_view(client, scan.collection):
         failed = snapshot_frame(spark, client, errors_name(scan.collection), as_of)
-        empty = [
-            f.lit(None).cast(spark_type(each.type)).alias(f"c{at}")
-            for at, each in enumerate(scan.columns)
-        ]
+        empty = [null(each.type, f"c{at}") for at, each in enumerate(scan.columns)]
         text = f.concat_ws(" ", "sqlstate", "message").alias(ERROR)
-        frame = union([frame, failed.select(*empty, text, once)])
+        frame = union([frame, failed.select(*empty, text, one())])
     vars(frame)["_noonmark_source"] = rows  # its parts are kept as long as the frame lives
     return frame

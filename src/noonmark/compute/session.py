@@ -3,7 +3,7 @@
 Law (same meaning everywhere): a session from `for_ticks` or `for_batches` has every setting of
 `MEANING`, whoever built the session that it came from. Those settings decide what rows a query
 gives; all others decide only how fast. A caller's own session is never changed: both functions
-derive a new one on the same Spark context.
+derive another one on the same Spark context, the same one whenever they are asked.
 
 Two tempos. A tick is a handful of small jobs: adaptive execution is off, because it runs each
 shuffle stage as a job of its own before it plans the next, and there is one partition per core. A
@@ -30,6 +30,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakKeyDictionary
 
 from noonmark.errors import ConfigError
 from noonmark.java import java_home
@@ -67,6 +68,9 @@ _CONTEXT = {
     "spark.ui.retainedTasks": "2000",
     "spark.ui.showConsoleProgress": "false",
 }
+
+#: The sessions that were derived from a session, by their settings.
+_DERIVED: WeakKeyDictionary[SparkSession, dict[str, SparkSession]] = WeakKeyDictionary()
 
 _IMPORTING = threading.Lock()
 _LOOPBACK = "127.0.0.1"
@@ -142,10 +146,16 @@ def for_batches(session: SparkSession) -> SparkSession:
 
 
 def _derive(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    derived = session.newSession()
-    for name, value in {**MEANING, **settings}.items():
-        derived.conf.set(name, value)
-    return derived
+    """The session with these settings; made once, because it brings a catalog and rules along."""
+    wanted = {**MEANING, **settings}
+    known = _DERIVED.setdefault(session, {})
+    name = repr(wanted)
+    if name not in known:
+        derived = session.newSession()
+        for key, value in wanted.items():
+            derived.conf.set(key, value)
+        known[name] = derived
+    return known[name]
 
 
 def _cores(session: SparkSession) -> int:

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as f
 
+from noonmark.compute.column import col, named
 from noonmark.compute.frame import ERROR, union
 from noonmark.compute.naming import errors_name
 from noonmark.compute.shown import Shown
@@ -117,12 +118,12 @@ def _tagged(
     """For each collection that the frame is for: the frame, which rows are its, and the struct."""
     own = names.index(given.name)
     stored = collections[own].schema.names
-    values = [f.col(f"c{at}").alias(name) for at, name in enumerate(stored)]
+    values = [named(f"c{at}", name) for at, name in enumerate(stored)]
     row = f.struct(*values, TIME, DIFF)
-    fine = f.col(ERROR).isNull()
+    fine = col(ERROR).isNull()
     made = {own: (given.frame, fine if given.errors is not None else f.lit(True), row)}
     if given.errors is not None:
-        text = f.col(ERROR)
+        text = col(ERROR)
         failed = f.struct(
             f.substring(text, 1, 5).alias("sqlstate"),
             f.substring(text, 7, 1 << 20).alias("message"),
@@ -138,7 +139,7 @@ def _aligned(
 ) -> list[DataFrame]:
     """The frames with one layout: the number of the collection, and a struct for each."""
     types = {}
-    for each in tagged:
+    for each in tagged if len(tagged) > 1 else ():
         for number, (frame, _, row) in each.items():
             types[number] = frame.select(row.alias("row")).schema[0].dataType
     made = []

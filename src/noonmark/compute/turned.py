@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.column import col, named, number
 from noonmark.compute.expression import compile_scalar
 from noonmark.compute.frame import ERROR, columns
 from noonmark.persist.run import DIFF
@@ -32,17 +33,17 @@ def with_turns(node: r.Filter, frame: DataFrame) -> DataFrame:
     assert what is not None, "a filter that does not follow the time"
     compiled = compile_scalar(what.scalar, columns(len(node.schema)))
     if compiled.error is not None:
-        frame = frame.withColumn(ERROR, f.coalesce(f.col(ERROR), compiled.error))
+        frame = frame.withColumn(ERROR, f.coalesce(col(ERROR), compiled.error))
     made = frame.withColumn(AT, _turn(what, compiled.value))
-    return made.where(f.col(ERROR).isNotNull() | f.col(AT).isNotNull())
+    return made.where(col(ERROR).isNotNull() | col(AT).isNotNull())
 
 
 def waiting(node: r.Filter, rows: DataFrame, upper: int) -> DataFrame:
     """Of rows with turns, those whose turn is still to come; the turn is their last column."""
     width = len(node.schema)
-    later = rows.where((f.col(AT) >= upper) & (f.col(AT) < FOREVER))
+    later = rows.where((col(AT) >= upper) & (col(AT) < FOREVER))
     rest = [name for name in later.columns if name not in (AT, DIFF, *_layout(width))]
-    return later.select(*_layout(width)[:-1], f.col(AT).alias(f"c{width}"), ERROR, *rest, DIFF)
+    return later.select(*_layout(width)[:-1], named(AT, f"c{width}"), ERROR, *rest, DIFF)
 
 
 def _layout(width: int) -> list[str]:
@@ -53,7 +54,7 @@ def _turn(what: Temporal, value: Column) -> Column:
     whole = _whole(what, value)
     if what.op in ROUNDED_UP:
         return whole
-    return f.when(whole == FOREVER, whole).otherwise(whole + f.lit(1).cast("bigint"))
+    return f.when(whole == FOREVER, whole).otherwise(whole + number(1))
 
 
 def _whole(what: Temporal, value: Column) -> Column:

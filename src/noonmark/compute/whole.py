@@ -1,6 +1,6 @@
 """Operators with a key over contents, by Spark's own joins, aggregates and windows.
 
-Law: where `is_native` holds, ``computed(node, frames)`` is the operator of what the frames hold, as
+Law: where `is_native` holds, the functions here give the operator of what the frames hold, as
 `noonmark.compute.keyed` would recompute it key by key: for outer, semi and anti joins, for min,
 max, bool_and, bool_or and count(DISTINCT), and for top-k.
 
@@ -14,19 +14,30 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from noonmark.compute import aggregates, native
+from noonmark.compute.column import col, named, number
 from noonmark.compute.exact import EXACT
 from noonmark.compute.expression import compile_scalar
 from noonmark.compute.expression import is_native as is_native_scalar
-from noonmark.compute.frame import ERROR, columns, errors_of, grouped, rows_of, union
+from noonmark.compute.frame import (
+    ERROR,
+    columns,
+    errors_of,
+    grouped,
+    names,
+    no_error,
+    renamed,
+    rows_of,
+    union,
+)
 from noonmark.compute.linear import extended
-from noonmark.compute.match import equal, renamed, with_left_keys, with_right_keys
+from noonmark.compute.match import errors_of_sides, left_side, right_side, same_keys
 from noonmark.persist.run import DIFF
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey
@@ -92,73 +103,58 @@ def is_once(node: r.Relation) -> bool:
     return False
 
 
-def computed(node: r.Relation, frames: Sequence[DataFrame], *, fails: bool) -> DataFrame:
-    """The operator of these contents; `fails` says whether they, or its keys, may have errors."""
-    match node:
-        case r.Join():
-            return _join(node, *frames, fails=fails)
-        case r.Aggregate():
-            return _aggregate(node, *frames, fails=fails)
-        case r.TopK():
-            return _top_k(node, *frames, fails=fails)
-    raise AssertionError(f"{type(node).__name__} is not native")
-
-
-def _no_error() -> Column:
-    return f.lit(None).cast("string").alias(ERROR)
-
-
-def _join(node: r.Join, left: DataFrame, right: DataFrame, *, fails: bool) -> DataFrame:
-    sides = with_left_keys(node, left), with_right_keys(node, right)
-    widths, count = (len(node.left.schema), len(node.right.schema)), len(node.keys)
-    a = renamed(rows_of(sides[0], fails), widths[0], count, "l", timed=False)
-    b = renamed(rows_of(sides[1], fails), widths[1], count, "r", timed=False)
-    row = [*columns(widths[0], "l"), *columns(widths[1], "r")]
-    conditions = [
-        equal(f.col(f"lk{at}"), f.col(f"rk{at}"), key.null_equal)
-        for at, key in enumerate(node.keys)
-    ]
+def joined(
+    node: r.Join, left: DataFrame, right: DataFrame, *, fails: tuple[bool, bool]
+) -> DataFrame:
+    """An outer, semi or anti join; `fails` says which sides, or their keys, may have errors."""
+    sides = left_side(node, left, fails=fails[0]), right_side(node, right, fails=fails[1])
+    row = [*names(len(node.left.schema), "l"), *names(len(node.right.schema), "r")]
+    conditions = same_keys(node)
     if node.on != TRUE:
-        conditions.append(compile_scalar(node.on, row).value)
-    both = a.join(b, functools.reduce(operator.and_, conditions), _JOINS[node.kind])
+        conditions.append(compile_scalar(node.on, [col(name) for name in row]).value)
+    condition = functools.reduce(operator.and_, conditions)
+    both = sides[0].rows.join(sides[1].rows, condition, _JOINS[node.kind])
     early = node.kind in (r.JoinKind.SEMI, r.JoinKind.ANTI)
-    shown = row[: widths[0]] if early else row
-    once = f.lit(1).cast("bigint")
-    diffs = [f.coalesce(f.col(name), once) for name in (["ldiff"] if early else ["ldiff", "rdiff"])]
+    shown = row[: len(node.left.schema)] if early else row
+    diffs = [
+        f.coalesce(col(name), number(1)) for name in (["ldiff"] if early else ["ldiff", "rdiff"])
+    ]
     made = both.select(
-        *(value.alias(f"c{at}") for at, value in enumerate(shown)),
-        _no_error(),
+        *(named(name, f"c{at}") for at, name in enumerate(shown)),
+        no_error(),
         functools.reduce(operator.mul, diffs).alias(DIFF),
     )
-    errors = [errors_of(side, node.schema) for side in sides] if fails else []
-    return union([made, *errors])
+    return union([made, *errors_of_sides(node, sides, fails)])
 
 
-def _aggregate(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame:
+def aggregated(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame:
+    """An aggregation; `fails` says whether its input, keys and arguments may have errors."""
     given = aggregates.arguments(node, frame)
     width = len(node.keys)
-    keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(width)]
+    keys = renamed(width, "k")
     folds: list[Column] = [f.count(f.lit(1)).alias("rows")]
     once = is_once(node.input)
     for at, call in enumerate(node.aggregates):
         folds += _folds(call, at, once=once)
     apart = fails and not keys
     source = rows_of(given) if apart else given
-    found, often = grouped(source, keys, folds, fails=fails and not apart)
+    found, error, diff = grouped(source, keys, folds, fails=fails and not apart)
     made = [_shown(call, at) for at, call in enumerate(node.aggregates)]
     wrong = [each.error for each in made if each.error is not None]
+    if wrong:
+        error = f.coalesce(error, *wrong).alias(ERROR)
     rows = found.select(
         *columns(width),
         *(each.value.alias(f"c{width + at}") for at, each in enumerate(made)),
-        f.coalesce(ERROR, *wrong).alias(ERROR),
-        often.alias(DIFF),
+        error,
+        diff,
     )
     return union([rows, errors_of(given, node.schema)]) if apart else rows
 
 
 def _folds(call: AggregateCall, at: int, *, once: bool) -> list[Column]:
     """What of an aggregate is computed over the rows of a group."""
-    value = f.col(f"a{at}")
+    value = col(f"a{at}")
     if aggregates.is_linear_call(call):
         count, total = aggregates.sums_of(call, value, once=once)
         return [count.alias(f"n{at}"), total.alias(f"s{at}")]
@@ -168,16 +164,17 @@ def _folds(call: AggregateCall, at: int, *, once: bool) -> list[Column]:
 
 def _shown(call: AggregateCall, at: int) -> aggregates.Final:
     if aggregates.is_linear_call(call):
-        return aggregates.finish(call, f.col(f"n{at}"), f.col(f"s{at}"))
-    return aggregates.Final(f.col(f"v{at}"))
+        return aggregates.finish(call, col(f"n{at}"), col(f"s{at}"))
+    return aggregates.Final(col(f"v{at}"))
 
 
-def _top_k(node: r.TopK, frame: DataFrame, *, fails: bool) -> DataFrame:
+def top_k(node: r.TopK, frame: DataFrame, *, fails: bool) -> DataFrame:
+    """The first rows; `fails` says whether the input may have errors."""
     width, count = len(node.schema), len(node.partition)
     scalars = [*node.partition, *(each.scalar for each in node.order)]
     rows = extended(rows_of(frame, fails), width, scalars, "k")
-    order = [_ordered(f.col(f"k{count + at}"), each) for at, each in enumerate(node.order)]
-    order += [f.col(f"c{at}").asc_nulls_last() for at in range(width)]
+    order = [_ordered(col(f"k{count + at}"), each) for at, each in enumerate(node.order)]
+    order += [col(f"c{at}").asc_nulls_last() for at in range(width)]
     last = None if node.limit is None else node.offset + node.limit
     if not count and last is not None:
         # Every row takes a place at least: no more of them can be among the first.
@@ -185,10 +182,10 @@ def _top_k(node: r.TopK, frame: DataFrame, *, fails: bool) -> DataFrame:
     within = Window.partitionBy(*columns(count, "k")).orderBy(*order)
     end = f.sum(DIFF).over(within.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     rows = rows.withColumn("_end", end)
-    stop = f.col("_end") if last is None else f.least("_end", f.lit(last).cast("bigint"))
-    start = f.greatest(f.col("_end") - f.col(DIFF), f.lit(node.offset).cast("bigint"))
-    made = rows.select(*columns(width), _no_error(), (stop - start).alias(DIFF))
-    made = made.where(f.col(DIFF) > 0)
+    stop = col("_end") if last is None else f.least("_end", f.lit(last).cast("bigint"))
+    start = f.greatest(col("_end") - col(DIFF), f.lit(node.offset).cast("bigint"))
+    made = rows.select(*columns(width), no_error(), (stop - start).alias(DIFF))
+    made = made.where(col(DIFF) > 0)
     return union([made, errors_of(frame, node.schema)]) if fails else made
 
 

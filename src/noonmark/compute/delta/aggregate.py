@@ -21,6 +21,7 @@ from pyspark.sql.types import StructField, StructType
 
 from noonmark.compute import aggregates
 from noonmark.compute.arrangement import Need
+from noonmark.compute.column import col, named
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import (
     ERROR,
@@ -29,6 +30,8 @@ from noonmark.compute.frame import (
     columns,
     frame_schema,
     names,
+    no_error,
+    renamed,
     rows_of,
     union,
 )
@@ -58,19 +61,19 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     schema, count = aggregates.accumulator_schema(node), len(node.keys)
     own = [*names(count), *names(len(node.aggregates), "o")]
     out = dict(zip(own, names(len(own)), strict=True))
-    kept = made.where(f.col(f"c{count}").isNotNull()).select(
-        *names(len(schema)), f.lit(None).cast("string").alias(ERROR), TIME, DIFF
+    kept = made.where(col(f"c{count}").isNotNull()).select(
+        *names(len(schema)), no_error(), TIME, DIFF
     )
     scope.sums[need] = Delta(lambda: kept, settled=True)
-    shown = made.select(*(f.col(a).alias(b) for a, b in out.items()), ERROR, TIME, DIFF)
+    shown = made.select(*(named(a, b) for a, b in out.items()), ERROR, TIME, DIFF)
     return source.then(shown, fails=True)
 
 
 def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
     """Accumulators, c0 and on, the aggregates of each, o0 and on, and the errors of the input."""
     schema, width = aggregates.accumulator_schema(node), len(node.keys)
-    given = aggregates.arguments(node, source.frame)
-    keys = [f.col(f"k{at}").alias(f"c{at}") for at in range(width)]
+    given = aggregates.arguments(node, source.frame, timed=True)
+    keys = renamed(width, "k")
     fails = source.fails or any(map(may_fail, (*node.keys, *node.aggregates)))
     sums = rows_of(given, fails).groupBy(*keys, TIME).agg(*aggregates.sums(node))
     sums = sums.select(*columns(len(schema)), TIME)
@@ -84,7 +87,7 @@ def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
     if not fails:
         return rows
     empty = [f.lit(None).cast(x.dataType).alias(x.name) for x in made.fields[:-3]]
-    failed = given.where(f.col(ERROR).isNotNull()).select(*empty, ERROR, TIME, DIFF)
+    failed = given.where(col(ERROR).isNotNull()).select(*empty, ERROR, TIME, DIFF)
     return union([rows, failed])
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noonmark.compute.delta.scope import Scope
-from noonmark.compute.frame import NOTHING, Delta, errors_of, rows_of, union
-from noonmark.compute.match import pairs, with_left_keys, with_right_keys
+from noonmark.compute.frame import NOTHING, Delta, errors_of, union
+from noonmark.compute.match import left_side, pairs, right_side
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import may_fail
 
@@ -27,22 +27,22 @@ def join(node: r.Join, scope: Scope, left: Delta, right: Delta) -> Delta:
     right_fails = right.fails or any(may_fail(key.right) for key in node.keys)
     made: list[DataFrame] = []
     if not left.empty:
-        keyed = with_left_keys(node, left.frame)
-        old = rows_of(with_right_keys(node, scope.old(node.right)))
-        made.append(pairs(node, rows_of(keyed, left_fails), old, timed=True))
+        new = left_side(node, left.frame, fails=left_fails, timed=True)
+        old = right_side(node, scope.old(node.right), fails=True, timed=True)
+        made.append(pairs(node, new.rows, old.rows, timed=True))
         if left_fails:
-            made.append(errors_of(keyed, node.schema))
+            made.append(errors_of(new.all, node.schema, timed=True))
     if not right.empty:
-        keyed = with_right_keys(node, right.frame)
-        old = rows_of(with_left_keys(node, scope.old(node.left)))
-        made.append(pairs(node, old, rows_of(keyed, right_fails), timed=True))
+        old = left_side(node, scope.old(node.left), fails=True, timed=True)
+        new = right_side(node, right.frame, fails=right_fails, timed=True)
+        made.append(pairs(node, old.rows, new.rows, timed=True))
         if right_fails:
-            made.append(errors_of(keyed, node.schema))
+            made.append(errors_of(new.all, node.schema, timed=True))
     if not left.empty and not right.empty:
         both = (
-            rows_of(with_left_keys(node, left.frame), left_fails),
-            rows_of(with_right_keys(node, right.frame), right_fails),
+            left_side(node, left.frame, fails=left_fails, timed=True),
+            right_side(node, right.frame, fails=right_fails, timed=True),
         )
-        made.append(pairs(node, *both, timed=True))
+        made.append(pairs(node, both[0].rows, both[1].rows, timed=True))
     frame = union(made)
     return Delta(lambda: frame, left_fails or right_fails or may_fail(node.on))

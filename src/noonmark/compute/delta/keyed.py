@@ -34,12 +34,12 @@ def recompute(node: r.Relation, scope: Scope, deltas: Sequence[Delta]) -> Delta:
     if not given:
         return NOTHING
     fails = any(d.fails for d in deltas) or any(may_fail(k) for p in parts for k in p.key)
-    keyed_changes = keyed.keyed_frames([p for p, _ in given], [c for _, c in given])
+    keyed_changes = keyed.keyed_frames([p for p, _ in given], [c for _, c in given], timed=True)
     key_names = names(len(parts[0].key), "k")
     keys = union([rows_of(frame, fails).select(*key_names) for frame in keyed_changes])
     frames: list[DataFrame] = []
     for part, delta in zip(parts, deltas, strict=True):
-        (with_keys,) = keyed.keyed_frames([part], [scope.old(part.relation)])
+        (with_keys,) = keyed.keyed_frames([part], [scope.old(part.relation)], timed=True)
         old = scope.old_rows(part.relation, rows_of(with_keys), keys)
         columns = [*names(len(part.relation.schema)), ERROR, TIME, DIFF]
         old = old.select(*columns)

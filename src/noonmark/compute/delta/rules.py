@@ -93,5 +93,5 @@ def _linear(node: r.Filter | r.Project | r.FlatMap, below: Delta) -> Delta:
             return below.then(filtered(node, below.frame), fails=may_fail(node.predicate))
         case r.Project():
             fails = any(map(may_fail, node.scalars))
-            return below.then(projected(node, below.frame), fails=fails)
+            return below.then(projected(node, below.frame, timed=True), fails=fails)
     return below.then(flat_mapped(node, below.frame), fails=True)

@@ -17,8 +17,19 @@ from pyspark.sql import functions as f
 
 from noonmark.compute.arrangement import Keeper, Need
 from noonmark.compute.batch import Batch
+from noonmark.compute.column import col, named, number, quoted
 from noonmark.compute.definition import ERRORS_SCHEMA, errors_name
-from noonmark.compute.frame import ERROR, NOTHING, Delta, errors_of, rows_of, union
+from noonmark.compute.frame import (
+    ERROR,
+    NOTHING,
+    Delta,
+    columns,
+    errors_of,
+    no_error,
+    one,
+    rows_of,
+    union,
+)
 from noonmark.compute.keyed import BEFORE
 from noonmark.compute.lookup import Place
 from noonmark.compute.reading import frame_at, is_view
@@ -69,7 +80,7 @@ class Scope:
         if errors.empty:
             return rows
         text = f.concat_ws(" ", "c0", "c1")
-        failed = errors_of(errors.frame.withColumn(ERROR, text), schema)
+        failed = errors_of(errors.frame.withColumn(ERROR, text), schema, timed=True)
         both = [failed] if rows.empty else [rows.frame, failed]
         return Delta(lambda: union(both), fails=True)
 
@@ -88,11 +99,8 @@ class Scope:
             return None
         frame = frame_of(self.spark, self.client, plan)
         self._kept.append(frame)
-        values = [f.col(name).alias(f"c{at}") for at, name in enumerate(keeper.schema.names[:-1])]
-        once = f.lit(1).cast("bigint").alias(DIFF)
-        return frame.select(
-            *values, f.lit(None).cast("string").alias(ERROR), f.col(TURN).alias(TIME), once
-        )
+        values = [named(name, f"c{at}") for at, name in enumerate(keeper.schema.names[:-1])]
+        return frame.select(*values, no_error(), named(TURN, TIME), one())
 
     # -- what was there -----------------------------------------------------------------------
 
@@ -109,8 +117,8 @@ class Scope:
         names = keys.columns
         if not names:
             return keyed
-        renamed = keys.distinct().select(*(f.col(name).alias(f"a{name}") for name in names))
-        same = [f.col(name).eqNullSafe(f.col(f"a{name}")) for name in names]
+        renamed = keys.distinct().select(*(named(name, f"a{name}") for name in names))
+        same = [col(name).eqNullSafe(col(f"a{name}")) for name in names]
         found = keyed.join(renamed, same, "left_semi")
         return found.select(*(f"c{at}" for at in range(len(relation.schema))), ERROR, TIME, DIFF)
 
@@ -122,22 +130,15 @@ class Scope:
         plan = plan_at(self.client, keeper.name, Query(self.lower - 1))
         frame = frame_of(self.spark, self.client, plan)
         self._kept.append(frame)
-        values = [f.col(name).alias(f"c{at}") for at, name in enumerate(keeper.schema.names)]
-        once = f.lit(1).cast("bigint").alias(DIFF)
-        rows = frame.select(*values, f.lit(None).cast("string").alias(ERROR), once)
+        values = [named(name, f"c{at}") for at, name in enumerate(keeper.schema.names)]
+        rows = frame.select(*values, no_error(), one())
         return _before(rows, len(keeper.schema))
 
 
 def _before(frame: DataFrame, width: int) -> DataFrame:
-    time = f.lit(BEFORE).cast("bigint").alias(TIME)
-    return frame.select(*(f"c{at}" for at in range(width)), ERROR, time, DIFF)
+    return frame.select(*columns(width), ERROR, number(BEFORE, TIME), DIFF)
 
 
 def _in_layout(frame: DataFrame, schema: Schema) -> DataFrame:
-    values = [f.col(f"`{name.replace('`', '``')}`") for name in schema.names]
-    return frame.select(
-        *(value.alias(f"c{at}") for at, value in enumerate(values)),
-        f.lit(None).cast("string").alias(ERROR),
-        TIME,
-        DIFF,
-    )
+    values = [quoted(name, f"c{at}") for at, name in enumerate(schema.names)]
+    return frame.select(*values, no_error(), TIME, DIFF)

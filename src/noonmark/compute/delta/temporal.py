@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute.arrangement import Need
+from noonmark.compute.column import col
 from noonmark.compute.delta.scope import Scope
 from noonmark.compute.frame import ERROR, NOTHING, Delta, names, rows_of, union
 from noonmark.compute.turned import AT, waiting, with_turns
@@ -37,15 +38,15 @@ def follow(node: r.Filter, scope: Scope, source: Delta) -> Delta:
         turned = with_turns(node, source.frame)
         rows = rows_of(turned, fails)
         if not what.begins:
-            rows = rows.where(f.col(TIME) < f.col(AT))
+            rows = rows.where(col(TIME) < col(AT))
         made += _acts(rows, scope.upper, begins=what.begins)
         kept.append(waiting(node, rows, scope.upper))
         if fails:
-            made.append(turned.where(f.col(ERROR).isNotNull()))
+            made.append(turned.where(col(ERROR).isNotNull()))
     if due is not None:
         sign = 1 if what.begins else -1
-        made.append(due.withColumn(DIFF, f.col(DIFF) * sign))
-        gone = due.withColumn(AT, f.col(TIME)).withColumn(DIFF, -f.col(DIFF))
+        made.append(due.withColumn(DIFF, col(DIFF) * sign))
+        gone = due.withColumn(AT, col(TIME)).withColumn(DIFF, -col(DIFF))
         kept.append(waiting(node, gone, scope.lower))
     if not made:
         return NOTHING
@@ -60,6 +61,6 @@ def _acts(rows: DataFrame, upper: int, *, begins: bool) -> list[DataFrame]:
     """What rows with turns do before the end of the tick."""
     if begins:
         late = rows.withColumn(TIME, f.greatest(TIME, AT))
-        return [late.where(f.col(TIME) < upper)]
-    gone = rows.where(f.col(AT) < upper)
-    return [rows, gone.withColumn(TIME, f.col(AT)).withColumn(DIFF, -f.col(DIFF))]
+        return [late.where(col(TIME) < upper)]
+    gone = rows.where(col(AT) < upper)
+    return [rows, gone.withColumn(TIME, col(AT)).withColumn(DIFF, -col(DIFF))]
