@@ -4,9 +4,13 @@ A part is immutable, so what is derived from it stays true for as long as it is 
 that is asked for as an Arrow file, and for each key that is asked for an index, all mapped into
 memory. Opening costs nothing until a page is touched, and processes share the pages.
 
-Law: ``Cached(part).column(n)`` is column n of the part, whose bytes were compared with their
-checksum when the file was made; what is half written has no name yet. The cache is a folder of
-this run of Spark and goes with it: nothing in it is ever trusted after a crash.
+Neighbours of one run are mapped together: to look a key up costs a search in each piece, however
+large the pieces are.
+
+Law: ``Cached(parts).columns(n)`` are columns of the parts, one after the other, whose bytes were
+compared with their checksums when the file was made; what is half written has no name yet. The
+cache is a folder of this run of Spark and goes with it: nothing in it is ever trusted after a
+crash.
 
 It is bounded: beyond `BYTES_MAX` the parts that were not used for longest go.
 
@@ -33,22 +37,51 @@ from noonmark.persist.part import Part
 
 #: The size that the files of one cache may reach together.
 BYTES_MAX = 32 << 30
+#: Parts are mapped together up to this many rows: what is decoded at once stays small.
+PIECE_ROWS = 4_000_000
+#: What Arrow's texts of one array may be together.
+_TEXT_BYTES_MAX = (1 << 31) - 1
+
+
+class TooLong(Exception):
+    """The texts of these parts do not go together."""
+
+
+def pieces(parts: Sequence[Part], rows_max: int = PIECE_ROWS) -> Iterator[tuple[Part, ...]]:
+    """The parts of a run in groups of neighbours, each of one schema and not too many rows."""
+    group: list[Part] = []
+    rows = 0
+    for part in parts:
+        if group and (rows + part.rows > rows_max or part.schema_id != group[0].schema_id):
+            yield tuple(group)
+            group, rows = [], 0
+        group.append(part)
+        rows += part.rows
+    if group:
+        yield tuple(group)
 
 
 class Cached:
-    """One part in the cache of this machine."""
+    """Some parts of one run, of one schema, in the cache of this machine."""
 
-    def __init__(self, root: Path, place: task.Place, part: Part) -> None:
-        digest = hashlib.blake2b(f"{place.url} {part.key} {part.checksum}".encode(), digest_size=12)
+    def __init__(self, root: Path, place: task.Place, parts: Sequence[Part]) -> None:
+        digest = hashlib.blake2b(place.url.encode(), digest_size=12)
+        for part in parts:
+            digest.update(f" {part.key} {part.checksum}".encode())
         self.folder = root / digest.hexdigest()
         self.place = place
-        self.part = part
+        self.parts = tuple(parts)
+        self.rows = sum(part.rows for part in parts)
         self._columns: dict[str, pa.Array | None] = {}
         self.indexes: dict[str, Index] = {}
         self._orders: dict[str, Ints] = {}
 
     def columns(self, names: Sequence[str]) -> dict[str, pa.Array | None]:
-        """The columns; None for one that the part, being older, does not have."""
+        """The columns; None for one that the parts, being older, do not have.
+
+        Raises:
+            TooLong: one of them is too long to be mapped as a whole.
+        """
         wanted = [name for name in names if name not in self._columns]
         if wanted:
             if any(not self._file(name).exists() for name in wanted):
@@ -65,7 +98,7 @@ class Cached:
             if not paths[1].exists():
                 with self._alone():
                     if not paths[1].exists():
-                        made = build(arrays, self.part.rows)
+                        made = build(arrays, self.rows)
                         _save(paths[0], made.hashes)
                         _save(paths[1], made.rows)
             hashes, rows = (np.load(path, mmap_mode="r") for path in paths)
@@ -98,8 +131,13 @@ class Cached:
             if not missing:
                 return
             store = self.place.open()
-            data = store.runtime.submit(store.fetch(self.part)).result()
-            table = store.decode(self.part, data, missing)
+            tables = []
+            for part in self.parts:
+                data = store.runtime.submit(store.fetch(part)).result()
+                tables.append(store.decode(part, data, missing))
+            table = pa.concat_tables(tables)
+            if any(map(_is_too_long, table.columns)):
+                raise TooLong
             for name in missing:
                 column = table.column(name) if name in table.column_names else None
                 _write_column(self._file(name), column)
@@ -107,11 +145,16 @@ class Cached:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One process at a time makes files of this part."""
+        """One process at a time makes files of these parts."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _is_too_long(column: pa.ChunkedArray) -> bool:
+    text = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
+    return bool(text and column.nbytes > _TEXT_BYTES_MAX)
 
 
 def _write_column(path: Path, column: pa.ChunkedArray | None) -> None:

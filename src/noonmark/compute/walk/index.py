@@ -91,9 +91,14 @@ def build(arrays: Sequence[pa.Array], count: int) -> Index:
 
 def matches(index: Index, probes: Hashes) -> tuple[Ints, Ints]:
     """All pairs of a probe and a row with its hash, as two arrays of places."""
+    if not len(index.hashes):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     low = np.searchsorted(index.hashes, probes, "left")
-    count = np.searchsorted(index.hashes, probes, "right") - low
-    given = np.repeat(np.arange(len(probes)), count)
+    # Most probes of most pieces have no row: only for those that have one the end is searched.
+    there = np.flatnonzero(index.hashes[np.minimum(low, len(index.hashes) - 1)] == probes)
+    low = low[there]
+    count = np.searchsorted(index.hashes, probes[there], "right") - low
+    given = np.repeat(there, count)
     starts = np.repeat(low - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
     found = index.rows[starts + np.arange(len(given))].astype(np.int64)
     return given, found

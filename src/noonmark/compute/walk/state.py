@@ -4,8 +4,8 @@ Law: ``find(place, key, probes)`` gives all pairs of a probe and an update of th
 time up to `as_of` whose key has the values of the probe (NULL equals NULL). Updates that cancel
 each other may be among them: their diffs sum to what the collection holds.
 
-A collection is its batches; each part of them is looked up in the cache of this machine, each small
-batch that travels with the state in memory.
+A collection is its batches; their parts are looked up in the cache of this machine, several at a
+time, each small batch that travels with the state in memory.
 
 Where it runs: executors.
 """
@@ -20,10 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from noonmark.compute.walk import index as ix
-from noonmark.compute.walk.cache import Cached
+from noonmark.compute.walk.cache import Cached, TooLong, pieces
 from noonmark.compute.walk.rows import BEFORE, Ints, Rows, concat, from_table
 from noonmark.compute.walk.scalar import ask
+from noonmark.errors import Unsupported
 from noonmark.persist import task
+from noonmark.persist.part import Part
 from noonmark.persist.read import inline_table
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.state import Batch, Collection
@@ -32,7 +34,7 @@ from noonmark.sql.ir.scalar import Scalar, columns_of
 
 #: How many small batches stay decoded in a process.
 _MEMORY_MAX = 4096
-#: How many parts stay mapped in a process.
+#: How many pieces of runs stay mapped in a process.
 _OPEN_MAX = 1024
 
 
@@ -55,7 +57,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Some updates of a collection: those of a part, or of a small batch."""
+    """Some updates of a collection: those of neighbouring parts, or of a small batch."""
 
     rows: Rows
     cached: Cached | None
@@ -82,7 +84,8 @@ class Shelf:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._parts: dict[str, Cached] = {}
+        self._pieces: dict[tuple[str, ...], Cached] = {}
+        self._too_long: set[tuple[str, ...]] = set()
         self._inline: dict[tuple[str, int, int], Segment] = {}
 
     def find(
@@ -132,21 +135,41 @@ class Shelf:
         return concat(found, place.collection.schema)
 
     def segments(self, place: Place, columns: set[int]) -> Iterator[Segment]:
-        """The updates of a collection, part by part; some are later than the time."""
+        """The updates of a collection, piece by piece; some are later than the time."""
         for batch in place.collection.batches:
             if batch.time_min > place.as_of:
                 continue
             if batch.inline is not None:
                 yield self._small(place, batch)
                 continue
-            for part in batch.parts:
-                # What was not used for longest is closed: a part that is gone frees its disk then.
-                name = f"{place.place.url} {part.key}"
-                cached = self._parts.pop(name, None) or Cached(self.root, place.place, part)
-                while len(self._parts) >= _OPEN_MAX:
-                    self._parts.pop(next(iter(self._parts)))
-                self._parts[name] = cached
-                yield Segment(_rows(cached, place.collection, columns), cached, {})
+            for parts in pieces(batch.parts):
+                yield from self._mapped(place, parts, columns)
+
+    def _mapped(
+        self, place: Place, parts: tuple[Part, ...], columns: set[int]
+    ) -> Iterator[Segment]:
+        """The updates of parts, together; or one by one, if that is too much for one array."""
+        name = (place.place.url, *(part.key for part in parts))
+        if name not in self._too_long:
+            # What was not used for longest is closed: what is gone frees its disk then.
+            cached = self._pieces.pop(name, None) or Cached(self.root, place.place, parts)
+            try:
+                rows = _rows(cached, place.collection, columns)
+            except TooLong as error:
+                if len(parts) == 1:
+                    raise Unsupported(
+                        f'more than 2 GiB of text in one column of the part "{parts[0].key}"',
+                        hint="Set part_rows_max lower, and compact the collection.",
+                    ) from error
+                self._too_long.add(name)
+            else:
+                while len(self._pieces) >= _OPEN_MAX:
+                    self._pieces.pop(next(iter(self._pieces)))
+                self._pieces[name] = cached
+                yield Segment(rows, cached, {})
+                return
+        for part in parts:
+            yield from self._mapped(place, (part,), columns)
 
     def _small(self, place: Place, batch: Batch) -> Segment:
         name = (place.place.url, place.collection.id, batch.id)
@@ -163,12 +186,12 @@ def _before(rows: Rows) -> Rows:
 
 
 def _rows(cached: Cached, collection: Collection, columns: set[int]) -> Rows:
-    """The updates of a part, mapped."""
+    """The updates of parts, mapped."""
     schema = collection.schema
     names = [name for at, name in enumerate(schema.names) if at in columns]
     found = cached.columns([*names, TIME, DIFF])
     cached.touch()
-    count = cached.part.rows
+    count = cached.rows
     made = [
         None
         if name not in names

@@ -1,0 +1,98 @@
+"""Old rows by key: the same pairs, however the parts of a run are mapped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from noonmark import persist
+from noonmark.compute.walk import cache
+from noonmark.compute.walk.state import Place, Shelf
+from noonmark.errors import Unsupported
+from noonmark.persist import task
+from noonmark.persist.client import Client, Options
+from noonmark.persist.config import Config
+from noonmark.persist.part import Part
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir.scalar import column
+from noonmark.tvc import Update
+
+SCHEMA = Schema.of(k="bigint", name="text")
+#: Parts of three rows, none of them in the log.
+CONFIG = Config(part_rows_max=3, inline_bytes_max=0, merge_fan_in=1000)
+ROWS = [(k, f"{'x' * k}{n}") for n in range(4) for k in range(8)]
+PROBES = [3, 7, 3, None, 100]
+
+
+def _opened(path: Path) -> Client:
+    return persist.open(path, options=Options(notify_host=None, config=CONFIG))
+
+
+def _written(client: Client) -> Place:
+    """Rows at 1, some of them gone at 2, and NULL at 3."""
+    write = client.create_or_load("t", SCHEMA, key=("k",))[0]
+    write.compare_and_append([Update(row, 1, 1) for row in ROWS], 0, 2).result()
+    write.compare_and_append([Update(row, 2, -1) for row in ROWS[::5]], 2, 3).result()
+    write.compare_and_append([Update((None, None), 3, 1)], 3, 4).result()
+    where = task.Place(client.blob.url, CONFIG)
+    return Place(where, client.state.collection("t"), 2)
+
+
+def _pairs(shelf: Shelf, place: Place) -> Counter[tuple[Any, ...]]:
+    key = (column(0, SCHEMA.columns[0]),)
+    places, rows = shelf.find(place, key, [pa.array(PROBES, pa.int64())], {0, 1})
+    made: Counter[tuple[Any, ...]] = Counter()
+    names = rows.columns[1].to_pylist() if len(rows) else []  # type: ignore[union-attr]
+    for at, name, diff in zip(places.tolist(), names, rows.diff.tolist(), strict=True):
+        made[(at, name)] += diff
+    return +made
+
+
+def _expected() -> Counter[tuple[Any, ...]]:
+    gone = ROWS[::5]
+    left = [row for row in ROWS if row not in gone]
+    return Counter((at, name) for at, k in enumerate(PROBES) for own, name in left if own == k)
+
+
+@pytest.mark.parametrize("rows_max", [1, 7, 1_000], ids=["alone", "some", "all"])
+def test_pairs_do_not_depend_on_how_parts_are_mapped(
+    tmp_path: Path, rows_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache.pieces, "__defaults__", (rows_max,))
+    with _opened(tmp_path / "data") as client:
+        place = _written(client)
+        shelf = Shelf(tmp_path / "cache")
+        assert _pairs(shelf, place) == _expected()
+        assert _pairs(shelf, place) == _expected(), "when they are mapped already"
+        found = list(shelf.segments(place, {0}))
+    assert len(found) == {1: 14, 7: 7, 1_000: 2}[rows_max]
+
+
+def test_texts_that_do_not_go_together_are_mapped_part_by_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_TEXT_BYTES_MAX", 60)
+    with _opened(tmp_path / "data") as client:
+        place = _written(client)
+        shelf = Shelf(tmp_path / "cache")
+        assert _pairs(shelf, place) == _expected()
+        assert len(list(shelf.segments(place, {1}))) > 2
+        assert _pairs(shelf, place) == _expected(), "when that is known already"
+        monkeypatch.setattr(cache, "_TEXT_BYTES_MAX", 1)
+        with pytest.raises(Unsupported, match="more than 2 GiB of text"):
+            _pairs(Shelf(tmp_path / "other"), place)
+
+
+def test_pieces_are_neighbours_of_one_schema() -> None:
+    sizes = [(1, 0), (2, 0), (2, 0), (9, 0), (1, 1), (1, 1)]
+    parts = [
+        Part(f"p{at}", rows, 1, 0, 0, 0, 0, 0, schema_id=schema)
+        for at, (rows, schema) in enumerate(sizes)
+    ]
+    made = [[part.key for part in group] for group in cache.pieces(parts, 4)]
+    assert made == [["p0", "p1"], ["p2"], ["p3"], ["p4", "p5"]]
+    assert list(cache.pieces([], 4)) == []
