@@ -37,6 +37,7 @@ from noonmark.compute.frame import (
     union,
 )
 from noonmark.compute.linear import computed
+from noonmark.compute.walk.average import averaged
 from noonmark.persist.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
@@ -223,6 +224,9 @@ def _average(call: AggregateCall) -> Callable[..., Column]:
 
     def average(totals: pa.Array, counts: pa.Array) -> pa.Array:
         """Runs on executors."""
+        made = averaged(totals, counts, result)
+        if made is not None:
+            return made
         pairs = zip(counts.to_pylist(), from_array(totals, kind), strict=True)
         return to_array([final(call, count, total) for count, total in pairs], result)
 

@@ -26,6 +26,16 @@ _DIGITS = 4
 _LARGEST = 10**17
 
 
+def averaged(totals: pa.Array, counts: pa.Array, kind: t.SqlType) -> pa.Array | None:
+    """The averages of the groups at once; None where they are to be asked one by one."""
+    if not isinstance(kind, t.Numeric):
+        return None
+    try:
+        return averages(number.scaled(totals), counts.to_numpy(), kind)
+    except NoKernel:
+        return None
+
+
 def averages(totals: number.Scaled, counts: Ints, kind: t.Numeric) -> pa.Array:
     """The averages of the groups; NULL for one without values, `NoKernel` where it is too large."""
     if totals.values.dtype == object or (len(totals) and np.abs(totals.values).max() >= _LARGEST):

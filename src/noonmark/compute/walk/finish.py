@@ -13,11 +13,10 @@ import pyarrow as pa
 from noonmark.compute import aggregates
 from noonmark.compute.row_by_row import error_text
 from noonmark.compute.walk import number
-from noonmark.compute.walk.average import averages
+from noonmark.compute.walk.average import averaged
 from noonmark.compute.walk.number import NoKernel
 from noonmark.compute.walk.rows import Errors, Ints, Rows
 from noonmark.errors import EvaluationError
-from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
@@ -56,11 +55,10 @@ def _final(
             return number.to_array(number.Scaled(total.values, total.scale, there), call.type), []
         except NoKernel:
             pass  # one of them does not fit: which, and why, is asked one by one
-    if call.entry.name == "avg" and isinstance(call.type, t.Numeric):
-        try:
-            return averages(number.scaled(totals), counts.to_numpy(), call.type), []
-        except NoKernel:
-            pass
+    if call.entry.name == "avg":
+        made = averaged(totals, counts, call.type)
+        if made is not None:
+            return made, []
     kind = aggregates.sum_type(call)
     values: list[Any] = []
     errors: list[str | None] = []
