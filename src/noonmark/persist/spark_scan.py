@@ -107,22 +107,18 @@ def checked(
 def _scan_parts(spark: SparkSession, client: Client, plan: Plan, parts: list[Part]) -> DataFrame:
     """Parts without retractions that all repeat rows, or all do not."""
     schema = frame_schema(plan.collection, plan.query, updates=False)
-    early = all(part.time_max <= plan.query.as_of for part in parts)
-    single = all(part.diff_sum == part.rows for part in parts)
-    plain = early and single and not plan.query.where and schema.fields
-    everything = frame_schema(plan.collection, Query(plan.query.as_of), updates=True)
+    # With all columns: by how many of them are selected Spark guesses how much there is to read.
+    everything = Query(plan.query.as_of)
+    stored = frame_schema(plan.collection, everything, updates=True)
     urls = [unquote(client.blob.native_url(part.key) or "") for part in parts]
     with typed_errors():
-        stored = spark.read.schema(schema if plain else everything).options(**_SCAN_OPTIONS)
-        frame = stored.parquet(*urls)
-    if plain:
-        return frame
-    if not early:
+        frame = spark.read.schema(stored).options(**_SCAN_OPTIONS).parquet(*urls)
+    if any(part.time_max > plan.query.as_of for part in parts):
         frame = frame.where(f.col(run.TIME) <= plan.query.as_of)
     for name, bounds in plan.query.where.items():
         frame = frame.where(_in_range(name, bounds, plan.collection.schema[name].type))
     columns = [f.col(_quoted(field.name)) for field in schema.fields]
-    if not single:
+    if any(part.diff_sum != part.rows for part in parts):
         copies = f.explode(f.sequence(f.lit(1).cast("bigint"), f.col(run.DIFF)))
         frame = frame.select(*columns, copies.alias(run.DIFF)).drop(run.DIFF)
     return frame.select(*columns)

@@ -101,6 +101,7 @@ class Cached:
                         made = build(arrays, self.rows)
                         _save(paths[0], made.hashes)
                         _save(paths[1], made.rows)
+                ROOM.taken(self.folder.parent, 12 * self.rows)
             hashes, rows = (np.load(path, mmap_mode="r") for path in paths)
             self.indexes[label] = Index(hashes, rows)
         return self.indexes[label]
@@ -114,6 +115,7 @@ class Cached:
                 with self._alone():
                     if not path.exists():
                         _save(path, make())
+                ROOM.taken(self.folder.parent, 8 * self.rows)
             self._orders[label] = np.load(path, mmap_mode="r")
         return self._orders[label]
 
@@ -141,7 +143,7 @@ class Cached:
             for name in missing:
                 column = table.column(name) if name in table.column_names else None
                 _write_column(self._file(name), column)
-        make_room(self.folder.parent)
+        ROOM.taken(self.folder.parent, table.nbytes)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -176,6 +178,24 @@ def _save(path: Path, values: np.ndarray) -> None:
     fresh = path.with_suffix(".new.npy")
     np.save(fresh, values)
     fresh.rename(path)
+
+
+class Room:
+    """What a process has added to the cache since it last saw to it that there is room."""
+
+    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+        self.bytes_max = bytes_max
+        self._added = 0
+
+    def taken(self, root: Path, size: int) -> None:
+        """So many bytes more. To look at all files takes long: it is done once in a while."""
+        self._added += size
+        if self._added > self.bytes_max // 64:
+            make_room(root, self.bytes_max)
+            self._added = 0
+
+
+ROOM = Room()
 
 
 def make_room(root: Path, bytes_max: int = BYTES_MAX) -> None:

@@ -8,6 +8,7 @@ Where it runs: executors; pure.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -120,6 +121,15 @@ def subtract(a: Scaled, b: Scaled) -> Scaled:
 def multiply(a: Scaled, b: Scaled) -> Scaled:
     """A * b at the sum of the scales."""
     return Scaled(times(a.values, b.values), a.scale + b.scale, _both(a, b))
+
+
+def compared(a: Scaled, b: Scaled, op: Callable[[Any, Any], Any]) -> pa.Array:
+    """Whether a stands to b as asked, whatever their scales; NULL where one of them is."""
+    scale = max(a.scale, b.scale)
+    made = np.asarray(op(a.at_scale(scale).values, b.at_scale(scale).values), np.bool_)
+    valid = _both(a, b)
+    mask = None if valid is None else ~np.broadcast_to(valid, made.shape)
+    return pa.array(made, pa.bool_(), mask=mask)
 
 
 def scaled(array: pa.Array) -> Scaled:

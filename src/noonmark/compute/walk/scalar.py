@@ -12,6 +12,7 @@ Where it runs: executors; pure.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -118,6 +119,16 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_SAME_SCALE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
 def _exact(*nodes: s.Scalar) -> None:
     if not all(isinstance(node.type, EXACT) for node in nodes):
         raise NoKernel
@@ -125,7 +136,13 @@ def _exact(*nodes: s.Scalar) -> None:
 
 def _compare(node: s.Compare, row: Sequence[Column]) -> Any:
     _exact(node.left, node.right)
-    return _COMPARE[node.op](_value(node.left, row), _value(node.right, row))
+    left, right = _value(node.left, row), _value(node.right, row)
+    numerics = pa.types.is_decimal(left.type) and pa.types.is_decimal(right.type)
+    scalars = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
+    if numerics and left.type != right.type and not scalars:
+        # Arrow would cast them to a type of both, for which there may be no room.
+        return number.compared(_scaled(left), _scaled(right), _SAME_SCALE[node.op])
+    return _COMPARE[node.op](left, right)
 
 
 def _is_distinct(node: s.IsDistinct, row: Sequence[Column]) -> Any:
