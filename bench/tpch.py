@@ -24,19 +24,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench.measure import timed
 from noonmark import persist
+from noonmark.compute.definition import Definition
+from noonmark.compute.explain import changes_cost_all
 from noonmark.compute.session import for_batches, spark_session, stop_session
 from noonmark.persist.client import Client, Options
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark_write import stage_frame
-from support.tpch import QUERIES
-from support.tpch_changes import Tables, kept
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.node import walk
+from support.tpch import QUERIES, SCHEMAS
+from support.tpch_changes import KEYS, Tables, kept
 from support.tpch_views import TpchViews
 from support.views_judged import Changing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QUERIES", "Again", "StoredViews", "both", "hydrate", "options", "parser"]
+__all__ = ["QUERIES", "Again", "StoredViews", "both", "hydrate", "options", "parser", "why"]
 
 Files = Mapping[str, Path]
 
@@ -89,6 +93,15 @@ class StoredViews(TpchViews):
         """0.1 % of the tables, at most 6,000 rows, in proportion to their sizes."""
         fraction = min(FRACTION, ROWS_MAX / sum(self.tables.sizes.values()))
         return self.tables.change(time, fraction, ROWS_MAX, few=False)
+
+
+def why(name: str) -> str:
+    """Why a tick of a query takes what it takes."""
+    definition = Definition.of_sql(name, QUERIES[name], SCHEMAS)
+    if changes_cost_all(definition, KEYS):
+        return "reads all of an input at every change"
+    scans = sum(isinstance(node, r.Scan) for node in walk(definition.plan))
+    return f"looks keys up in {scans} relations"
 
 
 def hydrate(world: StoredViews, names: Iterable[str], scale: float) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from noonmark import persist
-from noonmark.compute import whole
+from noonmark.compute import stage, whole
 from noonmark.compute.dataflow import Dataflow
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.shown import FIRST_MAX, Shown
@@ -31,6 +31,7 @@ pytestmark = pytest.mark.spark
 
 TIME = 4
 COUNT = "SELECT count(*) AS n FROM l WHERE k < 100"
+NOTHING = "SELECT l.k FROM l JOIN r ON l.k = r.k"
 
 #: By Spark's own operators, all of them.
 NATIVE = {
@@ -141,20 +142,24 @@ def test_an_arrangement_is_computed_with_its_view(tmp_path: Path, spark: SparkSe
         assert record.jobs <= 4
 
 
+@pytest.mark.parametrize("bytes_max", [stage.CHECK_BYTES_MAX, 0], ids=["in a task", "beside"])
+@pytest.mark.parametrize("sql", [COUNT, NOTHING], ids=["count", "nothing"])
 def test_a_damaged_part_is_named_and_nothing_is_committed(
-    tmp_path: Path, spark: SparkSession
+    tmp_path: Path, spark: SparkSession, sql: str, bytes_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check stands beside the query, which does not read the column that is damaged."""
+    """The query does not read the column that is damaged, or ends before it has read anything."""
+    monkeypatch.setattr(stage, "CHECK_BYTES_MAX", bytes_max)
     with persist.open(tmp_path, options=Options(notify_host=None)) as client:
         handle = client.create_or_load("l", SCHEMAS["l"])[0]
         rows = [persist.Update((at, at % 7, f"row {at}"), 1, 1) for at in range(20_000)]
         handle.compare_and_append(rows, 0, 2).result()
+        client.create_or_load("r", SCHEMAS["r"])[0].seal(2).result()
         (part,) = [each for b in client.state.collection("l").batches for each in b.parts]
         file = tmp_path / part.key
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
-        view = View(client, lambda: spark, Definition.of_sql("n", COUNT, SCHEMAS))
+        view = View(client, lambda: spark, Definition.of_sql("n", sql, SCHEMAS))
         view.walk_bytes_max = -1
         with pytest.raises(Corrupt, match=part.key):
             view.tick()

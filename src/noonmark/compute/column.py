@@ -43,9 +43,9 @@ def quoted(name: str, alias: str) -> Column:
     return named(f"`{name.replace('`', '``')}`", alias)
 
 
-def number(value: int, alias: str = "") -> Column:
+def constant(value: int, alias: str = "") -> Column:
     """A constant of 64 bits."""
-    return _once(("number", str(value), alias), lambda: _as(f.lit(value).cast("bigint"), alias))
+    return _once(("constant", str(value), alias), lambda: _as(f.lit(value).cast("bigint"), alias))
 
 
 def null(kind: SqlType, alias: str = "") -> Column:

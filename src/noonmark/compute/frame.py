@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from noonmark.compute.column import col, named, null, number
+from noonmark.compute.column import col, constant, named, null
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
@@ -96,7 +96,7 @@ def no_error() -> Column:
 
 def one() -> Column:
     """The diffs of a frame whose rows are each there once."""
-    return number(1, DIFF)
+    return constant(1, DIFF)
 
 
 def rest(*, timed: bool) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def grouped(
         return frame.groupBy(*keys).agg(*folds), no_error(), one()
     assert keys, "errors apart from all rows need a pass of their own"
     made = frame.groupBy(*keys, ERROR).agg(*folds, f.sum(DIFF).alias(DIFF))
-    often = f.when(col(ERROR).isNull(), number(1)).otherwise(col(DIFF))
+    often = f.when(col(ERROR).isNull(), constant(1)).otherwise(col(DIFF))
     return made, col(ERROR), often.alias(DIFF)
 
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 from noonmark.compute import session
 from noonmark.compute.arrangement import Keeper, Need
 from noonmark.compute.batch import Batch
-from noonmark.compute.column import col, named, number, quoted
+from noonmark.compute.column import col, constant, named, quoted
 from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.delta.rules import Rules
 from noonmark.compute.delta.scope import Scope
@@ -83,8 +83,7 @@ class Large:
         checks: list[Part] = []
         with self._contents_at(time, checks, together=not replaces) as given:
             if replaces:
-                top, gone = given[0], self._taken_away(time)
-                given[0] = replace(top, frame=union([top.frame.select(*gone.columns), gone]))
+                given[0] = replace(given[0], frame=union([given[0].frame, self._taken_away(time)]))
             return self._output({**stage_together(self.client, given, checks)})
 
     def anew(self, before: int, time: int) -> Output:
@@ -93,10 +92,11 @@ class Large:
         with self._contents_at(time) as given:
             for each in given:
                 schema = self.client.state.collection(each.name).schema
-                rows = rows_of(each.frame, each.errors is not None)
+                timed = each.frame.withColumn(TIME, constant(each.time))
+                rows = rows_of(timed, each.errors is not None)
                 frames = {each.name: _named(rows, schema.names)}
                 if each.errors is not None:
-                    frames[each.errors] = _errors(each.frame)
+                    frames[each.errors] = _errors(timed)
                 for name, frame in frames.items():
                     less = _less(frame, self._stored(name, before), time)
                     made[name] = self._staged(less, name)
@@ -126,19 +126,18 @@ class Large:
         shared = {k.need.relation for k in keepers if not k.need.turns} - asked_once
         fails = self.inputs_fail
         batch = Batch(self._spark, read, inputs_fail=fails, now=time, shared=shared)
-        at = number(time)
         made = []
         if not sums:
-            top = batch.frame(plan).withColumn(TIME, at)
-            made.append(Contents(top, name, errors_name(name) if batch.fails(plan) else None))
+            failed = errors_name(name) if batch.fails(plan) else None
+            made.append(Contents(batch.frame(plan), time, name, failed))
         for keeper in keepers:
             if keeper in sums:
                 assert shown is not None, "sums are of what is shown"
-                frame = batch.sums(shown.aggregation).withColumn(TIME, at)
+                frame = batch.sums(shown.aggregation)
                 failed = errors_name(name) if batch.sums_fail(shown.aggregation) else None
-                made.append(Contents(frame, keeper.name, failed, shown, name))
+                made.append(Contents(frame, time, keeper.name, failed, shown, name))
             else:
-                made.append(Contents(keeper.contents(batch).withColumn(TIME, at), keeper.name))
+                made.append(Contents(keeper.contents(batch), time, keeper.name))
         try:
             yield made
         finally:
@@ -153,12 +152,11 @@ class Large:
         return frame_of(self._spark, self.client, plan_at(self.client, name, Query(time)))
 
     def _taken_away(self, time: int) -> DataFrame:
-        """What the collection held before a time, as updates in the layout that take it away."""
+        """What the collection held before a time, in the layout, as what takes it away."""
         name = self.definition.name
         names = self.client.state.collection(name).schema.names
         values = [quoted(each, f"c{at}") for at, each in enumerate(names)]
-        gone = [no_error(), number(time, TIME), number(-1, DIFF)]
-        return self._stored(name, time - 1).select(*values, *gone)
+        return self._stored(name, time - 1).select(*values, no_error(), constant(-1, DIFF))
 
     def _staged(self, frame: DataFrame, name: str) -> Staged:
         return stage_frame(frame, self.client, self.client.create_or_load(name)[0])
@@ -167,7 +165,7 @@ class Large:
 def _less(frame: DataFrame, gone: DataFrame, time: int) -> DataFrame:
     """What is there now less the plain rows that were, as updates at one time."""
     names = [_column(each) for each in frame.columns[:-1]]
-    both = frame.unionByName(gone.withColumn(TIME, number(time)).withColumn(DIFF, number(-1)))
+    both = frame.unionByName(gone.withColumn(TIME, constant(time)).withColumn(DIFF, constant(-1)))
     return both.groupBy(*names).agg(f.sum(DIFF).alias(DIFF)).where(col(DIFF) != 0)
 
 

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import functions as f
 
-from noonmark.compute.column import col, named
+from noonmark.compute.column import col, constant, named
 from noonmark.compute.frame import ERROR, union
 from noonmark.compute.naming import errors_name
 from noonmark.compute.shown import Shown
@@ -35,7 +36,7 @@ from noonmark.persist.client import Client
 from noonmark.persist.part import Part
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import Staged, typed_errors
-from noonmark.persist.spark_scan import checked
+from noonmark.persist.spark_scan import checked, checked_beside
 from noonmark.persist.spark_slices import bare_collection
 from noonmark.persist.state import Collection
 
@@ -48,17 +49,24 @@ _ARROW_RESULT = pa.schema(
     [("number", pa.int32()), ("parts", pa.list_(pa.binary())), ("rest", pa.binary())]
 )
 _PARTS = msgspec.msgpack.Decoder(Part)
+#: Parts up to this size are compared with their checksums by one of the tasks that store; to have
+#: tasks of their own for it would cost more. More than that is compared by a job beside.
+CHECK_BYTES_MAX = 256 << 20
+#: How a task says that it has done so.
+_CHECKED = -1
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Rows in the layout, with times, for a collection; and for another its errors, if any.
+    """Rows in the layout at one time, for a collection; and for another its errors, if any.
 
     Attributes:
+        time: when they are there.
         shown: what is made of them, for the collections of the view ``shown_by`` and of its errors.
     """
 
     frame: DataFrame
+    time: int
     name: str
     errors: str | None = None
     shown: Shown | None = None
@@ -92,14 +100,16 @@ def stage_together(
         if each.shown is not None
     }
     place = task.Place(client.blob.url, client.config, client.parts.epoch)
-    work = StoreTask(place, tuple(collections), shown)
-    with typed_errors():
-        spark = frames[0].sparkSession
-        if checks:
-            frames.append(checked(spark, client, checks, frames[0].schema))
+    single = tuple({part.key: part for part in checks}.values())
+    few_bytes = sum(part.bytes for part in single) <= CHECK_BYTES_MAX
+    work = StoreTask(place, tuple(collections), shown, single if few_bytes else ())
+    spark = frames[0].sparkSession
+    with checked_beside(spark, client, () if few_bytes else single), typed_errors():
         # A task of Python costs some 70 ms however little it has to do: no more of them than cores.
         few = union(frames).coalesce(max(1, spark.sparkContext.defaultParallelism))
         stored = few.mapInArrow(work, _RESULT).toArrow().to_pylist()
+        if work.checks and not any(row["number"] == _CHECKED for row in stored):
+            checked(spark, client, work.checks, "nothing int").collect()  # there was no task at all
     staged = [_gathered([r for r in stored if r["number"] == at]) for at in range(len(names))]
     for each in shown.values():
         each.end(staged)
@@ -119,7 +129,8 @@ def _tagged(
     own = names.index(given.name)
     stored = collections[own].schema.names
     values = [named(f"c{at}", name) for at, name in enumerate(stored)]
-    row = f.struct(*values, TIME, DIFF)
+    at = constant(given.time, TIME)
+    row = f.struct(*values, at, DIFF)
     fine = col(ERROR).isNull()
     made = {own: (given.frame, fine if given.errors is not None else f.lit(True), row)}
     if given.errors is not None:
@@ -127,7 +138,7 @@ def _tagged(
         failed = f.struct(
             f.substring(text, 1, 5).alias("sqlstate"),
             f.substring(text, 7, 1 << 20).alias("message"),
-            TIME,
+            at,
             DIFF,
         )
         made[names.index(given.errors)] = (given.frame, ~fine, failed)
@@ -188,9 +199,15 @@ class StoreTask:
     place: task.Place
     collections: tuple[Collection, ...]
     shown: Mapping[int, ToShow]
+    checks: tuple[Part, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row per run, and one for what is too little to be one."""
+        task.settle()
+        context = TaskContext.get()
+        if self.checks and context is not None and context.partitionId() == 0:
+            task.verify(self.place, self.checks)
+            yield _result({"number": _CHECKED})
         waiting: dict[int, list[pa.Table]] = {}
         rows_max = self.place.config.part_rows_max
         for batch in batches:

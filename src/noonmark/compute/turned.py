@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from noonmark.compute.column import col, named, number
+from noonmark.compute.column import col, constant, named
 from noonmark.compute.expression import compile_scalar
 from noonmark.compute.frame import ERROR, columns
 from noonmark.persist.run import DIFF
@@ -54,7 +54,7 @@ def _turn(what: Temporal, value: Column) -> Column:
     whole = _whole(what, value)
     if what.op in ROUNDED_UP:
         return whole
-    return f.when(whole == FOREVER, whole).otherwise(whole + number(1))
+    return f.when(whole == FOREVER, whole).otherwise(whole + constant(1))
 
 
 def _whole(what: Temporal, value: Column) -> Column:

@@ -21,7 +21,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from noonmark.compute import aggregates, native
-from noonmark.compute.column import col, named, number
+from noonmark.compute.column import col, constant, named
 from noonmark.compute.exact import EXACT
 from noonmark.compute.expression import compile_scalar
 from noonmark.compute.expression import is_native as is_native_scalar
@@ -117,7 +117,7 @@ def joined(
     early = node.kind in (r.JoinKind.SEMI, r.JoinKind.ANTI)
     shown = row[: len(node.left.schema)] if early else row
     diffs = [
-        f.coalesce(col(name), number(1)) for name in (["ldiff"] if early else ["ldiff", "rdiff"])
+        f.coalesce(col(name), constant(1)) for name in (["ldiff"] if early else ["ldiff", "rdiff"])
     ]
     made = both.select(
         *(named(name, f"c{at}") for at, name in enumerate(shown)),

@@ -8,12 +8,17 @@ Where it runs: driver, except for what says otherwise. `noonmark.persist.spark_r
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from pyspark import inheritable_thread_target
 from pyspark.sql import functions as f
 
 from noonmark.persist import run, task
@@ -28,6 +33,9 @@ from noonmark.rows import types as t
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+#: What a scan is of: the parts, and the schema that they are read with.
+Scan: TypeAlias = tuple[tuple[str, ...], str]
 
 #: Without these Spark shifts old dates to the Julian calendar; with the last it checks page bodies.
 _SCAN_OPTIONS = {
@@ -94,7 +102,7 @@ def scan_frame(
 
 
 def checked(
-    spark: SparkSession, client: Client, parts: Sequence[Part], schema: StructType
+    spark: SparkSession, client: Client, parts: Sequence[Part], schema: StructType | str
 ) -> DataFrame:
     """No rows, of some schema: to run it is to compare the parts with their checksums."""
     place = task.Place(client.blob.url, client.config)
@@ -104,15 +112,47 @@ def checked(
     return spark.range(0, len(groups), 1, len(groups)).mapInArrow(check, schema)
 
 
+@contextmanager
+def checked_beside(spark: SparkSession, client: Client, parts: Sequence[Part]) -> Iterator[None]:
+    """Compare parts with their checksums in a job of its own, beside what the block does.
+
+    It runs while Spark plans the rest. What the block made counts only once its end is passed:
+    there the error of a part that is not what was written is raised, instead of the block's own.
+    """
+    if not parts:
+        yield
+        return
+    check, failures = checked(spark, client, parts, "nothing int"), []
+
+    def run() -> None:
+        try:
+            with typed_errors():
+                check.collect()
+        except BaseException as error:
+            failures.append(error)
+
+    work = inheritable_thread_target(spark)(run)
+    thread = Thread(target=work, name="noonmark-check", daemon=True)
+    thread.start()
+    try:
+        yield
+    except Exception:
+        thread.join()
+        if failures:
+            raise failures[0] from None
+        raise
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
 def _scan_parts(spark: SparkSession, client: Client, plan: Plan, parts: list[Part]) -> DataFrame:
     """Parts without retractions that all repeat rows, or all do not."""
     schema = frame_schema(plan.collection, plan.query, updates=False)
     # With all columns: by how many of them are selected Spark guesses how much there is to read.
-    everything = Query(plan.query.as_of)
-    stored = frame_schema(plan.collection, everything, updates=True)
-    urls = [unquote(client.blob.native_url(part.key) or "") for part in parts]
-    with typed_errors():
-        frame = spark.read.schema(stored).options(**_SCAN_OPTIONS).parquet(*urls)
+    stored = frame_schema(plan.collection, Query(plan.query.as_of), updates=True)
+    urls = tuple(unquote(client.blob.native_url(part.key) or "") for part in parts)
+    frame = _opened(spark, urls, stored)
     if any(part.time_max > plan.query.as_of for part in parts):
         frame = frame.where(f.col(run.TIME) <= plan.query.as_of)
     for name, bounds in plan.query.where.items():
@@ -122,6 +162,25 @@ def _scan_parts(spark: SparkSession, client: Client, plan: Plan, parts: list[Par
         copies = f.explode(f.sequence(f.lit(1).cast("bigint"), f.col(run.DIFF)))
         frame = frame.select(*columns, copies.alias(run.DIFF)).drop(run.DIFF)
     return frame.select(*columns)
+
+
+#: The frames of parts that were scanned before, by session.
+_OPENED: WeakKeyDictionary[SparkSession, OrderedDict[Scan, DataFrame]] = WeakKeyDictionary()
+_OPENED_MAX = 64
+
+
+def _opened(spark: SparkSession, urls: tuple[str, ...], schema: StructType) -> DataFrame:
+    """Parts as they are stored. They never change, and to look at them again takes 10 ms."""
+    known = _OPENED.setdefault(spark, OrderedDict())
+    name = (urls, schema.json())
+    with typed_errors():
+        found = known.pop(name, None) or (
+            spark.read.schema(schema).options(**_SCAN_OPTIONS).parquet(*urls)
+        )
+    known[name] = found
+    while len(known) > _OPENED_MAX:
+        known.popitem(last=False)
+    return found
 
 
 def _in_range(name: str, bounds: Range, kind: t.SqlType) -> Column:
@@ -162,6 +221,7 @@ class VerifyParts:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Verify the groups whose numbers come in."""
+        task.settle()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 task.verify(self.place, self.groups[number])

@@ -10,6 +10,7 @@ Where it runs: executors. No pyspark here: `noonmark.persist.spark*` hands these
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -87,6 +88,15 @@ def repeated(table: pa.Table, name: str) -> pa.Table:
             collection=name,
         )
     return rows.take(pa.array(np.repeat(np.arange(len(diffs)), diffs)))
+
+
+def settle() -> None:
+    """Called when a task begins: what its worker has by now is not garbage.
+
+    A worker looks for garbage after every task, among everything that it ever imported: that takes
+    longer than a small task does, and the next task waits for it.
+    """
+    gc.freeze()
 
 
 def verify(place: Place, parts: Iterable[Part]) -> None:

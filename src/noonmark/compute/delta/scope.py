@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute.arrangement import Keeper, Need
 from noonmark.compute.batch import Batch
-from noonmark.compute.column import col, named, number, quoted
+from noonmark.compute.column import col, constant, named, quoted
 from noonmark.compute.definition import ERRORS_SCHEMA, errors_name
 from noonmark.compute.frame import (
     ERROR,
@@ -136,7 +136,7 @@ class Scope:
 
 
 def _before(frame: DataFrame, width: int) -> DataFrame:
-    return frame.select(*columns(width), ERROR, number(BEFORE, TIME), DIFF)
+    return frame.select(*columns(width), ERROR, constant(BEFORE, TIME), DIFF)
 
 
 def _in_layout(frame: DataFrame, schema: Schema) -> DataFrame:

@@ -122,6 +122,7 @@ def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
     """Runs on executors."""
     from pyspark import SparkFiles
 
+    task.settle()
     root = str(Path(SparkFiles.getRootDirectory()) / "noonmark-parts")
     shelf = _SHELVES.setdefault(root, Shelf(Path(root)))
     for each in packed:
