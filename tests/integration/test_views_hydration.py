@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spark
 
 TIME = 4
 COUNT = "SELECT count(*) AS n FROM l WHERE k < 100"
-NOTHING = "SELECT l.k FROM l JOIN r ON l.k = r.k"
+NOTHING = "SELECT k FROM l ORDER BY k LIMIT 0"
 
 #: By Spark's own operators, all of them.
 NATIVE = {
@@ -147,13 +147,12 @@ def test_an_arrangement_is_computed_with_its_view(tmp_path: Path, spark: SparkSe
 def test_a_damaged_part_is_named_and_nothing_is_committed(
     tmp_path: Path, spark: SparkSession, sql: str, bytes_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The query does not read the column that is damaged, or ends before it has read anything."""
+    """The query does not read the column that is damaged, or nothing at all."""
     monkeypatch.setattr(stage, "CHECK_BYTES_MAX", bytes_max)
     with persist.open(tmp_path, options=Options(notify_host=None)) as client:
         handle = client.create_or_load("l", SCHEMAS["l"])[0]
         rows = [persist.Update((at, at % 7, f"row {at}"), 1, 1) for at in range(20_000)]
         handle.compare_and_append(rows, 0, 2).result()
-        client.create_or_load("r", SCHEMAS["r"])[0].seal(2).result()
         (part,) = [each for b in client.state.collection("l").batches for each in b.parts]
         file = tmp_path / part.key
         data = bytearray(file.read_bytes())
