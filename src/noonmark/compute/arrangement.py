@@ -78,10 +78,15 @@ class Keeper:
         if self.need.turns:
             assert isinstance(relation, r.Filter)
             return batch.waiting(relation)
+        return rows_of(*self.frame(batch))
+
+    def frame(self, batch: Batch) -> tuple[DataFrame, bool]:
+        """All of it with the errors, and whether there may be any; not of what waits."""
+        relation = self.need.relation
         if self.need.sums:
             assert isinstance(relation, r.Aggregate)
-            return rows_of(batch.sums(relation), batch.sums_fail(relation))
-        return rows_of(batch.frame(relation), batch.fails(relation))
+            return batch.sums(relation), batch.sums_fail(relation)
+        return batch.frame(relation), batch.fails(relation)
 
 
 def keeper(name: str, need: Need) -> Keeper:

@@ -121,20 +121,19 @@ class Large:
         plan, name = self.definition.plan, self.definition.name
         keepers = [each for each in self.keepers.values() if each.name in self.behind]
         shown = Shown.of_plan(plan) if together else None
-        sums = [each for each in keepers if shown and each.need == Need(shown.aggregation, True)]
-        asked_once = {shown.aggregation} if shown and sums else set()
+        fed = [each for each in keepers if shown and each.need == shown.need]
+        asked_once = {shown.need.relation} if shown and fed else set()
         shared = {k.need.relation for k in keepers if not k.need.turns} - asked_once
         fails = self.inputs_fail
         batch = Batch(self._spark, read, inputs_fail=fails, now=time, shared=shared)
         made = []
-        if not sums:
+        if not fed:
             failed = errors_name(name) if batch.fails(plan) else None
             made.append(Contents(batch.frame(plan), time, name, failed))
         for keeper in keepers:
-            if keeper in sums:
-                assert shown is not None, "sums are of what is shown"
-                frame = batch.sums(shown.aggregation)
-                failed = errors_name(name) if batch.sums_fail(shown.aggregation) else None
+            if keeper in fed:
+                frame, may_fail = keeper.frame(batch)
+                failed = errors_name(name) if may_fail else None
                 made.append(Contents(frame, time, keeper.name, failed, shown, name))
             else:
                 made.append(Contents(keeper.contents(batch), time, keeper.name))

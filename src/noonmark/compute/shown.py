@@ -1,14 +1,16 @@
-"""What a view shows of its accumulators: the part of its plan that follows from the groups.
+"""What a view shows of what it keeps: the part of its plan that follows from one arrangement.
 
 Most views that aggregate are filters and projections of one linear aggregation, or the first rows
 of such. Of those the accumulators are all that has to be computed over the inputs: the task that
-stores them makes the rows of the view of them, with the kernels of walks.
+stores them makes the rows of the view of them, with the kernels of walks. So it does with the first
+rows of any other relation, which is kept as a whole.
 
     aggregation -> filters and projections [-> top-k -> filters and projections]
                    each group alone           over everything
+    relation                                -> top-k -> filters and projections
 
 Law: ``last(fewer(of(a)) + fewer(of(b)) + ...)`` are the rows and the errors of the view's plan,
-where a, b, ... are the accumulators of its aggregation, in pieces.
+where a, b, ... are what is kept, in pieces.
 
 Where it runs: `of_plan` and `last` on the driver, the rest on executors; pure.
 """
@@ -22,6 +24,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from noonmark.compute import aggregates
+from noonmark.compute.arrangement import Need
 from noonmark.compute.foreign import stored
 from noonmark.compute.walk import by_key
 from noonmark.compute.walk.finish import finished
@@ -43,20 +46,20 @@ class Shown:
     """See the module.
 
     Attributes:
-        aggregation: the one that the plan is over.
+        need: the accumulators of the aggregation that the plan is over, or the relation.
         below: the filters and projections of each group, from the lowest up.
         top: the top-k over all of them, if there is one.
         above: the filters and projections of that.
     """
 
-    aggregation: r.Aggregate
+    need: Need
     below: tuple[Linear, ...]
     top: r.TopK | None
     above: tuple[Linear, ...]
 
     @classmethod
     def of_plan(cls, plan: r.Relation) -> Shown | None:
-        """How the rows of a plan follow from accumulators; None if they do not so simply."""
+        """How the rows of a plan follow from what is kept; None if they do not so simply."""
         below, node = _linear(plan)
         above: tuple[Linear, ...] = ()
         top = node if isinstance(node, r.TopK) and _is_simple(node) else None
@@ -64,16 +67,20 @@ class Shown:
             above = below
             below, node = _linear(top.input)
         if isinstance(node, r.Aggregate) and aggregates.is_linear(node):
-            return cls(node, below, top, above)
-        return None
+            return cls(Need(node, sums=True), below, top, above)
+        return None if top is None else cls(Need(top.input), (), top, above)
 
-    def of(self, accumulators: pa.Table) -> tuple[pa.Table, tuple[Error, ...]]:
-        """The rows for those groups, and the errors; both with times and diffs."""
-        rows, errors = from_table(accumulators), Errors()
-        kinds = [each.type for each in aggregates.accumulator_schema(self.aggregation)]
-        columns = zip(rows.columns, kinds, strict=True)
-        given = [None if column is None else stored(column, kind) for column, kind in columns]
-        rows, _ = finished(self.aggregation, rows.with_columns(given), errors)
+    def of(self, kept: pa.Table) -> tuple[pa.Table, tuple[Error, ...]]:
+        """The rows for what is kept, and the errors; both with times and diffs."""
+        rows, errors = from_table(kept), Errors()
+        node = self.need.relation
+        aggregation = node if self.need.sums and isinstance(node, r.Aggregate) else None
+        schema = aggregates.accumulator_schema(aggregation) if aggregation else node.schema
+        columns = zip(rows.columns, schema, strict=True)
+        given = [None if column is None else stored(column, each.type) for column, each in columns]
+        rows = rows.with_columns(given)
+        if aggregation is not None:
+            rows, _ = finished(aggregation, rows, errors)
         return _table(_passed(self.below, rows, errors)), tuple(errors.found)
 
     def fewer(self, rows: pa.Table) -> pa.Table:
