@@ -12,7 +12,6 @@ Where it runs: executors; pure.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -27,6 +26,7 @@ from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import Errors, Rows, places
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type, to_array
+from noonmark.sql.functions.array import OPERATORS
 from noonmark.sql.functions.pattern import like
 from noonmark.sql.ir import scalar as s
 
@@ -119,16 +119,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-_SAME_SCALE: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
 def _exact(*nodes: s.Scalar) -> None:
     if not all(isinstance(node.type, EXACT) for node in nodes):
         raise NoKernel
@@ -141,7 +131,7 @@ def _compare(node: s.Compare, row: Sequence[Column]) -> Any:
     scalars = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
     if numerics and left.type != right.type and not scalars:
         # Arrow would cast them to a type of both, for which there may be no room.
-        return number.compared(_scaled(left), _scaled(right), _SAME_SCALE[node.op])
+        return number.compared(_scaled(left), _scaled(right), OPERATORS[node.op])
     return _COMPARE[node.op](left, right)
 
 
