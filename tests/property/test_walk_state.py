@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -96,3 +97,15 @@ def test_pieces_are_neighbours_of_one_schema() -> None:
     made = [[part.key for part in group] for group in cache.pieces(parts, 4)]
     assert made == [["p0", "p1"], ["p2"], ["p3"], ["p4", "p5"]]
     assert list(cache.pieces([], 4)) == []
+
+
+def test_what_was_not_used_for_longest_goes_once_in_a_while(tmp_path: Path) -> None:
+    for at, name in enumerate(("old", "older", "new")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "column.arrow").write_bytes(bytes(100))
+        os.utime(tmp_path / name, (at, 10 * (at != 1) + at))
+    room = cache.Room(bytes_max=200)
+    room.taken(tmp_path, 3)
+    assert len(list(tmp_path.iterdir())) == 3, "a sixty-fourth more is not looked at"
+    room.taken(tmp_path, 1)
+    assert {each.name for each in tmp_path.iterdir()} == {"old", "new"}

@@ -105,7 +105,7 @@ def stage_together(
     work = StoreTask(place, tuple(collections), shown, single if few_bytes else ())
     spark = frames[0].sparkSession
     with checked_beside(spark, client, () if few_bytes else single), typed_errors():
-        # A task of Python costs some 70 ms however little it has to do: no more of them than cores.
+        # A task of Python costs tens of ms, however little there is to do: no more than cores.
         few = union(frames).coalesce(max(1, spark.sparkContext.defaultParallelism))
         stored = few.mapInArrow(work, _RESULT).toArrow().to_pylist()
         if work.checks and not any(row["number"] == _CHECKED for row in stored):

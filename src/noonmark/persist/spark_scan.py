@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark import inheritable_thread_target
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 
 #: What a scan is of: the parts, and the schema that they are read with.
 Scan: TypeAlias = tuple[tuple[str, ...], str]
+#: How many of them a session remembers.
+_SCANS_MAX = 64
 
 #: Without these Spark shifts old dates to the Julian calendar; with the last it checks page bodies.
 _SCAN_OPTIONS = {
@@ -164,21 +165,17 @@ def _scan_parts(spark: SparkSession, client: Client, plan: Plan, parts: list[Par
     return frame.select(*columns)
 
 
-#: The frames of parts that were scanned before, by session.
-_OPENED: WeakKeyDictionary[SparkSession, OrderedDict[Scan, DataFrame]] = WeakKeyDictionary()
-_OPENED_MAX = 64
-
-
 def _opened(spark: SparkSession, urls: tuple[str, ...], schema: StructType) -> DataFrame:
     """Parts as they are stored. They never change, and to look at them again takes 10 ms."""
-    known = _OPENED.setdefault(spark, OrderedDict())
+    # With the session, which the frames belong to: they go when it goes.
+    known: OrderedDict[Scan, DataFrame] = vars(spark).setdefault("_noonmark_scans", OrderedDict())
     name = (urls, schema.json())
     with typed_errors():
         found = known.pop(name, None) or (
             spark.read.schema(schema).options(**_SCAN_OPTIONS).parquet(*urls)
         )
     known[name] = found
-    while len(known) > _OPENED_MAX:
+    while len(known) > _SCANS_MAX:
         known.popitem(last=False)
     return found
 
