@@ -306,6 +306,7 @@ class WideGenerator(Generator):
             f"array_to_string(array(select {both} order by 1), ',')": "text",
             f"(exists (select {both}))::text": "text",
             f"({left} in (select {both}))::text": "text",
+            f"({left} not in (select {both}))::text": "text",
             f"({left} > any (select {both}))::text": "text",
             f"({left} <= all (select {both}))::text": "text",
             f"(({left}, 1) in (select {item}, 1 from {inside} where {where}))::text": "text",
