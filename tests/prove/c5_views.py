@@ -3,7 +3,8 @@
 Generated queries over generated histories (inserts, deletes, updates, several times a tick),
 against the plain-Python meaning of the query at every time. The walks are those of a task; that
 Spark's own operators give the same is shown by the tests. Every operator that
-`support.views_coverage` names has to be among the queries: what was not met was not proved.
+`support.views_coverage` names has to be among the queries: what was not met was not proved. While
+one of them is missing there are more queries, up to twice as many.
 """
 
 from __future__ import annotations
@@ -26,19 +27,26 @@ TICKS, VIEWS = 100, 25
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, 500, "generated queries")
     done = Outcome()
+    asked = 0
     with bar("queries", chosen.count) as advance:
-        for at in range(0, chosen.count, VIEWS):
-            count = min(VIEWS, chosen.count - at)
+        while asked < chosen.count or (missing(done) and asked < 2 * chosen.count):
+            count = min(VIEWS, chosen.count - asked) if asked < chosen.count else VIEWS
             with tempfile.TemporaryDirectory() as folder:
-                done += run(Path(folder), chosen.seed * 1_000_000 + at, count, TICKS)
+                done += run(Path(folder), chosen.seed * 1_000_000 + asked, count, TICKS)
+            asked += count
             advance(count)
     violations = list(done.wrong)
-    violations += [f"no query had {name}" for name in OPERATORS if not done.operators[name]]
+    violations += [f"no query had {name}" for name in missing(done)]
     seldom = ", ".join(f"{name} {n}" for name, n in reversed(done.operators.most_common()))
     print(f"queries by operator: {seldom}")
     note = f"{done.compared} answers compared, {done.filled} with rows, {done.failed} errors"
-    goal = f"0 in {chosen.count} queries x {TICKS} ticks"
+    goal = f"0 in {asked} queries x {TICKS} ticks"
     return answer("views at every time", goal, violations, {"answers": done.compared}, note)
+
+
+def missing(done: Outcome) -> list[str]:
+    """The operators that no query had so far."""
+    return [name for name in OPERATORS if not done.operators[name]]
 
 
 if __name__ == "__main__":
