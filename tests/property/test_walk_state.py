@@ -47,8 +47,9 @@ def _pairs(shelf: Shelf, place: Place) -> Counter[tuple[Any, ...]]:
     key = (column(0, SCHEMA.columns[0]),)
     places, rows = shelf.find(place, key, [pa.array(PROBES, pa.int64())], {0, 1})
     made: Counter[tuple[Any, ...]] = Counter()
-    names = rows.columns[1].to_pylist() if len(rows) else []  # type: ignore[union-attr]
-    for at, name, diff in zip(places.tolist(), names, rows.diff.tolist(), strict=True):
+    names = rows.columns[1]
+    assert names is not None, "it was asked for"
+    for at, name, diff in zip(places.tolist(), names.to_pylist(), rows.diff.tolist(), strict=True):
         made[(at, name)] += diff
     return +made
 

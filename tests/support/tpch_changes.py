@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +27,7 @@ from noonmark.rows.conform import conform
 from noonmark.rows.schema import Schema
 from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.ir import relation as r
-from support.tpch import SCHEMAS
+from support.tpch import SCHEMAS, pieces
 
 KEYS: dict[str, tuple[str, ...]] = {
     output.name: output.key for output in Tpch(seed=0, start_ms=0).outputs
@@ -35,19 +35,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 FEW_ROWS = 100
 GROUP_ROWS = 1 << 20
 SAMPLE_ROWS = 200_000
-_CONTROL = ("_partition", "_offset", "_output", "_diff")
 Row = tuple[Any, ...]
-
-
-def pieces(seed: int, scale_factor: float) -> Iterator[tuple[str, pa.Table]]:
-    """The initial load, piece by piece, each of one table; in the order of the keys."""
-    generator = Tpch(seed=seed, start_ms=0, scale_factor=scale_factor)
-    names = list(SCHEMAS)
-    for split in generator.cut(0, 0, 1):
-        for batch in generator.read(split):
-            name = names[batch.column("_output")[0].as_py()]
-            data = pa.Table.from_batches([batch]).drop_columns(list(_CONTROL))
-            yield name, conform(data, SCHEMAS[name])
 
 
 def kept(folder: Path, seed: int, scale_factor: float) -> dict[str, Path]:

@@ -38,9 +38,10 @@ def named(name: str, alias: str) -> Column:
     return _once((name, alias), lambda: f.col(name).alias(alias))
 
 
-def quoted(name: str, alias: str) -> Column:
-    """The column of a name that a user has chosen, by another one."""
-    return named(f"`{name.replace('`', '``')}`", alias)
+def quoted(name: str, alias: str = "") -> Column:
+    """The column of a name that a user has chosen, perhaps by another one."""
+    escaped = f"`{name.replace('`', '``')}`"
+    return named(escaped, alias) if alias else col(escaped)
 
 
 def constant(value: int, alias: str = "") -> Column:

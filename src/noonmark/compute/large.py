@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
@@ -37,7 +37,7 @@ from noonmark.persist.spark import Staged, stage_frame
 from noonmark.persist.spark_read import frame_of, plan_at
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Large:
                     made[name] = self._staged(less, name)
         return self._output(made)
 
-    @cached_property
+    @property
     def _spark(self) -> SparkSession:
         return session.for_batches(self.session)
 
@@ -163,7 +163,7 @@ class Large:
 
 def _less(frame: DataFrame, gone: DataFrame, time: int) -> DataFrame:
     """What is there now less the plain rows that were, as updates at one time."""
-    names = [_column(each) for each in frame.columns[:-1]]
+    names = [quoted(each) for each in frame.columns[:-1]]
     both = frame.unionByName(gone.withColumn(TIME, constant(time)).withColumn(DIFF, constant(-1)))
     return both.groupBy(*names).agg(f.sum(DIFF).alias(DIFF)).where(col(DIFF) != 0)
 
@@ -183,7 +183,3 @@ def _errors(frame: DataFrame) -> DataFrame:
         TIME,
         DIFF,
     )
-
-
-def _column(name: str) -> Column:
-    return col(f"`{name.replace('`', '``')}`")

@@ -137,14 +137,10 @@ def checked_beside(spark: SparkSession, client: Client, parts: Sequence[Part]) -
     thread.start()
     try:
         yield
-    except Exception:
+    finally:
         thread.join()
         if failures:
-            raise failures[0] from None
-        raise
-    thread.join()
-    if failures:
-        raise failures[0]
+            raise failures[0]
 
 
 def _scan_parts(spark: SparkSession, client: Client, plan: Plan, parts: list[Part]) -> DataFrame:
