@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from noonmark.compute import dataflow
 from noonmark.compute.definition import ARRANGEMENT, Definition
 from noonmark.compute.layer import Compute
-from noonmark.compute.view import View
+from noonmark.compute.view import Begun, TickRecord, View
+from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage import Storage
 from noonmark.storage.description import description_of
 from noonmark.tvc import Update
-from support.views import SCHEMAS, answer, seeded_history
+from support.views import SCHEMAS, History, answer, seeded_history
 from support.views_walk import Walker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SUMS = "SELECT k, count(*) AS n, sum(v) AS total FROM l GROUP BY k"
 LARGE = f"SELECT k, total FROM ({SUMS}) t WHERE n > 1"
@@ -108,6 +114,51 @@ def test_what_is_not_known_at_a_first_time_is_not_shared(walker: Walker) -> None
     check(walker, "early", 4)
     again = View(walker.client, walker.no_spark, defined("early", LARGE))
     assert [k.name for k in again.arrangements()] == [k.name for k in early.arrangements()]
+
+
+class Overtaken(View):
+    """While its next commit is under way, another one comes first."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    def add_to(self, txn: MultiWriteHandle, begun: Begun, *output: Any) -> None:
+        super().add_to(txn, begun, *output)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("changes", [{}, HISTORY], ids=["idle", "delta"])
+@pytest.mark.parametrize("first", [5, 7])
+def test_a_view_that_is_overtaken_ticks_anew(
+    walker: Walker, spark: SparkSession, changes: History, first: int
+) -> None:
+    """By one that shares its arrangement: to where it was going itself, or not as far."""
+    made = [View(walker.client, lambda: spark, defined("sums", SUMS))]
+    made += [Overtaken(walker.client, lambda: spark, defined("slow", LARGE))]
+    walker.views = {view.name: view for view in made}
+    quick, slow = made
+    assert isinstance(slow, Overtaken)
+    for upper in (1, 3):  # both are hydrated, and have ticked
+        walker.write(HISTORY, upper)
+        for view in made:
+            assert view.tick() is not None
+    walker.write(changes, first)
+    begun = quick.begin()
+    assert begun is not None
+    walker.write(changes, 7)
+    late = slow.begin()
+    assert late is not None
+    done: list[dataflow.Done] = []
+    slow.meanwhile = lambda: done.extend(dataflow.tick_alone([(quick, begun)]))
+    done += dataflow.tick_alone([(slow, late)])
+    assert [outcome for _, outcome in done if not isinstance(outcome, TickRecord)] == []
+    assert (walker.upper("sums"), walker.upper("slow")) == (first, first)
+    history = {name: [u for u in HISTORY[name] if u.time < 3 or changes] for name in HISTORY}
+    for view in made:
+        plan = view.definition.plan
+        assert walker.at(view.name, first - 1) == answer(plan, history, first - 1)
 
 
 def test_outputs_of_one_call_share(walker: Walker) -> None:

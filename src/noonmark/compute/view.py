@@ -239,7 +239,7 @@ class View:
             return Begun(lower, upper, strategy, group, now, inputs.rows, behind)
         tables, due = inputs.read(self.client), waiting.read(self.client)
         if not tables and not due:
-            return Begun(lower, upper, "idle", group, now)
+            return Begun(lower, upper, "idle", group, now, 0, behind)
         names = (*self.inputs, *self.owned.names)
         times = lower, until
         work = work_of(self.client, self._program, tables, names, times, behind=behind, due=due)
