@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noonmark.compute import aggregates, keyed
+from noonmark.compute import keyed
+from noonmark.compute.accumulator import accumulator_schema, is_linear
 from noonmark.compute.delta.aggregate import Accumulate
 from noonmark.compute.frame import ERROR
 from noonmark.compute.reference import outcome
@@ -210,7 +211,7 @@ def accumulators(node: r.Aggregate, rows: dict[Row, int]) -> dict[Row, list[Any]
 
 
 def accumulator_table(node: r.Aggregate, rows: list[Row], extra: dict[str, list[int]]) -> pa.Table:
-    schema = aggregates.accumulator_schema(node)
+    schema = accumulator_schema(node)
     columns = {
         f"c{i}": to_array([_fitting(row[i], c.type) for row in rows], c.type)
         for i, c in enumerate(schema)
@@ -229,7 +230,7 @@ def _fitting(value: Any, kind: t.SqlType) -> Any:
 @given(history=histories(TIMES), lower=st.just(LOWER))
 def test_accumulators_follow_the_changes(name: str, history: History, lower: int) -> None:
     node = LINEAR[name]
-    assert aggregates.is_linear(node)
+    assert is_linear(node)
     old = accumulators(node, contents(history["l"], lower - 1))
     old = {key: own for key, own in old.items() if own[0] or not node.keys}
     table = accumulator_table(node, [(*k, *v) for k, v in old.items()], {DIFF: [1] * len(old)})

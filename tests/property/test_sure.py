@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute import aggregates
+from noonmark.compute.accumulator import Summand, final, type_of
 from noonmark.compute.sure import may_have_errors
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
@@ -33,8 +33,8 @@ def _has_value(call: AggregateCall) -> bool:
     """Whether so many of the largest value have a sum in storage, and an answer."""
     each = _largest(numeric_for(call.arguments[0].type))
     try:
-        total = fit(each * ROWS_MAX, aggregates.sum_type(call))
-        aggregates.final(call, ROWS_MAX, total)
+        total = fit(each * ROWS_MAX, type_of(call, Summand.NUMBER))
+        final(call, ROWS_MAX, total)
     except EvaluationError:
         return False
     return True

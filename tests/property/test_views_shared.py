@@ -12,6 +12,8 @@ from noonmark.compute import dataflow
 from noonmark.compute.definition import ARRANGEMENT, Definition
 from noonmark.compute.layer import Compute
 from noonmark.compute.view import Begun, TickRecord, View
+from noonmark.errors import UnknownCollection
+from noonmark.persist.command import Drop
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage import Storage
 from noonmark.storage.description import description_of
@@ -159,6 +161,19 @@ def test_a_view_that_is_overtaken_ticks_anew(
     for view in made:
         plan = view.definition.plan
         assert walker.at(view.name, first - 1) == answer(plan, history, first - 1)
+
+
+def test_a_view_without_what_it_needs_says_what_to_do(walker: Walker) -> None:
+    walker.create(defined("sums", SUMS))
+    (kept,) = arrangements(walker)
+    walker.client.submit((Drop(walker.client.state.collection(kept).id),)).result()
+    walker.write(HISTORY, 3)
+    with pytest.raises(UnknownCollection, match='"sums" was made by an earlier version') as raised:
+        walker.tick("sums")
+    assert "CREATE OR REPLACE" in str(raised.value.hint)
+    walker.views["sums"].drop()
+    walker.create(defined("sums", SUMS))
+    check(walker, "sums", 2)
 
 
 def test_outputs_of_one_call_share(walker: Walker) -> None:

@@ -264,7 +264,7 @@ class WideGenerator(Generator):
         return f"select {items} from {text} group by {sets}{having}", kinds
 
     def aggregates(self, depth: int) -> tuple[str, list[str]]:
-        """Those that only a recomputation by key can follow."""
+        """Several in one query: those for which sums are enough, and those that need their rows."""
         alias = self.fresh("d")
         text, ((a, kind), (b, other)) = self.listed(depth, alias, 2)
         condition = self.boolean([(a, kind), (b, other)], 1)
@@ -281,6 +281,8 @@ class WideGenerator(Generator):
         if other in ("int", "big", "num"):
             calls |= {f"round({name}({b}), 6)": "num" for name in (
                 "stddev", "variance", "var_pop", "stddev_pop", "avg")}  # fmt: skip
+            calls |= {f"round({name}({b}::float8 / 3)::numeric, 6)": "num" for name in (
+                "sum", "avg", "stddev", "var_pop")}  # fmt: skip
             calls[f"sum(distinct {b})::numeric"] = "num"
         chosen = self.random.sample(list(calls), 2)
         keys, kinds = ([a], [kind]) if self.chance(0.8) else ([], [])

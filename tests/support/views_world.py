@@ -30,6 +30,10 @@ VIEWS = {
     "totals": "SELECT l.k, count(*) AS n, sum(v * w) AS total, avg(w) AS mean "
     "FROM l JOIN r ON l.k = r.k GROUP BY l.k",
     "everything": "SELECT count(*) AS n, sum(v) AS total FROM l",
+    "spread": "SELECT k, avg(6 / v::float8) AS mean, stddev(v) AS s, bool_or(v > 1) AS any_large "
+    "FROM l GROUP BY k",
+    "all_spread": "SELECT sum(v / 3.0::float8) AS total, var_pop(v::real) AS s FROM l",
+    "no_spread": "SELECT sum(v / 3.0::float8) AS total FROM l WHERE v > 99",
     "missing": "SELECT l.k, v, w FROM l LEFT JOIN r ON l.k = r.k AND v <= w",
     "extremes": "SELECT k, min(v) AS low, max(s) AS high, count(DISTINCT v) AS n FROM l GROUP BY k",
     "keys": "SELECT DISTINCT k FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.w = l.v)",

@@ -1,14 +1,12 @@
-"""Linear aggregates: sums that an insertion adds to and a retraction subtracts from.
-
-The *accumulators* of a group are its number of rows and, per aggregate, how many values it has and
-what they sum to. They are linear in the rows of the group; the aggregates are functions of them:
+"""Linear aggregates on Spark: the accumulators of contents and of changes, and what they show.
 
     Aggregate(R) = finished(accumulated(R))
 
-Law: the accumulators are a collection: one row per group that is there (without keys: always one),
-by which the aggregates can be maintained without the rows.
+Law: the accumulators (`noonmark.compute.accumulator`) are a collection: one row per group that is
+there (without keys: always one), by which the aggregates can be maintained without the rows.
 
-Sums are exact numerics of 38 digits. Floats are not here: their sums depend on what was there.
+Where Spark's own sums are exact it adds up itself; the others are added up in Python workers
+(`noonmark.compute.summing`).
 
 Where it runs: driver.
 """
@@ -16,91 +14,50 @@ Where it runs: driver.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
 
+from noonmark.compute.accumulator import (
+    Summand,
+    accumulator_schema,
+    argument,
+    is_native,
+    places,
+    summands,
+    type_of,
+)
 from noonmark.compute.column import col
-from noonmark.compute.exact import EXACT
-from noonmark.compute.foreign import vectorized
+from noonmark.compute.foreign import stored, vectorized
 from noonmark.compute.frame import (
     ERROR,
     columns,
     errors_of,
     grouped,
     names,
+    no_error,
+    one,
     renamed,
     rest,
     rows_of,
     union,
 )
 from noonmark.compute.linear import computed
-from noonmark.compute.walk.average import averaged
-from noonmark.persist.run import DIFF
+from noonmark.compute.summing import summed
+from noonmark.compute.walk.finish import shown
+from noonmark.persist.run import DIFF, TIME
 from noonmark.rows import types as t
-from noonmark.rows.arrow import from_array, to_array
-from noonmark.rows.schema import Column as SchemaColumn
-from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_name, spark_type
-from noonmark.sql.functions import numeric
-from noonmark.sql.functions.fit import fit, numeric_for
+from noonmark.sql.functions.fit import numeric_for
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
-from noonmark.sql.ir.scalar import TRUE, Case, Literal, Scalar, When
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame
-
-_WHOLE = (t.SmallInt, t.Integer, t.BigInt)
-
-
-def is_linear(node: r.Aggregate) -> bool:
-    """Whether accumulators are enough for all aggregates of the node."""
-    keys = all(isinstance(key.type, EXACT) for key in node.keys)
-    return keys and all(is_linear_call(call) for call in node.aggregates)
-
-
-def is_linear_call(call: AggregateCall) -> bool:
-    """Whether accumulators are enough for an aggregate."""
-    name, kinds = call.entry.name, [argument.type for argument in call.arguments]
-    if call.distinct or call.order:
-        return False
-    if name == "count":
-        return True
-    summed = name in ("sum", "avg") and isinstance(kinds[0], (*_WHOLE, t.Numeric))
-    plain = isinstance(kinds[0], t.Numeric) and kinds[0].scale is None if kinds else False
-    # The digits of an average of plain numerics depend on those of its values.
-    return summed and not (name == "avg" and plain)
-
-
-def sum_type(call: AggregateCall) -> t.Numeric:
-    """What the values of an aggregate are summed as; a count sums nothing."""
-    if call.entry.name == "count":
-        return t.Numeric(1, 0)
-    scale = numeric_for(call.arguments[0].type).stored_scale
-    return t.Numeric(t.NUMERIC_PRECISION_MAX, scale)
-
-
-def accumulator_schema(node: r.Aggregate) -> Schema:
-    """The keys, the number of rows, and two columns per aggregate."""
-    made = [SchemaColumn(f"key_{at}", key.type) for at, key in enumerate(node.keys)]
-    made.append(SchemaColumn("rows", t.BigInt(), nullable=False))
-    for at, call in enumerate(node.aggregates):
-        made.append(SchemaColumn(f"count_{at}", t.BigInt(), nullable=False))
-        made.append(SchemaColumn(f"sum_{at}", sum_type(call), nullable=False))
-    return Schema(tuple(made))
-
-
-def argument(call: AggregateCall) -> Scalar:
-    """What an aggregate takes of a row: NULL where its filter does not pass."""
-    value = call.arguments[0] if call.arguments else TRUE
-    if call.filter is None:
-        return value
-    return Case((When(call.filter, value),), Literal(value.type, None))
 
 
 def arguments(node: r.Aggregate, frame: DataFrame, *, timed: bool = False) -> DataFrame:
@@ -129,40 +86,64 @@ def sums(node: r.Aggregate, *, once: bool = False) -> list[Column]:
     return [each.alias(f"c{first + at}") for at, each in enumerate(empty)]
 
 
-def sums_of(call: AggregateCall, value: Column, *, once: bool) -> tuple[Column, Column]:
+def sums_of(call: AggregateCall, value: Column, *, once: bool) -> list[Column]:
     """The accumulators of one aggregate over the rows of a group: how many values, their sum."""
-    diff, kind = col(DIFF), spark_name(sum_type(call))
+    (summand,) = summands(call)
+    diff, kind = col(DIFF), spark_name(type_of(call, summand))
     count = f.count(value if argument(call).nullable else f.lit(1))
     if not once:
         count = f.sum(f.when(value.isNotNull(), diff).otherwise(f.lit(0)))
     zero = f.lit(0).cast(kind)
-    if call.entry.name == "count":
-        return count, f.max(zero)
+    if summand is Summand.NOTHING:
+        return [count, f.max(zero)]
+    if summand is Summand.TRUE:
+        return [count, f.sum(f.when(value, f.lit(1) if once else diff).otherwise(f.lit(0)))]
     if once:
         # At its own digits: Spark adds short decimals several times as fast as long ones, and short
         # integers as 64 bits, which billions of them do not fill.
         own, given = value, call.arguments[0].type
         if not isinstance(given, t.SmallInt | t.Integer):
             own = value.cast(spark_name(numeric_for(given)))
-        return count, f.coalesce(f.sum(own).cast(kind), zero)
+        return [count, f.coalesce(f.sum(own).cast(kind), zero)]
     weighed = (value.cast(kind) * diff.cast("decimal(19,0)")).cast(kind)
-    return count, f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind)
+    return [count, f.sum(f.when(value.isNotNull(), weighed).otherwise(zero)).cast(kind)]
 
 
 def accumulated(
     node: r.Aggregate, frame: DataFrame, *, fails: bool, once: bool = False
 ) -> DataFrame:
     """The accumulators of contents: one row per group, and the errors of the input."""
-    given = arguments(node, frame)
+    given, schema = arguments(node, frame), accumulator_schema(node)
     keys = renamed(len(node.keys), "k")
-    apart = fails and not keys
+    apart = fails and not (keys and _is_native(node))
     source = rows_of(given) if apart else given
-    made, error, diff = grouped(source, keys, sums(node, once=once), fails=fails and not apart)
+    if _is_native(node):
+        made, error, diff = grouped(source, keys, sums(node, once=once), fails=fails and not apart)
+    else:
+        made, error, diff = summed(node, source, timed=False), no_error(), one()
     if keys and not once:
         made = made.where(error.isNotNull() | (col(f"c{len(keys)}") != 0))
-    schema = accumulator_schema(node)
     rows = made.select(*columns(len(schema)), error, diff)
     return union([rows, errors_of(given, schema)]) if apart else rows
+
+
+def accumulated_changes(node: r.Aggregate, rows: DataFrame) -> DataFrame:
+    """The accumulators of changes, group by group and time by time; a group is in one partition.
+
+    Args:
+        node: the aggregation.
+        rows: a frame of `arguments`, with times and without errors.
+    """
+    width = len(node.keys)
+    if not _is_native(node):
+        return summed(node, rows, timed=True)
+    made = rows.groupBy(*renamed(width, "k"), TIME).agg(*sums(node))
+    made = made.select(*columns(len(accumulator_schema(node))), TIME)
+    return made.repartition(*columns(width)) if width else made.coalesce(1)
+
+
+def _is_native(node: r.Aggregate) -> bool:
+    return all(map(is_native, node.aggregates))
 
 
 @dataclass(frozen=True)
@@ -175,11 +156,11 @@ class Final:
 
 def finished(node: r.Aggregate, frame: DataFrame) -> DataFrame:
     """The aggregates of the accumulators of contents, row by row: linear."""
-    count = len(node.keys)
-    values = columns(count)
+    kept = columns(len(accumulator_schema(node)))
+    values = kept[: len(node.keys)]
     errors = [col(ERROR)]
-    for at, call in enumerate(node.aggregates):
-        made = finish(call, col(f"c{count + 1 + 2 * at}"), col(f"c{count + 2 + 2 * at}"))
+    for call, place in zip(node.aggregates, places(node), strict=True):
+        made = finish(call, kept[place])
         values.append(made.value)
         if made.error is not None:
             errors.append(made.error)
@@ -190,44 +171,37 @@ def finished(node: r.Aggregate, frame: DataFrame) -> DataFrame:
     )
 
 
-def finish(call: AggregateCall, count: Column, total: Column) -> Final:
+def finish(call: AggregateCall, accumulators: Sequence[Column]) -> Final:
     """The aggregate of its accumulators."""
-    match call.entry.name:
-        case "count":
-            return Final(count)
-        case "sum":
-            value = f.when(count != 0, total.try_cast(spark_name(call.type)))
-            reason = (
-                "numeric field overflow"
-                if isinstance(call.type, t.Numeric)
-                else (f"{call.type} out of range")
-            )
-            lost = value.isNull() & (count != 0)
-            return Final(value, f.when(lost, f.lit(f"22003 {reason}")))
-    return Final(_average(call)(total, count))
+    count, *totals = accumulators
+    if call.entry.name == "count":
+        return Final(count)
+    if summands(call) == (Summand.TRUE,):
+        (true,) = totals
+        passed = true > 0 if call.entry.name == "bool_or" else true == count
+        return Final(f.when(count != 0, passed))
+    if call.entry.name == "sum" and is_native(call):
+        value = f.when(count != 0, totals[0].try_cast(spark_name(call.type)))
+        whole = not isinstance(call.type, t.Numeric)
+        reason = f"{call.type} out of range" if whole else "numeric field overflow"
+        lost = value.isNull() & (count != 0)
+        return Final(value, f.when(lost, f.lit(f"22003 {reason}")))
+    made = _shown(call)(*accumulators)
+    return Final(made["value"], made["error"])
 
 
-def final(call: AggregateCall, count: int, total: Decimal) -> Any:
-    """The aggregate of its accumulators, in plain Python; `OutOfRange` when it does not fit."""
-    match call.entry.name:
-        case "count":
-            return count
-        case "sum":
-            whole = isinstance(call.type, t.BigInt)
-            return fit(int(total) if whole else total, call.type) if count else None
-    return fit(numeric.divide(total, Decimal(count)), call.type) if count else None
+def _shown(call: AggregateCall) -> Callable[..., Column]:
+    """The aggregate and its error, in Python workers."""
+    kinds = [t.BigInt(), *(type_of(call, each) for each in summands(call))]
+    result = StructType(
+        [StructField("value", spark_type(call.type)), StructField("error", StringType())]
+    )
 
-
-def _average(call: AggregateCall) -> Callable[..., Column]:
-    """Total / count with PostgreSQL's digits."""
-    kind, result = sum_type(call), call.type
-
-    def average(totals: pa.Array, counts: pa.Array) -> pa.Array:
+    def show(*arrays: pa.Array) -> pa.Array:
         """Runs on executors."""
-        made = averaged(totals, counts, result)
-        if made is not None:
-            return made
-        pairs = zip(counts.to_pylist(), from_array(totals, kind), strict=True)
-        return to_array([final(call, count, total) for count, total in pairs], result)
+        given = [stored(each, kind) for each, kind in zip(arrays, kinds, strict=True)]
+        value, errors = shown(call, given)
+        failed = pa.array(errors, pa.string()) if errors else pa.nulls(len(value), pa.string())
+        return pa.StructArray.from_arrays([value, failed], names=["value", "error"])
 
-    return vectorized(average, spark_type(result))
+    return vectorized(show, result)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from noonmark.compute import aggregates
+from noonmark.compute.accumulator import accumulator_schema, is_linear
 from noonmark.compute.askable import asked_whole, is_whole, operators
 from noonmark.compute.frame import rows_of
 from noonmark.compute.group import Keys
@@ -93,7 +93,7 @@ def keeper(name: str, need: Need) -> Keeper:
     """The arrangement of that name, which answers a need."""
     if need.sums:
         assert isinstance(need.relation, r.Aggregate)
-        schema = aggregates.accumulator_schema(need.relation)
+        schema = accumulator_schema(need.relation)
         return Keeper(need, name, schema, schema.names[: len(need.relation.keys)])
     if need.turns:
         return Keeper(need, name, turns_schema(need.relation), (TURN,))
@@ -113,7 +113,7 @@ def needs(plan: r.Relation, keys: Keys) -> Iterator[Need]:
 
 def own_needs(node: r.Relation, keys: Keys) -> Iterator[Need]:
     """What has to be kept for the delta rule of one operator."""
-    if isinstance(node, r.Aggregate) and aggregates.is_linear(node):
+    if isinstance(node, r.Aggregate) and is_linear(node):
         yield Need(node, sums=True)
     if temporal(node) is not None:
         yield Need(node, turns=True)

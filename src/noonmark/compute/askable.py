@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from noonmark.compute import keyed
-from noonmark.compute.aggregates import is_linear
+from noonmark.compute.accumulator import is_linear
 from noonmark.compute.exact import EXACT
 from noonmark.compute.group import Group, Keys, group_of, path
 from noonmark.compute.once import once

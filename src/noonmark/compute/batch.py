@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute import aggregates, keyed, whole
+from noonmark.compute.accumulator import argument, is_linear
 from noonmark.compute.column import col
 from noonmark.compute.exact import EXACT
 from noonmark.compute.flatmap import flat_mapped
@@ -87,7 +88,7 @@ class Batch:
         """The rows and errors of a relation, in the layout, without times."""
         if node not in self._made:
             made = self._act(node)
-            linear = isinstance(node, r.Aggregate) and aggregates.is_linear(node)
+            linear = isinstance(node, r.Aggregate) and is_linear(node)
             self._made[node] = made if linear else self._once(node, made)
         return self._made[node]
 
@@ -108,7 +109,7 @@ class Batch:
                 return union([self.frame(each) for each in node.inputs])
             case r.Join(kind=r.JoinKind.INNER):
                 return self._inner_join(node)
-            case r.Aggregate() if aggregates.is_linear(node):
+            case r.Aggregate() if is_linear(node):
                 return self._aggregate(node)
             case r.Distinct() if _is_exact(node.schema):
                 return self._distinct(node)
@@ -154,7 +155,7 @@ class Batch:
 
     def sums_fail(self, node: r.Aggregate) -> bool:
         """Whether there may be errors among the accumulators."""
-        given = [aggregates.argument(call) for call in node.aggregates]
+        given = [argument(call) for call in node.aggregates]
         return self.fails(node.input, *node.keys, *given)
 
     def _aggregate(self, node: r.Aggregate) -> DataFrame:

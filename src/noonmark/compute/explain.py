@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noonmark.compute import aggregates, keyed
+from noonmark.compute import keyed
+from noonmark.compute.accumulator import is_linear
 from noonmark.compute.arrangement import Keeper, Need, own_needs
 from noonmark.compute.askable import asked_whole, inputs_of, operators, usable
 from noonmark.compute.definition import Definition
@@ -101,7 +102,7 @@ def rule_of(node: r.Relation) -> str:
             return "linear, applied to the changes"
         case r.Join(kind=r.JoinKind.INNER):
             return "one path for each input that changed; nothing between them is kept"
-        case r.Aggregate() if aggregates.is_linear(node):
+        case r.Aggregate() if is_linear(node):
             return "accumulators by group"
     if reads_first(node):
         return "its first rows, as many as changes can bring into sight"

@@ -36,6 +36,7 @@ from noonmark.compute.definition import (
 from noonmark.compute.naming import HOLD, arrangement_name, hold_id
 from noonmark.compute.tick import Stored
 from noonmark.compute.written import WAS, check_output, handed_back, held_from, takeover
+from noonmark.errors import UnknownCollection
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.run import TIME
@@ -89,6 +90,17 @@ class Owned:
     def is_written(self) -> bool:
         """Whether its collection was there before it (`noonmark.compute.written`)."""
         return WAS in self.details
+
+    def check_complete(self) -> None:
+        """Refuse a view that does not have all it needs: an earlier version made it."""
+        missing = [k.name for k in self.keepers.values() if k.name not in self.client.state.names]
+        if missing:
+            raise UnknownCollection(
+                f'view "{self.name}" was made by an earlier version, which kept less for it',
+                detail=f"It has no {', '.join(missing)}.",
+                hint="Make it anew: CREATE OR REPLACE MATERIALIZED VIEW with the same query.",
+                collection=self.name,
+            )
 
     # -- life -------------------------------------------------------------------------------
 
@@ -258,7 +270,7 @@ def removal(views: Sequence[Owned]) -> c.Transaction:
     for each in views:
         if each.is_written:
             drops[each.name] = handed_back(each.client, each.name)
-        for name in each.names:
+        for name in (name for name in each.names if name in state.names):
             ref = state.collection(name).id
             if name in (each.name, errors_name(each.name)) or ref not in others:
                 drops.setdefault(name, c.Drop(ref))

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from noonmark.compute import aggregates
+from noonmark.compute.accumulator import accumulator_schema, is_linear
 from noonmark.compute.arrangement import Need
 from noonmark.compute.foreign import stored
 from noonmark.compute.walk import by_key
@@ -66,7 +66,7 @@ class Shown:
         if top is not None:
             above = below
             below, node = _linear(top.input)
-        if isinstance(node, r.Aggregate) and aggregates.is_linear(node):
+        if isinstance(node, r.Aggregate) and is_linear(node):
             return cls(Need(node, sums=True), below, top, above)
         return None if top is None else cls(Need(top.input), (), top, above)
 
@@ -75,7 +75,7 @@ class Shown:
         rows, errors = from_table(kept), Errors()
         node = self.need.relation
         aggregation = node if self.need.sums and isinstance(node, r.Aggregate) else None
-        schema = aggregates.accumulator_schema(aggregation) if aggregation else node.schema
+        schema = accumulator_schema(aggregation) if aggregation else node.schema
         columns = zip(rows.columns, schema, strict=True)
         given = [None if column is None else stored(column, each.type) for column, each in columns]
         rows = rows.with_columns(given)

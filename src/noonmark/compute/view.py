@@ -219,6 +219,7 @@ class View:
 
     def begin(self) -> Begun | None:
         """What the next tick is about; None when the inputs have not moved."""
+        self.owned.check_complete()
         upper, lower = self._inputs_upper(), self.upper.only()
         clock = self.client.clock
         group, now = f"view-{self.name}-{clock.fresh_id()}", clock.monotonic()

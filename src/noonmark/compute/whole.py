@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
-from noonmark.compute import aggregates, native
+from noonmark.compute import accumulator, aggregates, native
 from noonmark.compute.column import col, constant, named
 from noonmark.compute.exact import EXACT
 from noonmark.compute.expression import compile_scalar
@@ -82,7 +82,7 @@ def is_native(node: r.Relation) -> bool:
 
 
 def _has_fold(call: AggregateCall) -> bool:
-    if aggregates.is_linear_call(call):
+    if accumulator.is_native(call):
         return True
     known = call.entry.name in _FOLDS or (call.entry.name == "count" and call.distinct)
     exact = all(isinstance(each.type, EXACT) for each in call.arguments)
@@ -155,16 +155,21 @@ def aggregated(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame
 def _folds(call: AggregateCall, at: int, *, once: bool) -> list[Column]:
     """What of an aggregate is computed over the rows of a group."""
     value = col(f"a{at}")
-    if aggregates.is_linear_call(call):
-        count, total = aggregates.sums_of(call, value, once=once)
-        return [count.alias(f"n{at}"), total.alias(f"s{at}")]
+    if accumulator.is_native(call):
+        made = aggregates.sums_of(call, value, once=once)
+        return [each.alias(name) for each, name in zip(made, _sums(at), strict=True)]
     fold = f.count_distinct(value) if call.entry.name == "count" else _FOLDS[call.entry.name](value)
     return [fold.alias(f"v{at}")]
 
 
+def _sums(at: int) -> list[str]:
+    """The names of what Spark adds up for an aggregate: how many values, and their sum."""
+    return [f"n{at}", f"s{at}"]
+
+
 def _shown(call: AggregateCall, at: int) -> aggregates.Final:
-    if aggregates.is_linear_call(call):
-        return aggregates.finish(call, col(f"n{at}"), col(f"s{at}"))
+    if accumulator.is_native(call):
+        return aggregates.finish(call, [col(name) for name in _sums(at)])
     return aggregates.Final(col(f"v{at}"))
 
 

@@ -1,6 +1,6 @@
-"""Linear aggregates: count, sum and avg over exact numbers.
+"""Linear aggregates: those for which sums are enough.
 
-Law: the accumulators of a group (`noonmark.compute.aggregates`) at time t are those before `lower`
+Law: the accumulators of a group (`noonmark.compute.accumulator`) at time t are those before `lower`
 plus the sum of the changes' accumulators at times up to t. A group is there while its number of
 rows is not 0; without keys there is one group always.
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
-from noonmark.compute import aggregates
+from noonmark.compute import accumulator, aggregates
 from noonmark.compute.arrangement import Need
 from noonmark.compute.column import col, named
 from noonmark.compute.delta.scope import Scope
@@ -27,16 +27,15 @@ from noonmark.compute.frame import (
     ERROR,
     NOTHING,
     Delta,
-    columns,
     frame_schema,
     names,
     no_error,
-    renamed,
     rows_of,
     union,
 )
 from noonmark.compute.lookup import Place
 from noonmark.compute.row_by_row import error_text
+from noonmark.compute.walk.large_number import decode, encode
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
@@ -58,7 +57,7 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     need = Need(node, sums=True)
     with typed_errors():
         made = _changes(node, scope.place(need), source).localCheckpoint()
-    schema, count = aggregates.accumulator_schema(node), len(node.keys)
+    schema, count = accumulator.accumulator_schema(node), len(node.keys)
     own = [*names(count), *names(len(node.aggregates), "o")]
     out = dict(zip(own, names(len(own)), strict=True))
     kept = made.where(col(f"c{count}").isNotNull()).select(
@@ -71,13 +70,10 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
 
 def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
     """Accumulators, c0 and on, the aggregates of each, o0 and on, and the errors of the input."""
-    schema, width = aggregates.accumulator_schema(node), len(node.keys)
+    schema = accumulator.accumulator_schema(node)
     given = aggregates.arguments(node, source.frame, timed=True)
-    keys = renamed(width, "k")
     fails = source.fails or any(map(may_fail, (*node.keys, *node.aggregates)))
-    sums = rows_of(given, fails).groupBy(*keys, TIME).agg(*aggregates.sums(node))
-    sums = sums.select(*columns(len(schema)), TIME)
-    sums = sums.repartition(*columns(width)) if width else sums.coalesce(1)
+    sums = aggregates.accumulated_changes(node, rows_of(given, fails))
     fields = frame_schema(schema, timed=True).fields
     added = [
         StructField(f"o{at}", spark_type(call.type)) for at, call in enumerate(node.aggregates)
@@ -104,7 +100,7 @@ class Accumulate:
     @property
     def schema(self) -> Schema:
         """Of the accumulators."""
-        return aggregates.accumulator_schema(self.node)
+        return accumulator.accumulator_schema(self.node)
 
     @property
     def width(self) -> int:
@@ -175,16 +171,15 @@ class Accumulate:
 
     def _final(self, row: Row) -> tuple[Row, str | None]:
         """The aggregates of a row of accumulators, or why there are none."""
-        accumulators = row[self.width + 1 :]
+        calls = zip(self.node.aggregates, accumulator.places(self.node), strict=True)
         try:
-            values = tuple(
-                aggregates.final(call, accumulators[2 * at], accumulators[2 * at + 1])
-                for at, call in enumerate(self.node.aggregates)
-            )
+            values = tuple(accumulator.final(call, *row[place]) for call, place in calls)
         except EvaluationError as error:
             return (None,) * len(self.node.aggregates), error_text(error)
         return values, None
 
 
 def _plus(a: Any, b: Any) -> Any:
+    if isinstance(a, bytes):
+        return encode(decode(a) + decode(b))
     return WIDE.add(a, b) if isinstance(a, Decimal) else a + b

@@ -17,7 +17,8 @@ Where it runs: driver.
 
 from __future__ import annotations
 
-from noonmark.compute import aggregates, keyed
+from noonmark.compute import keyed
+from noonmark.compute.accumulator import is_linear
 from noonmark.compute.delta.aggregate import aggregate
 from noonmark.compute.delta.join import join
 from noonmark.compute.delta.keyed import recompute
@@ -61,7 +62,7 @@ class Rules:
                 return self._union(node)
             case r.Join(kind=r.JoinKind.INNER):
                 return join(node, self.scope, self.settled(node.left), self.settled(node.right))
-            case r.Aggregate() if aggregates.is_linear(node):
+            case r.Aggregate() if is_linear(node):
                 return aggregate(node, self.scope, self.delta(node.input))
         if not keyed.is_known(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute import aggregates
+from noonmark.compute.accumulator import accumulator_schema
 from noonmark.compute.askable import key_leaf, under, usable
 from noonmark.compute.group import Group, Keys, Step, group_of, path
 from noonmark.compute.walk import by_key
@@ -97,7 +97,7 @@ class Old:
                 return by_key.flat_mapped(node, self.whole(node.input), Errors())
             case r.Aggregate():
                 place = self.sums[node]
-                schema = aggregates.accumulator_schema(node)
+                schema = accumulator_schema(node)
                 rows = self.shelf.everything(place, set(range(len(schema))))
                 return finished(node, rows.consolidated(), Errors())[0]
         raise AssertionError(f"{type(node).__name__} is not kept as a whole")
@@ -165,7 +165,7 @@ class Old:
         return fine.with_columns(arrays)
 
     def _accumulators(self, node: r.Aggregate, key: Key, probes: Sequence[pa.Array]) -> Found:
-        schema = aggregates.accumulator_schema(node)
+        schema = accumulator_schema(node)
         stored = tuple(
             column(ref.index, schema.columns[ref.index])  # type: ignore[attr-defined]
             for ref in key

@@ -1,6 +1,6 @@
 """Averages of many groups at once: total / count with PostgreSQL's digits.
 
-Law: where it has an answer, ``averages(totals, counts, type)`` is `aggregates.final` of each pair:
+Law: where it has an answer, ``averages(totals, counts, type)`` is `accumulator.final` of each pair:
 the quotient at the scale that PostgreSQL gives it, ties away from zero, then at that of the type.
 
 PostgreSQL counts in base 10,000: the digits of a quotient depend on the weight and the value of

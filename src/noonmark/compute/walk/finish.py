@@ -5,12 +5,13 @@ Where it runs: executors; pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute import aggregates
+from noonmark.compute.accumulator import final, places, summands, type_of
 from noonmark.compute.row_by_row import error_text
 from noonmark.compute.walk import number
 from noonmark.compute.walk.average import averaged
@@ -27,44 +28,44 @@ def finished(node: r.Aggregate, rows: Rows, errors: Errors) -> tuple[Rows, Ints]
     width = len(node.keys)
     columns = list(rows.columns[:width])
     failed: list[str | None] = [None] * len(rows)
-    for at, call in enumerate(node.aggregates):
-        counts, totals = rows.columns[width + 1 + 2 * at], rows.columns[width + 2 + 2 * at]
-        assert counts is not None and totals is not None  # noqa: PT018 - mypy takes both
-        made, wrong = _final(call, counts, totals)
+    for call, place in zip(node.aggregates, places(node), strict=True):
+        made, wrong = shown(call, [each for each in rows.columns[place] if each is not None])
         columns.append(made)
         if wrong:
             failed = [a or b for a, b in zip(failed, wrong, strict=True)]
-    shown = rows.with_columns(columns)
+    aggregated = rows.with_columns(columns)
     if not any(failed):
-        return shown, np.arange(len(rows))
+        return aggregated, np.arange(len(rows))
     errors.add(failed, rows.time, rows.diff)
     fine = np.flatnonzero([text is None for text in failed])
-    return shown.take(fine), fine
+    return aggregated.take(fine), fine
 
 
-def _final(
-    call: AggregateCall, counts: pa.Array, totals: pa.Array
+def shown(
+    call: AggregateCall, accumulators: Sequence[pa.Array]
 ) -> tuple[pa.Array, list[str | None]]:
-    """One aggregate, and its errors; none is an empty list."""
+    """One aggregate of its accumulators, and its errors; none is an empty list."""
+    counts, *totals = accumulators
     if call.entry.name == "count":
         return counts, []
-    if call.entry.name == "sum":
-        total = number.scaled(totals)
+    if call.entry.name == "sum" and pa.types.is_decimal(totals[0].type):
+        total = number.scaled(totals[0])
         there = counts.to_numpy() != 0
         try:
             return number.to_array(number.Scaled(total.values, total.scale, there), call.type), []
         except NoKernel:
             pass  # one of them does not fit: which, and why, is asked one by one
     if call.entry.name == "avg":
-        made = averaged(totals, counts, call.type)
+        made = averaged(totals[0], counts, call.type)
         if made is not None:
             return made, []
-    kind = aggregates.sum_type(call)
+    kinds = [type_of(call, each) for each in summands(call)]
+    sums = [from_array(each, kind) for each, kind in zip(totals, kinds, strict=True)]
     values: list[Any] = []
     errors: list[str | None] = []
-    for count, value in zip(counts.to_pylist(), from_array(totals, kind), strict=True):
+    for count, *each in zip(counts.to_pylist(), *sums, strict=True):
         try:
-            values.append(aggregates.final(call, count, value))
+            values.append(final(call, count, *each))
             errors.append(None)
         except EvaluationError as error:
             values.append(None)

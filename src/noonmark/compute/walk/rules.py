@@ -22,7 +22,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute import aggregates, keyed
+from noonmark.compute import keyed
+from noonmark.compute.accumulator import is_linear
 from noonmark.compute.askable import usable
 from noonmark.compute.group import Group, Step, group_of, path
 from noonmark.compute.turns import turns_schema
@@ -95,7 +96,7 @@ class Walk:
                 return Changes(rows, _errors(parts))
             case r.Join(kind=r.JoinKind.INNER):
                 return self._group(node, group_of(node))
-            case r.Aggregate() if aggregates.is_linear(node):
+            case r.Aggregate() if is_linear(node):
                 made, self.sums[node] = accumulate(node, self.delta(node.input), self.old)
                 return made
         if not keyed.is_known(node):

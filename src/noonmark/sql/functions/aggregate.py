@@ -7,9 +7,6 @@ once: they do not depend on an order, where PostgreSQL's do in the last digit.
 
 A strict aggregate does not see rows with a NULL argument. Over no rows, count is 0 and
 every other aggregate is NULL.
-
-Law (linear): a linear aggregate is a function of sums over its rows, so an insertion or a
-retraction is an addition to accumulators; the others need their group again.
 """
 
 from __future__ import annotations
@@ -44,7 +41,6 @@ Meaning = Callable[[tuple[t.SqlType, ...], Rows], Any]
 class Aggregator(Signature):
     """An aggregate; its meaning takes the argument types and the rows."""
 
-    linear: bool = False
     ordered: bool = False  # the result depends on the order of the rows
 
     def fails(self, types: tuple[t.SqlType, ...]) -> bool:
@@ -88,7 +84,8 @@ def _exact(values: list[tuple[float, int]]) -> Fraction:
     return sum((Fraction(value) * count for value, count in values), Fraction(0))
 
 
-def _rounded(value: Fraction) -> float:
+def rounded(value: Fraction | float) -> float:
+    """The float nearest to an exact number."""
     try:
         return float(value)
     except OverflowError:
@@ -100,7 +97,7 @@ def _sum_float(_: tuple[t.SqlType, ...], rows: Rows) -> float | None:
     if not rows:
         return None
     special = _special(values)
-    return special if special is not None else _rounded(_exact(values))
+    return special if special is not None else rounded(_exact(values))
 
 
 def _avg_float(types: tuple[t.SqlType, ...], rows: Rows) -> float | None:
@@ -108,7 +105,7 @@ def _avg_float(types: tuple[t.SqlType, ...], rows: Rows) -> float | None:
     if not rows:
         return None
     special = _special(values)
-    return special if special is not None else _rounded(_exact(values) / _count(types, rows))
+    return special if special is not None else rounded(_exact(values) / _count(types, rows))
 
 
 def _sum_interval(_: tuple[t.SqlType, ...], rows: Rows) -> v.Interval | None:
@@ -141,16 +138,19 @@ class Moment:
         return count * (count - 1) if self.sample else count * count
 
     def exact(self, types: tuple[t.SqlType, ...], rows: Rows) -> Decimal | None:
-        """Of integers and numerics, with PostgreSQL's digits."""
-        count = _count(types, rows)
-        if count <= int(self.sample):
-            return None
+        """Of integers and numerics."""
         total, squares = Decimal(0), Decimal(0)
         for value, times in _first(rows):
             number = Decimal(value)
             total = WIDE.add(total, WIDE.multiply(number, Decimal(times)))
             square = WIDE.multiply(number, number)
             squares = WIDE.add(squares, WIDE.multiply(square, Decimal(times)))
+        return self.of_numbers(_count(types, rows), total, squares)
+
+    def of_numbers(self, count: int, total: Decimal, squares: Decimal) -> Decimal | None:
+        """Of how many numbers there are, their sum and that of their squares, as PostgreSQL."""
+        if count <= int(self.sample):
+            return None
         spread = WIDE.subtract(WIDE.multiply(squares, Decimal(count)), WIDE.multiply(total, total))
         if spread <= 0:
             return Decimal(0)
@@ -160,16 +160,29 @@ class Moment:
         return numeric.square_root(variance, numeric.scale_of(variance))
 
     def of_floats(self, types: tuple[t.SqlType, ...], rows: Rows) -> float | None:
-        """Of floats: exact, rounded once."""
+        """Of floats."""
         values, count = _first(rows), _count(types, rows)
+        if _special(values) is not None:
+            return math.nan if count > int(self.sample) else None
+        squares = sum((Fraction(x) ** 2 * times for x, times in values), Fraction(0))
+        return self.of_fractions(count, _exact(values), squares)
+
+    def of_fractions(self, count: int, total: Fraction, squares: Fraction) -> float | None:
+        """Of how many floats there are, their sum and that of their squares: rounded once."""
         if count <= int(self.sample):
             return None
-        if _special(values) is not None:
-            return math.nan
-        squares = sum((Fraction(x) ** 2 * times for x, times in values), Fraction(0))
-        spread = squares * count - _exact(values) ** 2
-        variance = _rounded(spread / self._divisor(count))
+        variance = rounded((squares * count - total**2) / self._divisor(count))
         return math.sqrt(variance) if self.root else variance
+
+
+MOMENTS = {
+    "var_samp": Moment(sample=True, root=False),
+    "variance": Moment(sample=True, root=False),
+    "var_pop": Moment(sample=False, root=False),
+    "stddev_samp": Moment(sample=True, root=True),
+    "stddev": Moment(sample=True, root=True),
+    "stddev_pop": Moment(sample=False, root=True),
+}
 
 
 class Extreme:
@@ -262,7 +275,6 @@ def _row(
     meaning: Meaning,
     *,
     strict: bool = True,
-    linear: bool = False,
     ordered: bool = False,
 ) -> Aggregator:
     return Aggregator(
@@ -272,7 +284,6 @@ def _row(
         meaning,
         strict=strict,
         gives_null=name != "count",
-        linear=linear,
         ordered=ordered,
     )
 
@@ -280,23 +291,23 @@ def _row(
 def _table() -> list[Aggregator]:
     plain, double, anything = t.Numeric(), t.Double(), (Any_.ELEMENT,)
     rows = [
-        _row("count", (), t.BigInt(), _count, linear=True),
-        _row("count", (Any_.ANY,), t.BigInt(), _count, linear=True),
-        _row("sum", (t.SmallInt,), t.BigInt(), _sum, linear=True),
-        _row("sum", (t.Integer,), t.BigInt(), _sum, linear=True),
-        _row("sum", (t.BigInt,), _numeric_sum_type, _sum, linear=True),
-        _row("sum", (t.Numeric,), _numeric_sum_type, _sum_numeric, linear=True),
+        _row("count", (), t.BigInt(), _count),
+        _row("count", (Any_.ANY,), t.BigInt(), _count),
+        _row("sum", (t.SmallInt,), t.BigInt(), _sum),
+        _row("sum", (t.Integer,), t.BigInt(), _sum),
+        _row("sum", (t.BigInt,), _numeric_sum_type, _sum),
+        _row("sum", (t.Numeric,), _numeric_sum_type, _sum_numeric),
         _row("sum", (t.Real,), t.Real(), _sum_float),
         _row("sum", (t.Double,), double, _sum_float),
-        _row("sum", (t.Interval,), t.Interval(), _sum_interval, linear=True),
+        _row("sum", (t.Interval,), t.Interval(), _sum_interval),
         _row("avg", (t.Real,), double, _avg_float),
         _row("avg", (t.Double,), double, _avg_float),
-        _row("avg", (t.Interval,), t.Interval(), _avg_interval, linear=True),
+        _row("avg", (t.Interval,), t.Interval(), _avg_interval),
         _row("min", anything, _same_type, Extreme(min)),
         _row("max", anything, _same_type, Extreme(max)),
-        _row("bool_and", (t.Boolean,), t.Boolean(), _bool_and, linear=True),
-        _row("every", (t.Boolean,), t.Boolean(), _bool_and, linear=True),
-        _row("bool_or", (t.Boolean,), t.Boolean(), _bool_or, linear=True),
+        _row("bool_and", (t.Boolean,), t.Boolean(), _bool_and),
+        _row("every", (t.Boolean,), t.Boolean(), _bool_and),
+        _row("bool_or", (t.Boolean,), t.Boolean(), _bool_or),
         _row("string_agg", (t.Text, t.Text), t.Text(), _string_agg, strict=False, ordered=True),
         _row(
             "array_agg",
@@ -312,24 +323,16 @@ def _table() -> list[Aggregator]:
         _row("single value", anything, _same_type, _single, strict=False),
     ]
     for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
-        rows.append(_row("avg", (kind,), plain, _avg, linear=True))
+        rows.append(_row("avg", (kind,), plain, _avg))
     for name in ("jsonb_object_agg", "json_object_agg"):
         pairs = (Any_.ANY, Any_.ANY)
         rows.append(_row(name, pairs, t.Jsonb(), _object_agg, strict=False, ordered=True))
     for kind in (t.SmallInt, t.Integer, t.BigInt):
         for name, act in (("bit_and", and_), ("bit_or", or_), ("bit_xor", xor)):
             rows.append(_row(name, (kind,), kind(), Bits(act)))
-    moments = {
-        "var_samp": Moment(sample=True, root=False),
-        "variance": Moment(sample=True, root=False),
-        "var_pop": Moment(sample=False, root=False),
-        "stddev_samp": Moment(sample=True, root=True),
-        "stddev": Moment(sample=True, root=True),
-        "stddev_pop": Moment(sample=False, root=True),
-    }
-    for name, moment in moments.items():
+    for name, moment in MOMENTS.items():
         for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
-            rows.append(_row(name, (kind,), plain, moment.exact, linear=True))
+            rows.append(_row(name, (kind,), plain, moment.exact))
         for other in (t.Real, t.Double):
             rows.append(_row(name, (other,), double, moment.of_floats))
     return rows
