@@ -58,7 +58,17 @@ def test_views_are_their_definitions_at_every_time(world: World, tmp_path: Path)
     assert audit_view(again.flow.views["totals"], TIMES - 1) == []
 
 
-LARGE = ("fails", "totals", "spread", "all_spread", "no_spread", "missing", "doubled")
+LARGE = (
+    "fails",
+    "totals",
+    "spread",
+    "all_spread",
+    "no_spread",
+    "float_ends",
+    "latest",
+    "missing",
+    "doubled",
+)
 
 
 def test_large_changes_are_the_same_by_sparks_own_operators(world: World) -> None:

@@ -104,10 +104,12 @@ def rule_of(node: r.Relation) -> str:
             return "one path for each input that changed; nothing between them is kept"
         case r.Aggregate() if is_linear(node):
             return "accumulators by group"
-    if reads_first(node):
-        return "its first rows, as many as changes can bring into sight"
     if keyed.is_known(node):
-        if keyed.parts_of(node)[0].key:
+        by_key = keyed.parts_of(node)[0].key
+        if reads_first(node):
+            whose = " of the keys that changed" if by_key else ""
+            return f"its first rows{whose}, as many as changes can bring into sight"
+        if by_key:
             return "recomputed for the keys that changed"
         return "RECOMPUTED AS A WHOLE at every time of change: it has no key"
     return "not supported"

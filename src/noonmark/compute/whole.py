@@ -4,8 +4,9 @@ Law: where `is_native` holds, the functions here give the operator of what the f
 `noonmark.compute.keyed` would recompute it key by key: for outer, semi and anti joins, for min,
 max, bool_and, bool_or and count(DISTINCT), and for top-k.
 
-Contents have no negative diffs: a row with a partner has one whose diff is positive. Types are
-those whose order and equality are Spark's (`EXACT`); whatever else there is, is left to `keyed`.
+Contents have no negative diffs: a row with a partner has one whose diff is positive. Types of keys
+are those whose order and equality are Spark's (`EXACT`), what is put in order may be a float, too;
+whatever else there is, is left to `keyed`.
 
 Where it runs: driver.
 """
@@ -39,6 +40,8 @@ from noonmark.compute.frame import (
 from noonmark.compute.linear import extended
 from noonmark.compute.match import errors_of_sides, left_side, right_side, same_keys
 from noonmark.persist.run import DIFF
+from noonmark.rows import types as t
+from noonmark.rows.spark import spark_name
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.scalar import TRUE, may_fail
@@ -46,6 +49,9 @@ from noonmark.sql.ir.scalar import TRUE, may_fail
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_FLOATS = (t.Real, t.Double)
+#: Types whose order is Spark's: NaN is above every number for both.
+_ORDERED = (*EXACT, *_FLOATS)
 _JOINS = {
     r.JoinKind.LEFT: "left_outer",
     r.JoinKind.RIGHT: "right_outer",
@@ -75,18 +81,20 @@ def is_native(node: r.Relation) -> bool:
             keys = all(isinstance(key.type, EXACT) for key in node.keys)
             return keys and all(_has_fold(call) for call in node.aggregates)
         case r.TopK():
-            asked = [*node.partition, *(each.scalar for each in node.order)]
-            exact = all(isinstance(each.type, EXACT) for each in (*asked, *node.schema))
-            return exact and not any(map(may_fail, asked))
+            orders = [each.scalar for each in node.order]
+            exact = all(isinstance(each.type, EXACT) for each in node.partition)
+            ordered = all(isinstance(each.type, _ORDERED) for each in (*orders, *node.schema))
+            return exact and ordered and not any(map(may_fail, (*node.partition, *orders)))
     return False
 
 
 def _has_fold(call: AggregateCall) -> bool:
     if accumulator.is_native(call):
         return True
-    known = call.entry.name in _FOLDS or (call.entry.name == "count" and call.distinct)
-    exact = all(isinstance(each.type, EXACT) for each in call.arguments)
-    return known and exact and len(call.arguments) == 1 and not call.order
+    if call.entry.name not in (*_FOLDS, "count") or len(call.arguments) != 1 or call.order:
+        return False
+    kinds = _ORDERED if call.entry.name in ("min", "max") else EXACT
+    return isinstance(call.arguments[0].type, kinds)
 
 
 def is_once(node: r.Relation) -> bool:
@@ -159,6 +167,8 @@ def _folds(call: AggregateCall, at: int, *, once: bool) -> list[Column]:
         made = aggregates.sums_of(call, value, once=once)
         return [each.alias(name) for each, name in zip(made, _sums(at), strict=True)]
     fold = f.count_distinct(value) if call.entry.name == "count" else _FOLDS[call.entry.name](value)
+    if isinstance(call.type, _FLOATS):
+        fold = fold + f.lit(0.0).cast(spark_name(call.type))  # there is one zero
     return [fold.alias(f"v{at}")]
 
 
@@ -180,6 +190,9 @@ def top_k(node: r.TopK, frame: DataFrame, *, fails: bool) -> DataFrame:
     rows = extended(rows_of(frame, fails), width, scalars, "k")
     order = [_ordered(col(f"k{count + at}"), each) for at, each in enumerate(node.order)]
     order += [col(f"c{at}").asc_nulls_last() for at in range(width)]
+    # Two zeros are equal, but not the same: one of them has to come first.
+    floats = [at for at, each in enumerate(node.schema) if isinstance(each.type, _FLOATS)]
+    order += [col(f"c{at}").cast("string") for at in floats]
     last = None if node.limit is None else node.offset + node.limit
     if not count and last is not None:
         # Every row takes a place at least: no more of them can be among the first.

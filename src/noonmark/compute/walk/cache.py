@@ -30,8 +30,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.walk.index import Index, build
-from noonmark.compute.walk.rows import Ints, one_array
+from noonmark.compute.walk.index import Index
+from noonmark.compute.walk.rows import one_array
 from noonmark.persist import task
 from noonmark.persist.part import Part
 
@@ -74,7 +74,6 @@ class Cached:
         self.rows = sum(part.rows for part in parts)
         self._columns: dict[str, pa.Array | None] = {}
         self.indexes: dict[str, Index] = {}
-        self._orders: dict[str, Ints] = {}
 
     def columns(self, names: Sequence[str]) -> dict[str, pa.Array | None]:
         """The columns; None for one that the parts, being older, do not have.
@@ -90,34 +89,21 @@ class Cached:
                 self._columns[name] = _open(self._file(name))
         return self._columns
 
-    def index(self, label: str, arrays: Sequence[pa.Array]) -> Index:
-        """The index by a key, of which `arrays` are the values; made once for each label."""
+    def index(self, label: str, make: Callable[[], Index]) -> Index:
+        """An index of the rows; made once for each label."""
         if label not in self.indexes:
             name = hashlib.blake2b(label.encode(), digest_size=12).hexdigest()
             paths = self.folder / f"{name}.hashes.npy", self.folder / f"{name}.rows.npy"
             if not paths[1].exists():
                 with self._alone():
                     if not paths[1].exists():
-                        made = build(arrays, self.rows)
+                        made = make()
                         _save(paths[0], made.hashes)
                         _save(paths[1], made.rows)
                 ROOM.taken(self.folder.parent, 12 * self.rows)
             hashes, rows = (np.load(path, mmap_mode="r") for path in paths)
             self.indexes[label] = Index(hashes, rows)
         return self.indexes[label]
-
-    def order(self, label: str, make: Callable[[], Ints]) -> Ints:
-        """The places of all rows in an order; made once for each label."""
-        if label not in self._orders:
-            name = hashlib.blake2b(label.encode(), digest_size=12).hexdigest()
-            path = self.folder / f"{name}.order.npy"
-            if not path.exists():
-                with self._alone():
-                    if not path.exists():
-                        _save(path, make())
-                ROOM.taken(self.folder.parent, 8 * self.rows)
-            self._orders[label] = np.load(path, mmap_mode="r")
-        return self._orders[label]
 
     def touch(self) -> None:
         """Say that it was used."""

@@ -1,69 +1,107 @@
-"""The first rows of a relation that is there as a whole, in the order of a top-k.
+"""The first rows of some keys, in an order, of a relation that is there as a whole.
 
-Law: ``first(shelf, kept, node, count)`` are all rows of the relation before some row of the
-order, at least `count` of them as they are counted; or all of them, if there are no more.
+Law: ``first(shelf, asked)`` are, of each key and for each order, all rows of the relation before
+some row of the order, at least as many as are wanted; or all of them, if there are no more.
 
-So a top-k over everything does not read everything. Of a top-k of n rows, changes that take away at
-most d rows and add any see only the first n + d rows that were there, and those that come: at least
-n of them are left, and whatever was behind them stays behind.
+So a top-k, or a minimum, does not read its whole partition. Of a top-k of n rows, changes that take
+away at most d rows and add any see only the first n + d rows that were there, and those that come:
+at least n of them are left, and whatever was behind them stays behind. Several minima and maxima
+are several orders: the rows that are first in one of them.
 
-Each part is put in order once (`cache.Cached.order`): parts never change. A row is complete when it
-comes before the last row that was taken of every part which has more.
+Each part is put in order once, by the hash of the key and then by the order (`Segment.index`):
+parts never change. Of what is taken of the parts, a row is complete when it comes before the last
+row that was taken of every part which has more of its key.
 
 Where it runs: executors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.askable import is_whole
+from noonmark.compute.accumulator import argument
+from noonmark.compute.askable import is_whole, under
 from noonmark.compute.walk import index as ix
-from noonmark.compute.walk.ask import Old
+from noonmark.compute.walk.ask import Key, Old
 from noonmark.compute.walk.finish import finished
-from noonmark.compute.walk.meaning import has_kernel, in_order
-from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat
+from noonmark.compute.walk.meaning import ORDERED, has_kernel, has_order, in_order, sortable
+from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept
-from noonmark.compute.walk.state import Place, Shelf
-from noonmark.rows.schema import Schema
+from noonmark.compute.walk.state import Place, Segment, Shelf
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.temporal import temporal
 
-#: How many rows of a part are looked at first, and by how much that grows.
-FIRST_MIN, GROWTH = 256, 4
+#: How many rows of a part are looked at first, of all keys together and of each; how that grows.
+FIRST_MIN, EACH_MIN, GROWTH = 256, 8, 4
+#: Keys with fewer rows, together, are read as they are: to put parts in order costs more.
+ROWS_MIN = 8_192
+
+Order = tuple[SortKey, ...]
+
+
+def orders_of(node: r.Relation) -> tuple[Order, ...]:
+    """The orders in which the first rows decide what an operator is; none if there are no such."""
+    made: tuple[Order, ...] = ()
+    if isinstance(node, r.TopK) and node.limit is not None:
+        made = (node.order,)
+    elif isinstance(node, r.Aggregate) and all(
+        call.entry.name in ("min", "max") for call in node.aggregates
+    ):
+        made = tuple(
+            (SortKey(argument(call), descending=call.entry.name == "max"),)
+            for call in node.aggregates
+        )
+    if not has_kernel(node) or not all(map(has_order, made)):
+        return ()
+    (below,) = r.relations_below(node)
+    return made if all(isinstance(each.type, ORDERED) for each in below.schema) else ()
 
 
 def is_short(node: r.Relation) -> bool:
     """Whether the operator is a top-k over everything that can be asked so."""
-    return (
-        isinstance(node, r.TopK)
-        and not node.partition
-        and node.limit is not None
-        and (has_kernel(node))
-    )
+    return isinstance(node, r.TopK) and not node.partition and bool(orders_of(node))
 
 
 def reads_first(node: r.Relation) -> bool:
-    """Whether a change of the operator reads its first rows alone, by its plan."""
-    if not isinstance(node, r.TopK) or not is_short(node):
+    """Whether a change of the operator reads the first rows of a key, where it has many.
+
+    Without a key, it always reads the first rows alone.
+    """
+    if not orders_of(node):
         return False
-    below: r.Relation = node.input
+    (below,) = r.relations_below(node)
     if not is_whole(below):
-        return True  # it is kept as it is
+        return not _has_key(node)  # then it is kept as it is
     while isinstance(below, r.Project) or (isinstance(below, r.Filter) and temporal(below) is None):
         below = below.input
-    return isinstance(below, r.Scan | r.Aggregate)
+    return isinstance(below, r.Scan) or (isinstance(below, r.Aggregate) and not _has_key(node))
 
 
-def enough(node: r.TopK, changed: Rows) -> int:
-    """How many of the rows that were there the changes can bring into sight."""
-    assert node.limit is not None
-    return node.offset + node.limit + int(-changed.diff[changed.diff < 0].sum())
+def _has_key(node: r.Relation) -> bool:
+    return bool(node.partition if isinstance(node, r.TopK) else getattr(node, "keys", ()))
+
+
+def enough(node: r.Relation, ids: Ints, diff: Ints, keys: int) -> Ints:
+    """How many of the rows that were there the changes can bring into sight, key by key.
+
+    Args:
+        node: the operator.
+        ids: of each change, the number of its key.
+        diff: of each change.
+        keys: how many keys there are.
+    """
+    shown = node.offset + node.limit if isinstance(node, r.TopK) and node.limit is not None else 1
+    made = np.full(keys, shown, np.int64)
+    gone = np.flatnonzero(diff < 0)
+    np.add.at(made, ids[gone], -diff[gone])
+    return made
 
 
 @dataclass(frozen=True)
@@ -92,6 +130,16 @@ class Kept:
                     return None
         return cls(relation, below, old.wholes[below])
 
+    def stored_key(self, key: Key) -> Key | None:
+        """A key over what is stored; None where accumulators are, which have other columns."""
+        node = self.relation
+        while node is not self.base:
+            assert isinstance(node, r.Filter | r.Project)
+            if isinstance(node, r.Project):
+                key = tuple(under(node.scalars, part) for part in key)
+            node = node.input
+        return None if isinstance(node, r.Aggregate) else key
+
     def rows(self, stored: Rows) -> tuple[Rows, Ints]:
         """The rows of the relation, and of which of the stored ones they are."""
         return self._rows(self.relation, stored)
@@ -114,50 +162,127 @@ class Kept:
         return made.take(fine), places[fine]
 
 
-def first(shelf: Shelf, given: Kept, node: r.TopK, count: int) -> Rows:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked for: of each key, in each of the orders, the first rows.
+
+    Attributes:
+        given: the relation.
+        key: over its rows.
+        orders: of its rows.
+        probes: the values of the keys, column by column.
+        counts: of each key, how many rows are wanted.
+    """
+
+    given: Kept
+    key: Key
+    orders: tuple[Order, ...]
+    probes: Sequence[pa.Array]
+    counts: Ints
+
+    def is_worth_it(self, shelf: Shelf) -> bool:
+        """Whether there may be many more rows with these keys than are wanted."""
+        if not self.key:
+            return True
+        stored = self.given.stored_key(self.key)
+        if stored is None:
+            return False
+        found = shelf.count(self.given.place, stored, self.probes)
+        return found >= max(ROWS_MIN, GROWTH * int(self.counts.sum()))
+
+
+def first(shelf: Shelf, asked: Asked) -> Rows:
     """See the module."""
-    place = given.place
-    label = repr((place.collection.schema.names, given.relation, node.order))
+    place = asked.given.place
     segments = list(shelf.segments(place, set(range(len(place.collection.schema)))))
-    orders = [each.order(label, partial(_places, given, node, each.rows)) for each in segments]
-    size = max(FIRST_MIN, count)
-    while True:
-        taken = []
-        for each, order in zip(segments, orders, strict=True):
-            known = each.rows.take(np.asarray(order[:size]))
-            diff = np.where(known.time <= place.as_of, known.diff, 0)
-            taken.append(given.rows(Rows(known.columns, known.time, diff))[0])
-        longer = [len(order) > size for order in orders]
-        found = _complete(node, given.relation.schema, taken, longer)
-        if not any(longer) or int(found.diff.sum()) >= count:
-            return found
-        size *= GROWTH
+    if not segments:
+        return empty_rows(asked.given.relation.schema)
+    taken: list[list[Ints]] = [[] for _ in segments]
+    for order in asked.orders:
+        for places, more in zip(taken, _Search(asked, order, segments).places(), strict=True):
+            places.append(more)
+    found = []
+    for segment, places in zip(segments, taken, strict=True):
+        # A row that is first in two orders is there once.
+        stored = segment.rows.take(np.unique(np.concatenate(places)))
+        known = np.flatnonzero(stored.time <= place.as_of)
+        found.append(asked.given.rows(stored.take(known))[0])
+    return concat(found, asked.given.relation.schema).at(BEFORE).consolidated()
 
 
-def _places(given: Kept, node: r.TopK, stored: Rows) -> Ints:
-    """The places of stored rows in the order of what they become."""
-    rows, places = given.rows(stored)
-    return places[_ordered(node, rows)]
+class _Search:
+    """The first rows in one order: more and more of each part, until they are enough."""
+
+    def __init__(self, asked: Asked, order: Order, segments: Sequence[Segment]) -> None:
+        self.asked = asked
+        self.order = order
+        self.segments = segments
+        self.hashes = ix.hashes_of(asked.probes, len(asked.counts))
+        given = asked.given
+        label = repr((given.place.collection.schema.names, given.relation, asked.key, order))
+        make = partial(_index, asked, order)
+        self.indexes = [segment.index(label, make) for segment in segments]
+
+    def places(self) -> list[Ints]:
+        """The places of the rows in each segment."""
+        wanted = self.asked.counts
+        size = max(FIRST_MIN // len(wanted), EACH_MIN, int(wanted.max()))
+        while True:
+            taken = [ix.firsts(index, self.hashes, size) for index in self.indexes]
+            found, enough = self._complete(taken)
+            if enough:
+                return found
+            size *= GROWTH
+
+    def _complete(self, taken: Sequence[tuple[Ints, Ints, ix.Bools]]) -> tuple[list[Ints], bool]:
+        """Of what was taken, that of which nothing is missing; and whether it is enough."""
+        given, as_of = self.asked.given, self.asked.given.place.as_of
+        rows = []
+        for segment, (_, places, _) in zip(self.segments, taken, strict=True):
+            stored = segment.rows.take(places)
+            diff = np.where(stored.time <= as_of, stored.diff, 0)
+            rows.append(given.rows(Rows(stored.columns, stored.time, diff))[0])
+        every = concat(rows, given.relation.schema)
+        ids, cut = (np.concatenate([each[at] for each in taken]) for at in (0, 2))
+        fine = self._ahead(every, ids, cut) & self._own(every, ids)
+        counts = np.zeros(len(self.asked.counts), np.int64)
+        np.add.at(counts, ids[fine], every.diff[fine])
+        open_ = np.zeros(len(counts), np.bool_)
+        open_[ids[cut]] = True
+        ends = np.cumsum([len(places) for _, places, _ in taken])[:-1]
+        parts = zip(np.split(fine, ends), taken, strict=True)
+        found = [places[those] for those, (_, places, _) in parts]
+        return found, bool((~open_ | (counts >= self.asked.counts)).all())
+
+    def _ahead(self, rows: Rows, ids: Ints, cut: ix.Bools) -> ix.Bools:
+        """Which rows come before the last that was taken of every segment that has more."""
+        order = in_order(self.order, rows, ids)
+        ranks = np.empty(len(rows), np.int64)
+        ranks[order] = np.arange(len(rows))
+        bounds = np.full(len(self.asked.counts), len(rows), np.int64)
+        np.minimum.at(bounds, ids[cut], ranks[cut])
+        fine = ranks < bounds[ids]
+        bounded = np.flatnonzero(fine & (bounds[ids] < len(rows)))
+        if len(bounded):  # more of the last row itself may follow
+            last = pa.array(order[bounds[ids[bounded]]])
+            columns = [sortable(each) for each in rows.columns if each is not None]
+            mine = [column.take(pa.array(bounded)) for column in columns]
+            same = ix.same(mine, [column.take(last) for column in columns], len(bounded))
+            fine[bounded[same]] = False
+        return fine
+
+    def _own(self, rows: Rows, ids: Ints) -> ix.Bools:
+        """Which rows have the key that they were found by, and not only its hash."""
+        values, _ = values_of(self.asked.key, rows)
+        probes = [probe.take(pa.array(ids)) for probe in self.asked.probes]
+        made = np.zeros(len(rows), np.bool_)
+        made[ix.same(values, probes, len(rows))] = True
+        return made
 
 
-def _ordered(node: r.TopK, rows: Rows) -> Ints:
-    return in_order(node.order, rows, np.zeros(len(rows), np.int64))
-
-
-def _complete(node: r.TopK, schema: Schema, taken: list[Rows], longer: list[bool]) -> Rows:
-    """Of the first rows of every part, those of which nothing is missing."""
-    rows = concat(taken, schema).at(BEFORE)
-    if not any(longer):
-        return rows.consolidated()
-    ends = np.cumsum([len(each) for each in taken]) - 1
-    order = _ordered(node, rows)
-    ranks = np.empty(len(rows), np.int64)
-    ranks[order] = np.arange(len(rows))
-    last = ends[longer][np.argmin(ranks[ends[longer]])]
-    ahead = rows.take(order[: ranks[last]])
-    own = [column for column in ahead.columns if column is not None]
-    end = pa.array(np.full(len(ahead), last))
-    bound = [column.take(end) for column in rows.columns if column is not None]
-    fine = np.ones(len(ahead), np.bool_)
-    fine[ix.same(own, bound, len(ahead))] = False  # more of that row may follow
-    return ahead.take(np.flatnonzero(fine)).consolidated()
+def _index(asked: Asked, order: Order, stored: Rows) -> ix.Index:
+    """Of the stored rows that become rows of the relation: by key, and then in order."""
+    rows, places = asked.given.rows(stored)
+    hashes = ix.hashes_of(values_of(asked.key, rows)[0], len(rows))
+    by = in_order(order, rows, hashes)
+    return ix.Index(hashes[by], places[by].astype(np.uint32))

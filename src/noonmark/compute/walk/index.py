@@ -23,6 +23,7 @@ import xxhash
 from noonmark.compute.walk.rows import Ints
 
 Hashes = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 _A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -91,17 +92,36 @@ def build(arrays: Sequence[pa.Array], count: int) -> Index:
 
 def matches(index: Index, probes: Hashes) -> tuple[Ints, Ints]:
     """All pairs of a probe and a row with its hash, as two arrays of places."""
+    there, low, count = ranges(index, probes)
+    return _pairs(index, there, low, count)
+
+
+def firsts(index: Index, probes: Hashes, size: int) -> tuple[Ints, Ints, Bools]:
+    """Of the rows of each probe at most so many; and which are the last before others."""
+    there, low, count = ranges(index, probes)
+    taken = np.minimum(count, size)
+    given, found = _pairs(index, there, low, taken)
+    cut = np.zeros(len(given), np.bool_)
+    cut[np.cumsum(taken)[count > size] - 1] = True
+    return given, found, cut
+
+
+def ranges(index: Index, probes: Hashes) -> tuple[Ints, Ints, Ints]:
+    """The probes that have rows, where these begin in the index, and how many they are."""
     if not len(index.hashes):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        none = np.zeros(0, np.int64)
+        return none, none, none
     low = np.searchsorted(index.hashes, probes, "left")
     # Most probes of most pieces have no row: only for those that have one the end is searched.
     there = np.flatnonzero(index.hashes[np.minimum(low, len(index.hashes) - 1)] == probes)
     low = low[there]
-    count = np.searchsorted(index.hashes, probes[there], "right") - low
+    return there, low, np.searchsorted(index.hashes, probes[there], "right") - low
+
+
+def _pairs(index: Index, there: Ints, low: Ints, count: Ints) -> tuple[Ints, Ints]:
     given = np.repeat(there, count)
-    starts = np.repeat(low - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
-    found = index.rows[starts + np.arange(len(given))].astype(np.int64)
-    return given, found
+    starts = np.repeat(low - (np.cumsum(count) - count), count)
+    return given, index.rows[starts + np.arange(len(given))].astype(np.int64)
 
 
 def same(left: Sequence[pa.Array], right: Sequence[pa.Array], count: int) -> Ints:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,11 +25,15 @@ from noonmark.compute.walk import number
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, group_ids
 from noonmark.compute.walk.scalar import ask, kept
+from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.scalar import TRUE, Scalar, may_fail
 
+#: Types whose values can be put in order all at once.
+ORDERED = (*EXACT, t.Real, t.Double)
+_ALL_BUT_SIGN = (1 << 63) - 1
 _EARLY = (r.JoinKind.SEMI, r.JoinKind.ANTI)
 
 
@@ -42,24 +47,28 @@ def has_kernel(node: r.Relation) -> bool:
         case r.Aggregate():
             return _plain(node.keys) and all(_known(call) for call in node.aggregates)
         case r.TopK():
-            orders = [each.scalar for each in node.order]
-            exact = all(isinstance(each.type, EXACT) for each in node.schema)
-            return _plain([*node.partition, *orders]) and exact
+            ordered = all(isinstance(each.type, ORDERED) for each in node.schema)
+            return _plain(node.partition) and ordered and has_order(node.order)
         case r.Distinct():
             return all(isinstance(each.type, EXACT) for each in node.schema)
     return False
 
 
-def _plain(scalars: Sequence[Scalar]) -> bool:
-    return all(isinstance(each.type, EXACT) and not may_fail(each) for each in scalars)
+def _plain(scalars: Sequence[Scalar], kinds: tuple[type[t.SqlType], ...] = EXACT) -> bool:
+    return all(isinstance(each.type, kinds) and not may_fail(each) for each in scalars)
+
+
+def has_order(order: Sequence[SortKey]) -> bool:
+    """Whether rows can be put in the order, all at once."""
+    return _plain([each.scalar for each in order], ORDERED)
 
 
 def _known(call: AggregateCall) -> bool:
-    given = [*call.arguments, *([] if call.filter is None else [call.filter])]
-    name = call.entry.name
-    if not _plain(given) or call.order or name not in ("count", "min", "max"):
+    if call.order or (call.filter is not None and not _plain([call.filter])):
         return False
-    return len(call.arguments) == 1 or (name == "count" and not call.arguments)
+    if call.entry.name == "count":
+        return _plain(call.arguments)
+    return call.entry.name in ("min", "max") and _plain(call.arguments, ORDERED)
 
 
 def meaning(node: r.Relation, sides: Sequence[Rows]) -> Rows | None:
@@ -161,7 +170,9 @@ def _fold(call: AggregateCall, rows: Rows, ids: Ints, count: int) -> pa.Array:
 def _extreme(call: AggregateCall, values: pa.Array, ids: Ints, count: int) -> pa.Array:
     """The first of each group, once its values are in order."""
     descending = call.entry.name == "max"
-    table = pa.table([ids, values], names=["id", "value"])
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0.0, values.type))  # there is one zero
+    table = pa.table([ids, sortable(values)], names=["id", "value"])
     order = pc.sort_indices(
         table, [("id", "ascending"), ("value", "descending" if descending else "ascending")]
     ).to_numpy()
@@ -199,16 +210,35 @@ def _top_k(node: r.TopK, rows: Rows) -> Rows:
     return Rows(taken.columns, taken.time, (high - low)[there])
 
 
-def in_order(order: Sequence[SortKey], rows: Rows, ids: Ints) -> Ints:
+def sortable(array: pa.Array) -> pa.Array:
+    """Values that Arrow orders, and takes for equal, as SQL does; `NoKernel` where there are none.
+
+    NaN is above every number and equal to itself. A negative zero is equal to zero, but not the
+    same: rows with one are left to the reference.
+    """
+    if not pa.types.is_floating(array.type):
+        return array
+    values = pc.fill_null(array, 0.0).cast(pa.float64()).to_numpy()
+    if (np.signbit(values) & (values == 0)).any():
+        raise NoKernel
+    bits = values.view(np.int64)
+    made = np.where(bits < 0, bits ^ np.int64(_ALL_BUT_SIGN), bits)
+    made = np.where(np.isnan(values), np.int64(_ALL_BUT_SIGN), made)
+    return pa.array(made, mask=array.is_null().to_numpy(zero_copy_only=False))
+
+
+def in_order(order: Sequence[SortKey], rows: Rows, ids: npt.NDArray[Any]) -> Ints:
     """By partition, by the sort keys, and then by the whole row."""
     columns: list[Any] = [ids]
     directions = ["ascending"]
-    for each, array in zip(order, _values([e.scalar for e in order], rows), strict=True):
+    for each, values in zip(order, _values([e.scalar for e in order], rows), strict=True):
+        array = sortable(values)
         columns += [pc.is_null(array), array]
         directions += ["descending" if each.nulls_first else "ascending"]
         directions += ["descending" if each.descending else "ascending"]
     for column in rows.columns:
-        columns.append(column)
+        assert column is not None, "rows are put in order as a whole"
+        columns.append(sortable(column))
         directions.append("ascending")
     names = [str(at) for at in range(len(columns))]
     table = pa.table(columns, names=names)

@@ -31,10 +31,19 @@ from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.accumulate import accumulate
 from noonmark.compute.walk.ask import Old, distinct, matching
-from noonmark.compute.walk.first import Kept, enough, first, is_short
+from noonmark.compute.walk.first import Asked, Kept, enough, first, orders_of
 from noonmark.compute.walk.meaning import meaning
 from noonmark.compute.walk.number import NO_KERNEL
-from noonmark.compute.walk.rows import BEFORE, Changes, Error, Errors, Rows, concat, empty_rows
+from noonmark.compute.walk.rows import (
+    BEFORE,
+    Changes,
+    Error,
+    Errors,
+    Rows,
+    concat,
+    empty_rows,
+    group_ids,
+)
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept, projected
 from noonmark.compute.walk.temporal import follow
@@ -160,7 +169,7 @@ class Walk:
         asked = [pa.concat_arrays([k[at] for k in keys]) for at in range(len(parts[0].key))]
         asked = distinct(asked) if asked else []
         schemas = [part.relation.schema for part in parts]
-        short = self._short(node, schemas, changed)
+        short = self._first(node, parts, keys[0], changed[0]) if len(parts) == 1 else None
         if short is not None:
             return Changes(short, tuple(errors.found))
         before = [self._before(part, asked) for part in parts]
@@ -172,20 +181,25 @@ class Walk:
             return Changes(found.rows.consolidated(), (*errors.found, *found.errors))
         return Changes(made, tuple(errors.found))
 
-    def _short(
-        self, node: r.Relation, schemas: Sequence[Schema], changed: Sequence[Rows]
+    def _first(
+        self, node: r.Relation, parts: Sequence[keyed.Part], keys: list[pa.Array], changed: Rows
     ) -> Rows | None:
-        """A top-k over everything, of its first rows alone; None for all else."""
-        if not isinstance(node, r.TopK) or not is_short(node):
-            return None
-        given = Kept.of(node.input, self.old)
+        """A top-k, or minima, of the first rows alone; None where all have to be read."""
+        orders = orders_of(node)
+        given = Kept.of(parts[0].relation, self.old) if orders else None
         if given is None or given.place.first is not None:
             return None
+        ids, firsts = group_ids(keys, len(changed))
+        probes = [key.take(pa.array(firsts)) for key in keys]
+        counts = enough(node, ids, changed.diff, len(firsts))
+        asked = Asked(given, parts[0].key, orders, probes, counts)
         try:
-            near = first(self.old.shelf, given, node, enough(node, changed[0]))
+            if not asked.is_worth_it(self.old.shelf):
+                return None
+            near = first(self.old.shelf, asked)
         except NO_KERNEL:
             return None
-        return _by_time(node, schemas, [near], changed)
+        return _by_time(node, [parts[0].relation.schema], [near], [changed])
 
     def _before(self, part: keyed.Part, asked: Sequence[pa.Array]) -> Rows:
         """The rows with these keys, as they were."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,20 +64,14 @@ class Segment:
     cached: Cached | None
     memory: dict[str, ix.Index]
 
-    def index(self, label: str, key: Sequence[Scalar]) -> ix.Index:
-        """Where the rows with a key are; made once for each label."""
-        found = self.memory.get(label) if self.cached is None else self.cached.indexes.get(label)
-        if found is not None:
-            return found
-        arrays, _ = ask(key, self.rows)
+    def index(self, label: str, make: Callable[[Rows], ix.Index]) -> ix.Index:
+        """An index of the rows; made once for each label."""
         if self.cached is not None:
-            return self.cached.index(label, arrays)
-        self.memory[label] = ix.build(arrays, len(self.rows))
+            known = self.cached.indexes.get(label)
+            return known or self.cached.index(label, lambda: make(self.rows))
+        if label not in self.memory:
+            self.memory[label] = make(self.rows)
         return self.memory[label]
-
-    def order(self, label: str, make: Callable[[], Ints]) -> Ints:
-        """The places of the rows in an order; made once for each label."""
-        return make() if self.cached is None else self.cached.order(label, make)
 
 
 class Shelf:
@@ -97,14 +92,15 @@ class Shelf:
     ) -> tuple[Ints, Rows]:
         """Pairs of a probe and an update; only these columns of it are there."""
         schema = place.collection.schema
-        wanted = columns | {at for part in key for at in columns_of(part)}
+        wanted = columns | _used(key)
         label = repr((schema.names, key))
         hashes = ix.hashes_of(probes, len(probes[0]))
         order = np.argsort(hashes, kind="stable")
         given: list[Ints] = []
         found: list[Rows] = []
         for segment in self.segments(place, wanted):
-            places, rows = ix.matches(segment.index(label, key), hashes[order])
+            index = segment.index(label, partial(_index, key))
+            places, rows = ix.matches(index, hashes[order])
             known = segment.rows.time[rows] <= place.as_of
             places, rows = order[places[known]], rows[known]
             if not len(places):
@@ -124,6 +120,15 @@ class Shelf:
             found.append(_before(place.first.take(rows[fine])))
         places = np.concatenate(given) if given else np.zeros(0, np.int64)
         return places, concat(found, schema)
+
+    def count(self, place: Place, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> int:
+        """How many updates `find` would look at."""
+        label = repr((place.collection.schema.names, key))
+        hashes = np.sort(ix.hashes_of(probes, len(probes[0])))
+        return sum(
+            int(ix.ranges(segment.index(label, partial(_index, key)), hashes)[2].sum())
+            for segment in self.segments(place, _used(key))
+        )
 
     def everything(self, place: Place, columns: set[int]) -> Rows:
         """All updates up to the time."""
@@ -179,6 +184,15 @@ class Shelf:
             rows = from_table(inline_table(place.collection, batch))
             self._inline[name] = Segment(rows, None, {})
         return self._inline[name]
+
+
+def _used(key: Sequence[Scalar]) -> set[int]:
+    return {at for part in key for at in columns_of(part)}
+
+
+def _index(key: Sequence[Scalar], rows: Rows) -> ix.Index:
+    """Where the rows with a key are."""
+    return ix.build(ask(key, rows)[0], len(rows))
 
 
 def _before(rows: Rows) -> Rows:

@@ -192,9 +192,10 @@ class Extreme:
         self.pick = pick
 
     def __call__(self, types: tuple[t.SqlType, ...], rows: Rows) -> Any:
-        """The extreme of the values."""
+        """The extreme of the values; of floats, there is one zero."""
         values = [value for value, _ in _first(rows)]
-        return self.pick(values, key=sort_key(types[0])) if values else None
+        found = self.pick(values, key=sort_key(types[0])) if values else None
+        return found + 0.0 if isinstance(found, float) else found
 
 
 def _bool_and(_: tuple[t.SqlType, ...], rows: Rows) -> bool | None:
