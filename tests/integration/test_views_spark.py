@@ -66,6 +66,7 @@ LARGE = (
     "no_spread",
     "float_ends",
     "latest",
+    "mixed",
     "missing",
     "doubled",
 )

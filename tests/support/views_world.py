@@ -35,6 +35,7 @@ VIEWS = {
     "all_spread": "SELECT sum(v / 3.0::float8) AS total, var_pop(v::real) AS s FROM l",
     "no_spread": "SELECT sum(v / 3.0::float8) AS total FROM l WHERE v > 99",
     "float_ends": "SELECT k, min(v::float8) AS low, max(-v::float8) AS high FROM l GROUP BY k",
+    "mixed": "SELECT k, count(*) AS n, max(v) AS high, avg(v) AS mean FROM l GROUP BY k",
     "latest": "SELECT DISTINCT ON (k) k, v::float8 AS x, s FROM l ORDER BY k, 2 DESC, s",
     "missing": "SELECT l.k, v, w FROM l LEFT JOIN r ON l.k = r.k AND v <= w",
     "extremes": "SELECT k, min(v) AS low, max(s) AS high, count(DISTINCT v) AS n FROM l GROUP BY k",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from noonmark.compute.apart import sums_apart
 from noonmark.compute.arrangement import Need, needs
 from noonmark.compute.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
 from noonmark.rows.schema import Schema
@@ -59,12 +60,12 @@ class Definition:
 
     @cached_property
     def plan(self) -> r.Relation:
-        """The plan without names for its parts: equal parts are found by being equal.
+        """The plan as it is maintained, without names for its parts: equal ones are equal.
 
         Raises:
             Unsupported: it follows the time in a way that no row decides.
         """
-        return separated(known(inlined(self.relation, {})))
+        return sums_apart(separated(known(inlined(self.relation, {}))))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

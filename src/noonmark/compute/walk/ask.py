@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from noonmark.compute import keyed
 from noonmark.compute.accumulator import accumulator_schema
 from noonmark.compute.askable import key_leaf, under, usable
 from noonmark.compute.group import Group, Keys, Step, group_of, path
 from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.finish import finished
+from noonmark.compute.walk.first import first_of, orders_of, shown
 from noonmark.compute.walk.meaning import meaning
 from noonmark.compute.walk.rows import (
     BEFORE,
@@ -178,13 +180,24 @@ class Old:
 
     def _operator(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Found:
         """Ask the inputs for the same key, and the operator for what it makes of them."""
-        sides = self._sides(node, key, probes)
+        near = self._first(node, key, probes) if orders_of(node) else None
+        sides = self._sides(node, key, probes) if near is None else [near]
         if isinstance(node, r.FlatMap):
             return matching(by_key.flat_mapped(node, sides[0], Errors()), key, probes)
         made = meaning(node, sides)
         if made is None:
             made = by_key.contents(node, sides)
         return matching(made, key, probes)
+
+    def _first(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Rows | None:
+        """Of the input the first rows alone, if that is enough: of whole keys."""
+        own = keyed.parts_of(node)[0].key
+        given = tuple(node.keys[x.index] for x in key) if isinstance(node, r.Aggregate) else key  # type: ignore[attr-defined]
+        if set(given) != set(own):
+            return None
+        wanted = distinct([probes[given.index(part)] for part in own])
+        counts = np.full(len(wanted[0]), shown(node), np.int64)
+        return first_of(self, node, own, wanted, counts)
 
     def _sides(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> list[Rows]:
         match node:

@@ -20,23 +20,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from noonmark.compute.accumulator import argument
 from noonmark.compute.askable import is_whole, under
+from noonmark.compute.once import once
 from noonmark.compute.walk import index as ix
-from noonmark.compute.walk.ask import Key, Old
 from noonmark.compute.walk.finish import finished
 from noonmark.compute.walk.meaning import ORDERED, has_kernel, has_order, in_order, sortable
+from noonmark.compute.walk.number import NO_KERNEL
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept
 from noonmark.compute.walk.state import Place, Segment, Shelf
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
+from noonmark.sql.ir.scalar import Scalar
 from noonmark.sql.ir.temporal import temporal
+
+if TYPE_CHECKING:
+    from noonmark.compute.walk.ask import Old
 
 #: How many rows of a part are looked at first, of all keys together and of each; how that grows.
 FIRST_MIN, EACH_MIN, GROWTH = 256, 8, 4
@@ -44,8 +50,10 @@ FIRST_MIN, EACH_MIN, GROWTH = 256, 8, 4
 ROWS_MIN = 8_192
 
 Order = tuple[SortKey, ...]
+Key = tuple[Scalar, ...]
 
 
+@once
 def orders_of(node: r.Relation) -> tuple[Order, ...]:
     """The orders in which the first rows decide what an operator is; none if there are no such."""
     made: tuple[Order, ...] = ()
@@ -58,7 +66,7 @@ def orders_of(node: r.Relation) -> tuple[Order, ...]:
             (SortKey(argument(call), descending=call.entry.name == "max"),)
             for call in node.aggregates
         )
-    if not has_kernel(node) or not all(map(has_order, made)):
+    if not made or not has_kernel(node) or not all(map(has_order, made)):
         return ()
     (below,) = r.relations_below(node)
     return made if all(isinstance(each.type, ORDERED) for each in below.schema) else ()
@@ -88,20 +96,32 @@ def _has_key(node: r.Relation) -> bool:
     return bool(node.partition if isinstance(node, r.TopK) else getattr(node, "keys", ()))
 
 
-def enough(node: r.Relation, ids: Ints, diff: Ints, keys: int) -> Ints:
-    """How many of the rows that were there the changes can bring into sight, key by key.
+def shown(node: r.Relation) -> int:
+    """How many rows of a key decide what the operator is of it."""
+    return node.offset + node.limit if isinstance(node, r.TopK) and node.limit is not None else 1
+
+
+def first_of(
+    old: Old, node: r.Relation, key: Key, probes: Sequence[pa.Array], counts: Ints
+) -> Rows | None:
+    """The first rows of an operator's input, as many of each key; None where all are to be read.
 
     Args:
+        old: what was there.
         node: the operator.
-        ids: of each change, the number of its key.
-        diff: of each change.
-        keys: how many keys there are.
+        key: its key, over the rows of its input.
+        probes: the keys that are asked for, each once.
+        counts: of each key, how many rows are wanted.
     """
-    shown = node.offset + node.limit if isinstance(node, r.TopK) and node.limit is not None else 1
-    made = np.full(keys, shown, np.int64)
-    gone = np.flatnonzero(diff < 0)
-    np.add.at(made, ids[gone], -diff[gone])
-    return made
+    orders = orders_of(node)
+    given = Kept.of(next(r.relations_below(node)), old) if orders else None
+    if given is None or given.place.first is not None:
+        return None
+    asked = Asked(given, key, orders, probes, counts)
+    try:
+        return first(old.shelf, asked) if asked.is_worth_it(old.shelf) else None
+    except NO_KERNEL:
+        return None
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,8 @@ from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.accumulate import accumulate
 from noonmark.compute.walk.ask import Old, distinct, matching
-from noonmark.compute.walk.first import Asked, Kept, enough, first, orders_of
+from noonmark.compute.walk.first import first_of, orders_of, shown
 from noonmark.compute.walk.meaning import meaning
-from noonmark.compute.walk.number import NO_KERNEL
 from noonmark.compute.walk.rows import (
     BEFORE,
     Changes,
@@ -169,7 +168,7 @@ class Walk:
         asked = [pa.concat_arrays([k[at] for k in keys]) for at in range(len(parts[0].key))]
         asked = distinct(asked) if asked else []
         schemas = [part.relation.schema for part in parts]
-        short = self._first(node, parts, keys[0], changed[0]) if len(parts) == 1 else None
+        short = self._first(node, parts[0], keys[0], changed[0]) if orders_of(node) else None
         if short is not None:
             return Changes(short, tuple(errors.found))
         before = [self._before(part, asked) for part in parts]
@@ -182,24 +181,19 @@ class Walk:
         return Changes(made, tuple(errors.found))
 
     def _first(
-        self, node: r.Relation, parts: Sequence[keyed.Part], keys: list[pa.Array], changed: Rows
+        self, node: r.Relation, part: keyed.Part, keys: list[pa.Array], changed: Rows
     ) -> Rows | None:
-        """A top-k, or minima, of the first rows alone; None where all have to be read."""
-        orders = orders_of(node)
-        given = Kept.of(parts[0].relation, self.old) if orders else None
-        if given is None or given.place.first is not None:
-            return None
+        """A top-k, or minima, of the first rows alone; None where all have to be read.
+
+        Of n rows, while changes take away d, the first n + d that were there can come into sight.
+        """
         ids, firsts = group_ids(keys, len(changed))
+        counts = np.full(len(firsts), shown(node), np.int64)
+        gone = np.flatnonzero(changed.diff < 0)
+        np.add.at(counts, ids[gone], -changed.diff[gone])
         probes = [key.take(pa.array(firsts)) for key in keys]
-        counts = enough(node, ids, changed.diff, len(firsts))
-        asked = Asked(given, parts[0].key, orders, probes, counts)
-        try:
-            if not asked.is_worth_it(self.old.shelf):
-                return None
-            near = first(self.old.shelf, asked)
-        except NO_KERNEL:
-            return None
-        return _by_time(node, [parts[0].relation.schema], [near], [changed])
+        near = first_of(self.old, node, part.key, probes, counts)
+        return None if near is None else _by_time(node, [part.relation.schema], [near], [changed])
 
     def _before(self, part: keyed.Part, asked: Sequence[pa.Array]) -> Rows:
         """The rows with these keys, as they were."""
