@@ -5,6 +5,8 @@ the same number of rows, and every view ticks on both, one after the other. The 
 process, as a task would run them, without a Spark job around them: the job costs the same on both
 sides, and would only make the ratio smaller. Views that read all of an input at every change (an
 aggregate of everything that is compared with every row, a top-k over everything) are named.
+
+TPC-H has many groups of few rows; beside it are views over few groups that grow with the state.
 """
 
 from __future__ import annotations
@@ -24,12 +26,24 @@ from support.tpch import SCHEMAS
 from support.tpch_changes import KEYS, Tables, updates
 from support.views_walk import Walker
 
-FACTOR, ROWS_MAX = 10, 300
+FACTOR, ROWS_MAX, RATIO_MAX = 10, 300, 1.3
+GROUPS = {
+    "sums": "SELECT l_returnflag, sum(l_extendedprice::float8) AS total, "
+    "avg(l_tax::float8) AS mean, stddev(l_quantity) AS spread FROM lineitem GROUP BY l_returnflag",
+    "ends": "SELECT l_linestatus, min(l_shipdate) AS low, max(l_extendedprice) AS high "
+    "FROM lineitem GROUP BY l_linestatus",
+    "both": "SELECT l_returnflag, count(*) AS n, max(l_shipdate) AS latest FROM lineitem "
+    "GROUP BY l_returnflag",
+    "latest": "SELECT DISTINCT ON (l_shipmode) l_shipmode, l_shipdate, l_orderkey FROM lineitem "
+    "ORDER BY l_shipmode, l_shipdate DESC, l_orderkey",
+    "all": "SELECT count(*) AS n, max(l_extendedprice) AS high FROM lineitem",
+}
+VIEWS = QUERIES | GROUPS
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, scale=0.02, rounds=5)
-    names = chosen.queries.split(",")
+    names = [*chosen.queries.split(","), *GROUPS]
     with tempfile.TemporaryDirectory() as folder:
         small = World(Path(folder) / "small", chosen.seed, chosen.scale, names)
         large = World(Path(folder) / "large", chosen.seed, chosen.scale * FACTOR, names)
@@ -56,7 +70,7 @@ class World:
         self.now = 1
         self._append({name: updates(table, 1, 1) for name, table in self.tables.now.items()})
         for name in names:
-            self.walker.create(Definition.of_sql(name, QUERIES[name], SCHEMAS))
+            self.walker.create(Definition.of_sql(name, VIEWS[name], SCHEMAS))
 
     def change(self) -> None:
         """The same number of rows, whatever the scale."""
@@ -71,21 +85,24 @@ class World:
 
 
 def figure(ratios: dict[str, float], chosen: Any) -> dict[str, Any]:
-    whole = {n for n in ratios if changes_cost_all(Definition.of_sql(n, QUERIES[n], SCHEMAS), KEYS)}
+    whole = {n for n in ratios if changes_cost_all(Definition.of_sql(n, VIEWS[n], SCHEMAS), KEYS)}
     for name in sorted(ratios, key=ratios.__getitem__):
-        print(f"{name}  {ratios[name]:5.2f}{'  reads all of an input' if name in whole else ''}")
-    value = statistics.median(ratios.values())
-    rest = [ratio for name, ratio in ratios.items() if name not in whole]
-    print(f"of those that do not read all of an input: median {statistics.median(rest):.2f}")
+        print(f"{name:7}{ratios[name]:5.2f}{'  reads all of an input' if name in whole else ''}")
+    value = statistics.median(ratios[name] for name in ratios if name not in GROUPS)
+    rest = statistics.median(ratios[name] for name in ratios if name not in whole)
+    groups = statistics.median(ratios[name] for name in GROUPS)
+    print(f"of those that do not read all of an input: median {rest:.2f}")
+    print(f"of few groups that grow: median {groups:.2f}")
     print(f"{value:.2f}")
     return {
         "title": f"the same change over {FACTOR}x the state (scale {chosen.scale:g})",
         "value": value,
         "unit": "x",
-        "goal": "<= 1.3x, median of the queries",
-        "met": value <= 1.3,
+        "goal": f"<= {RATIO_MAX}x, median of the queries; and of few groups that grow",
+        "met": max(value, groups) <= RATIO_MAX,
         "measures": ratios,
-        "note": f"median of {chosen.rounds} rounds; {len(whole)} queries read all of an input",
+        "note": f"median of {chosen.rounds} rounds; {len(whole)} queries read all of an input; "
+        f"few groups that grow: {groups:.2f}x",
     }
 
 

@@ -36,9 +36,9 @@ _FLOATS = (t.Real, t.Double)
 
 
 class Summand(enum.Enum):
-    """What is added up of every value of an aggregate; the name of the column."""
+    """What is added up of every value of an aggregate."""
 
-    NOTHING = "sum of nothing"
+    NOTHING = "nothing"
     #: The number, in 38 digits.
     NUMBER = "sum"
     #: 1 for TRUE.
@@ -116,6 +116,7 @@ def accumulator_schema(node: r.Aggregate) -> Schema:
     for at, call in enumerate(node.aggregates):
         made.append(Column(f"count_{at}", t.BigInt(), nullable=False))
         for each in summands(call):
+            # A count has always kept a sum, of nothing: what is stored has that column.
             name = "sum" if each is Summand.NOTHING else each.value
             made.append(Column(f"{name}_{at}", type_of(call, each), nullable=False))
     return Schema(tuple(made))
