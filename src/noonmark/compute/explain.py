@@ -35,10 +35,18 @@ def explain_view(view: View) -> str:
 def changes_cost_all(definition: Definition, keys: Keys) -> bool:
     """Whether some change of the view reads all of a relation: what STRICT refuses."""
     return any(
-        any(True for _ in asked_whole(node, keys))
+        not _is_one_row(asked)
         for node in operators(definition.plan)
         if not isinstance(node, r.Scan) and not reads_first(node)
+        for asked in asked_whole(node, keys)
     )
+
+
+def _is_one_row(node: r.Relation) -> bool:
+    """Whether all of a relation is at most one row."""
+    if isinstance(node, r.Project | r.Filter):
+        return _is_one_row(node.input)
+    return isinstance(node, r.Aggregate) and not node.keys
 
 
 class _Lines:
@@ -68,7 +76,8 @@ def _paths(group: Group, keys: Keys) -> Iterator[str]:
 
 def _step(group: Group, leaf: int, key: tuple[Scalar, ...]) -> str:
     columns = [text(part) for part in key]
-    return f"{_name(group.leaves[leaf])} by {', '.join(columns) or 'nothing: ALL OF IT'}"
+    how_much = "it is one row" if _is_one_row(group.leaves[leaf]) else "ALL OF IT"
+    return f"{_name(group.leaves[leaf])} by {', '.join(columns) or f'nothing: {how_much}'}"
 
 
 def _name(node: r.Relation) -> str:
