@@ -3,8 +3,8 @@
 The 22 views of TPC-H at a scale and at ten times that scale; at every round both get a change of
 the same number of rows, and every view ticks on both, one after the other. The walks run in this
 process, as a task would run them, without a Spark job around them: the job costs the same on both
-sides, and would only make the ratio smaller. Views that read all of an input at every change (an
-aggregate of everything that is compared with every row, a top-k over everything) are named.
+sides, and would only make the ratio smaller. Views that read all of an input at every change are
+named.
 
 TPC-H has many groups of few rows; beside it are views over few groups that grow with the state.
 """

@@ -143,7 +143,7 @@ def test_strict_maintenance_refuses_what_it_would_recompute(tmp_path: Path) -> N
                 await client.ask(strict.format("far", cross))
             assert "ALL OF IT" in str(refused.value.detail)
             assert "far" not in opened.client.state.names
-            above = "select k from l where v > (select avg(w) from r)"
+            above = "select k, m from l, (select avg(w) as m from r) x where v > m"
             with pytest.raises(Unsupported):
                 await client.ask(strict.format("above", above))
             await client.ask(strict.format("near", "select l.k, w from l join r on l.k = r.k"))

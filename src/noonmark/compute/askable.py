@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from noonmark.compute import keyed
 from noonmark.compute.accumulator import is_linear
 from noonmark.compute.exact import EXACT
-from noonmark.compute.group import Group, Keys, group_of, path
+from noonmark.compute.group import Group, Keys, group_at, group_of, path
 from noonmark.compute.once import once
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, columns_of, map_columns, may_fail, shift
@@ -99,8 +99,8 @@ def is_whole(node: r.Relation) -> bool:
 
 def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
     """The relations that the delta rule of one operator asks for without a key."""
-    if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
-        group = group_of(node)
+    group = group_at(node)
+    if group is not None:
         for first in range(len(group.leaves)):
             for step in path(group, first, keys, usable):
                 if not step.key:
@@ -116,8 +116,9 @@ def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
 
 def inputs_of(node: r.Relation) -> tuple[r.Relation, ...]:
     """The relations whose changes the delta rule of an operator needs: a group's are its leaves."""
-    if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
-        return group_of(node).leaves
+    group = group_at(node)
+    if group is not None:
+        return group.leaves
     if isinstance(node, r.Recursive):
         return tuple(keyed.reads_of(node))
     return tuple(r.relations_below(node))

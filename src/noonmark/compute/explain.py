@@ -13,7 +13,8 @@ from noonmark.compute.arrangement import Keeper, Need, own_needs
 from noonmark.compute.askable import asked_whole, inputs_of, operators, usable
 from noonmark.compute.definition import Definition
 from noonmark.compute.expression import is_native
-from noonmark.compute.group import Group, Keys, group_of, path
+from noonmark.compute.group import Group, Keys, Step, group_at, is_one_row, path
+from noonmark.compute.switch import switch_of
 from noonmark.compute.view import View
 from noonmark.compute.walk.first import reads_first
 from noonmark.sql.ir import relation as r
@@ -35,18 +36,35 @@ def explain_view(view: View) -> str:
 def changes_cost_all(definition: Definition, keys: Keys) -> bool:
     """Whether some change of the view reads all of a relation: what STRICT refuses."""
     return any(
-        not _is_one_row(asked)
+        _costs_all(node, keys)
         for node in operators(definition.plan)
         if not isinstance(node, r.Scan) and not reads_first(node)
-        for asked in asked_whole(node, keys)
     )
 
 
-def _is_one_row(node: r.Relation) -> bool:
-    """Whether all of a relation is at most one row."""
-    if isinstance(node, r.Project | r.Filter):
-        return _is_one_row(node.input)
-    return isinstance(node, r.Aggregate) and not node.keys
+def _costs_all(node: r.Relation, keys: Keys) -> bool:
+    group = group_at(node)
+    if group is None:
+        return any(True for _ in asked_whole(node, keys))
+    return any(ALL in line for line in _paths(group, keys))
+
+
+#: What is said of a step that reads everything; MAINTENANCE = STRICT refuses it.
+ALL = "nothing: ALL OF IT"
+
+
+def _step(group: Group, step: Step, first: int | None) -> str:
+    """The leaf that a step reaches, and by what; `first` is where the path begins, just before."""
+    leaf = group.leaves[step.leaf]
+    by = ", ".join(text(part) for part in step.key)
+    if not step.key and is_one_row(leaf):
+        by = "nothing: it is one row"
+    elif not step.key:
+        switch = None if first is None else switch_of(group, first, step)
+        by = (
+            ALL if switch is None else f"the order of {text(switch.order[0].scalar)}: what switches"
+        )
+    return f"{_name(leaf)} by {by}"
 
 
 class _Lines:
@@ -58,8 +76,7 @@ class _Lines:
         """The operator, what it asks for, and what stands below."""
         yield f"{'  ' * (depth + 1)}{_title(node)}: {rule_of(node)}{_notes(node)}"
         indent = "  " * (depth + 3)
-        if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
-            group = group_of(node)
+        if (group := group_at(node)) is not None:
             yield from (f"{indent}{line}" for line in _paths(group, self.keys))
         for need in own_needs(node, self.keys):
             yield f"{indent}keeps {_kept(self.kept[need])}"
@@ -70,14 +87,11 @@ class _Lines:
 def _paths(group: Group, keys: Keys) -> Iterator[str]:
     """For each input, how a change of it walks to the others."""
     for first, leaf in enumerate(group.leaves):
-        steps = [_step(group, step.leaf, step.key) for step in path(group, first, keys, usable)]
+        steps = [
+            _step(group, step, None if number else first)
+            for number, step in enumerate(path(group, first, keys, usable))
+        ]
         yield " -> ".join([f"change of {_name(leaf)}", *steps])
-
-
-def _step(group: Group, leaf: int, key: tuple[Scalar, ...]) -> str:
-    columns = [text(part) for part in key]
-    how_much = "it is one row" if _is_one_row(group.leaves[leaf]) else "ALL OF IT"
-    return f"{_name(group.leaves[leaf])} by {', '.join(columns) or f'nothing: {how_much}'}"
 
 
 def _name(node: r.Relation) -> str:
@@ -107,10 +121,10 @@ def rule_of(node: r.Relation) -> str:
             return "never changes"
         case r.Filter() if (what := temporal(node)) is not None:
             return f"every row {'comes' if what.begins else 'goes'} at its turn, found by its time"
+        case r.Project() | r.Join(kind=r.JoinKind.INNER) if group_at(node) is not None:
+            return "one path for each input that changed; nothing between them is kept"
         case r.Filter() | r.Project() | r.FlatMap() | r.Union():
             return "linear, applied to the changes"
-        case r.Join(kind=r.JoinKind.INNER):
-            return "one path for each input that changed; nothing between them is kept"
         case r.Aggregate() if is_linear(node):
             return "accumulators by group"
     if keyed.is_known(node):

@@ -140,6 +140,35 @@ def group_of(node: r.Join) -> Group:
     return _joined(node, _flat(node.left), _flat(node.right))
 
 
+def group_at(node: r.Relation) -> Group | None:
+    """The group that an operator is: an inner join, or a projection of one without one row."""
+    if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
+        return group_of(node)
+    return _without_row(node) if isinstance(node, r.Project) else None
+
+
+@once
+def _without_row(node: r.Project) -> Group | None:
+    """The group of a projection of an inner join that leaves out a leaf of one row; else None."""
+    below = node.input
+    if not isinstance(below, r.Join) or below.kind is not r.JoinKind.INNER or _fails(below):
+        return None
+    if any(map(may_fail, node.scalars)):
+        return None
+    group = group_of(below)
+    made = _with(group, outputs=tuple(_over(each, group.outputs) for each in node.scalars))
+    shown = {made.place(at)[0] for each in made.outputs for at in columns_of(each)}
+    left_out = [leaf for at, leaf in enumerate(made.leaves) if at not in shown]
+    return made if any(map(is_one_row, left_out)) else None
+
+
+def is_one_row(node: r.Relation) -> bool:
+    """Whether all of a relation is at most one row."""
+    if isinstance(node, r.Project | r.Filter):
+        return is_one_row(node.input)
+    return isinstance(node, r.Aggregate) and not node.keys
+
+
 def _fails(node: r.Join) -> bool:
     return may_fail(node.on) or any(may_fail(k.left) or may_fail(k.right) for k in node.keys)
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -238,10 +237,7 @@ class _Search:
         self.order = order
         self.segments = segments
         self.hashes = ix.hashes_of(asked.probes, len(asked.counts))
-        given = asked.given
-        label = repr((given.place.collection.schema.names, given.relation, asked.key, order))
-        make = partial(_index, asked, order)
-        self.indexes = [segment.index(label, make) for segment in segments]
+        self.indexes = [ordered(asked.given, each, asked.key, order) for each in segments]
 
     def places(self) -> list[Ints]:
         """The places of the rows in each segment."""
@@ -300,9 +296,14 @@ class _Search:
         return made
 
 
-def _index(asked: Asked, order: Order, stored: Rows) -> ix.Index:
+def ordered(given: Kept, segment: Segment, key: Key, order: Order) -> ix.Index:
     """Of the stored rows that become rows of the relation: by key, and then in order."""
-    rows, places = asked.given.rows(stored)
-    hashes = ix.hashes_of(values_of(asked.key, rows)[0], len(rows))
-    by = in_order(order, rows, hashes)
-    return ix.Index(hashes[by], places[by].astype(np.uint32))
+    label = repr((given.place.collection.schema.names, given.relation, key, order))
+
+    def make(stored: Rows) -> ix.Index:
+        rows, places = given.rows(stored)
+        hashes = ix.hashes_of(values_of(key, rows)[0], len(rows))
+        by = in_order(order, rows, hashes)
+        return ix.Index(hashes[by], places[by].astype(np.uint32))
+
+    return segment.index(label, make)

@@ -4,7 +4,8 @@
     Constant                   nothing: it is the same at every time
     Filter, Project, FlatMap,
     Union                      linear: the operator applied to the changes
-    inner Joins                the group that they are (`noonmark.compute.group`)
+    inner Joins                the group that they are (`noonmark.compute.group`); of one row that
+                               is compared and not shown, the rows that switch (`switched`)
     Aggregate, linear          `accumulate`
     Filter that follows time   `temporal`
     all others with a key      the operator before and after, for the keys that changed
@@ -25,7 +26,8 @@ import pyarrow as pa
 from noonmark.compute import keyed
 from noonmark.compute.accumulator import is_linear
 from noonmark.compute.askable import usable
-from noonmark.compute.group import Group, Step, group_of, path
+from noonmark.compute.group import Group, Step, group_at, group_of, path
+from noonmark.compute.switch import switch_of
 from noonmark.compute.turns import turns_schema
 from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
@@ -45,6 +47,7 @@ from noonmark.compute.walk.rows import (
 )
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept, projected
+from noonmark.compute.walk.switched import switched
 from noonmark.compute.walk.temporal import follow
 from noonmark.compute.walk.walked import Found, Walked
 from noonmark.errors import Unsupported
@@ -96,6 +99,8 @@ class Walk:
                 due = self.due.get(node) or empty_rows(turns_schema(node))
                 made, self.turns[node] = follow(node, self.delta(node.input), due, self.upper)
                 return made
+            case r.Project() if (group := group_at(node)) is not None:
+                return self._group(node, group)
             case r.Filter() | r.Project() | r.FlatMap():
                 return self._linear(node, self.delta(node.input))
             case r.Union():
@@ -127,7 +132,7 @@ class Walk:
 
     # -- groups of joins ------------------------------------------------------------------------
 
-    def _group(self, node: r.Join, group: Group) -> Changes:
+    def _group(self, node: r.Relation, group: Group) -> Changes:
         """One path for each leaf that changed."""
         deltas = [self.delta(leaf) for leaf in group.leaves]
         errors = Errors(list(_errors(deltas)))
@@ -145,7 +150,9 @@ class Walk:
         rows = deltas[first].rows
         walk = Walked.begin(group, first, rows, np.arange(len(rows)))
         for step in path(group, first, self.old.keys, usable):
-            found = [self.old.step(group, step, walk)]
+            switch = switch_of(group, first, step) if walk.reached == (first,) else None
+            some = None if switch is None else switched(self.old, group, step, switch, walk)
+            found = [self.old.step(group, step, walk) if some is None else some]
             if step.leaf < first and len(deltas[step.leaf].rows):
                 found.append(_changed(step, walk, deltas[step.leaf].rows))
             walk = walk.meet(step, *found)

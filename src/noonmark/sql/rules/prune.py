@@ -37,6 +37,19 @@ class _Pruning:
         narrowed, places = self.narrow(relation, needed)
         return select(narrowed, [places[at] for at in sorted(needed)], relation.schema.names)
 
+    def narrow_join(self, relation: r.Relation, needed: set[int]) -> Narrowed:
+        """As `narrow`; of a join, without the columns that only its own conditions need.
+
+        An inner join above would be joined with it as one. Any other takes it as it is.
+        """
+        narrowed, places = self.narrow(relation, needed)
+        if not isinstance(narrowed, r.Join) or not needed or len(narrowed.schema) == len(needed):
+            return narrowed, places
+        kept = sorted(needed)
+        names = [narrowed.schema.names[places[at]] for at in kept]
+        made = select(narrowed, [places[at] for at in kept], names)
+        return made, {at: number for number, at in enumerate(kept)}
+
     def narrow(self, relation: r.Relation, needed: set[int]) -> Narrowed:
         """The relation with the needed columns at least, and where they stand."""
         key = (id(relation), frozenset(needed))
@@ -99,14 +112,12 @@ def _project(relation: r.Project, needed: set[int], run: _Pruning) -> Narrowed:
 def _join(relation: r.Join, needed: set[int], run: _Pruning) -> Narrowed:
     width = len(relation.left.schema)
     wanted = needed | s.columns_of(relation.on)
-    left, of_left = run.narrow(
-        relation.left,
-        {at for at in wanted if at < width} | _used(key.left for key in relation.keys),
-    )
-    right, of_right = run.narrow(
-        relation.right,
-        {at - width for at in wanted if at >= width} | _used(key.right for key in relation.keys),
-    )
+    lefts = {at for at in wanted if at < width} | _used(key.left for key in relation.keys)
+    rights = {at - width for at in wanted if at >= width}
+    rights |= _used(key.right for key in relation.keys)
+    inner = relation.kind is r.JoinKind.INNER
+    side = run.narrow if inner else run.narrow_join
+    (left, of_left), (right, of_right) = side(relation.left, lefts), side(relation.right, rights)
     keys = tuple(
         r.JoinKey(
             _moved(key.left, left, of_left), _moved(key.right, right, of_right), key.null_equal
