@@ -36,6 +36,7 @@ def test_all_at_once_is_one_by_one(groups: list[tuple[int, int]], scale: int) ->
     assert made == wanted
 
 
-def test_what_is_too_large_is_left_to_others() -> None:
+@pytest.mark.parametrize("total", [10**18, -(10**18), -(2**63)])
+def test_what_is_too_large_is_left_to_others(total: int) -> None:
     with pytest.raises(NoKernel):
-        averages(Scaled(np.array([10**18], np.int64), 0), np.array([1]), t.Numeric())
+        averages(Scaled(np.array([total], np.int64), 0), np.array([1]), t.Numeric())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from noonmark.compute.row_by_row import row_by_row
+from noonmark.compute.walk import number
 from noonmark.compute.walk.scalar import _KERNELS
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
@@ -55,3 +57,14 @@ def test_numerics_of_any_scale_are_compared_at_once(
     expected, failed = row_by_row(node, columns, len(rows))
     assert failed is None
     assert made == expected.to_pylist()
+
+
+LONG = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), 2**63 - 1, 0, 1])
+
+
+@given(LONG, LONG)
+def test_sums_and_differences_are_exact(a: int, b: int) -> None:
+    x, y = (number.Scaled(np.array([value], np.int64), 0) for value in (a, b))
+    assert number.add(x, y).values.tolist() == [a + b]
+    assert number.subtract(x, y).values.tolist() == [a - b]
+    assert number.multiply(x, y).values.tolist() == [a * b]

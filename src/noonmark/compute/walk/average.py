@@ -38,7 +38,8 @@ def averaged(totals: pa.Array, counts: pa.Array, kind: t.SqlType) -> pa.Array | 
 
 def averages(totals: number.Scaled, counts: Ints, kind: t.Numeric) -> pa.Array:
     """The averages of the groups; NULL for one without values, `NoKernel` where it is too large."""
-    if totals.values.dtype == object or (len(totals) and np.abs(totals.values).max() >= _LARGEST):
+    # Not np.abs: of the least 64-bit number that is itself.
+    if totals.values.dtype == object or number.bound(totals.values) >= _LARGEST:
         raise NoKernel
     there = counts != 0
     sums, sizes = totals.values, np.where(there, counts, 1)

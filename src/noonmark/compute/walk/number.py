@@ -56,7 +56,8 @@ class Scaled:
         return Scaled(_times(self.values, factor), scale, self.valid)
 
 
-def _bound(values: Values) -> float:
+def bound(values: Values) -> float:
+    """What none of the values is above, nor its negative."""
     return max(abs(float(values.max())), abs(float(values.min()))) if len(values) else 0.0
 
 
@@ -69,28 +70,32 @@ def _both_short(a: Values, b: Values) -> bool:
 
 
 def _times(values: Values, factor: int) -> Values:
-    if values.dtype == object or factor >= 1 << 62 or _bound(values) * factor >= _SAFE:
+    if values.dtype == object or factor >= 1 << 62 or bound(values) * factor >= _SAFE:
         return _wide(values) * factor
     return values * np.int64(factor)
 
 
+def _negated(values: Values) -> Values:
+    return -_wide(values) if bound(values) >= _SAFE else -values
+
+
 def plus(a: Values, b: Values) -> Values:
     """Exact sums."""
-    if _both_short(a, b) and _bound(a) + _bound(b) < _SAFE:
+    if _both_short(a, b) and bound(a) + bound(b) < _SAFE:
         return a + b
     return _wide(a) + _wide(b)
 
 
 def times(a: Values, b: Values) -> Values:
     """Exact products."""
-    if _both_short(a, b) and _bound(a) * _bound(b) < _SAFE:
+    if _both_short(a, b) and bound(a) * bound(b) < _SAFE:
         return a * b
     return _wide(a) * _wide(b)
 
 
 def sums(values: Values, ids: npt.NDArray[np.int64], count: int) -> Values:
     """The exact sum of the values of each group."""
-    if values.dtype != object and _bound(values) * max(len(values), 1) < _SAFE:
+    if values.dtype != object and bound(values) * max(len(values), 1) < _SAFE:
         total = np.zeros(count, np.int64)
         np.add.at(total, ids, values)
         return total
@@ -115,7 +120,7 @@ def add(a: Scaled, b: Scaled) -> Scaled:
 
 def subtract(a: Scaled, b: Scaled) -> Scaled:
     """A - b at the larger scale."""
-    return add(a, Scaled(-b.values, b.scale, b.valid))
+    return add(a, Scaled(_negated(b.values), b.scale, b.valid))
 
 
 def multiply(a: Scaled, b: Scaled) -> Scaled:
@@ -158,11 +163,11 @@ def to_array(numbers: Scaled, kind: t.SqlType) -> pa.Array:
     if pa.types.is_integer(storage):
         if numbers.scale or numbers.values.dtype == object:
             raise NoKernel
-        if _bound(numbers.values) >= float(1 << (storage.bit_width - 2)):
+        if bound(numbers.values) >= float(1 << (storage.bit_width - 2)):
             raise NoKernel
         return pa.array(numbers.values, pa.int64(), mask=mask).cast(storage)
     exact = numbers.at_scale(storage.scale)
-    if _bound(exact.values) >= 10.0 ** min(storage.precision, 38) * 0.999:
+    if bound(exact.values) >= 10.0 ** min(storage.precision, 38) * 0.999:
         raise NoKernel
     if exact.values.dtype == object:
         listed = [Decimal(x).scaleb(-storage.scale, WIDE) for x in exact.values.tolist()]
