@@ -20,7 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import EXACT, FLOATS
 from noonmark.compute.walk.large_number import FLOAT_UNITS, decode
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
@@ -32,7 +32,6 @@ from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.scalar import TRUE, Case, Literal, Scalar, When
 
 _WHOLE = (t.SmallInt, t.Integer, t.BigInt)
-_FLOATS = (t.Real, t.Double)
 
 
 class Summand(enum.Enum):
@@ -75,9 +74,9 @@ def summands(call: AggregateCall) -> tuple[Summand, ...]:
     fixed = isinstance(kind, _WHOLE) or (isinstance(kind, t.Numeric) and kind.scale is not None)
     if name in ("bool_and", "bool_or", "every"):
         return (Summand.TRUE,)
-    if name in ("sum", "avg") and isinstance(kind, _FLOATS):
+    if name in ("sum", "avg") and isinstance(kind, FLOATS):
         return Summand.WHOLE, Summand.NAN, Summand.UP, Summand.DOWN
-    if name in MOMENTS and isinstance(kind, _FLOATS):
+    if name in MOMENTS and isinstance(kind, FLOATS):
         return Summand.WHOLE, Summand.SQUARE, Summand.ODD
     if (name == "avg" and fixed) or (name == "sum" and isinstance(kind, (*_WHOLE, t.Numeric))):
         return (Summand.NUMBER,)
@@ -153,7 +152,7 @@ def final(call: AggregateCall, count: int, *sums: Any) -> Any:
         return sums[0] == count
     if name == "bool_or":
         return sums[0] > 0
-    if isinstance(call.arguments[0].type, _FLOATS):
+    if isinstance(call.arguments[0].type, FLOATS):
         total = _total_of_floats(*sums)
         return fit(rounded(total if name == "sum" else total / count), call.type)
     (total,) = sums
@@ -173,7 +172,7 @@ def _total_of_floats(whole: bytes, nan: int, up: int, down: int) -> Fraction | f
 
 def _moment(call: AggregateCall, count: int, whole: bytes, square: bytes, odd: int = 0) -> Any:
     moment = MOMENTS[call.entry.name]
-    if isinstance(call.arguments[0].type, _FLOATS):
+    if isinstance(call.arguments[0].type, FLOATS):
         if odd:
             return math.nan if count > int(moment.sample) else None
         return moment.of_fractions(count, _fraction(whole), _fraction(square, 2))

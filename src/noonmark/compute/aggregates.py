@@ -16,9 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructField, StructType
 
 from noonmark.compute.accumulator import (
     Summand,
@@ -30,7 +28,7 @@ from noonmark.compute.accumulator import (
     type_of,
 )
 from noonmark.compute.column import col
-from noonmark.compute.foreign import stored, vectorized
+from noonmark.compute.foreign import answered
 from noonmark.compute.frame import (
     ERROR,
     columns,
@@ -49,13 +47,13 @@ from noonmark.compute.summing import summed
 from noonmark.compute.walk.finish import shown
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows import types as t
-from noonmark.rows.spark import spark_name, spark_type
+from noonmark.rows.spark import spark_name
 from noonmark.sql.functions.fit import numeric_for
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -186,22 +184,6 @@ def finish(call: AggregateCall, accumulators: Sequence[Column]) -> Final:
         reason = f"{call.type} out of range" if whole else "numeric field overflow"
         lost = value.isNull() & (count != 0)
         return Final(value, f.when(lost, f.lit(f"22003 {reason}")))
-    made = _shown(call)(*accumulators)
-    return Final(made["value"], made["error"])
-
-
-def _shown(call: AggregateCall) -> Callable[..., Column]:
-    """The aggregate and its error, in Python workers."""
     kinds = [t.BigInt(), *(type_of(call, each) for each in summands(call))]
-    result = StructType(
-        [StructField("value", spark_type(call.type)), StructField("error", StringType())]
-    )
-
-    def show(*arrays: pa.Array) -> pa.Array:
-        """Runs on executors."""
-        given = [stored(each, kind) for each, kind in zip(arrays, kinds, strict=True)]
-        value, errors = shown(call, given)
-        failed = pa.array(errors, pa.string()) if errors else pa.nulls(len(value), pa.string())
-        return pa.StructArray.from_arrays([value, failed], names=["value", "error"])
-
-    return vectorized(show, result)
+    made = answered(lambda arrays, _: shown(call, arrays), kinds, call.type)(*accumulators)
+    return Final(made["value"], made["error"])

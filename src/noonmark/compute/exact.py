@@ -1,4 +1,4 @@
-"""Which types are stored so that equal values have equal bytes."""
+"""Which types are stored so that equal values have equal bytes, and which can be put in order."""
 
 from noonmark.rows import types as t
 
@@ -7,3 +7,6 @@ EXACT = (
     t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Text, t.Varchar, t.Bytea,
     t.Date, t.Time, t.Timestamp, t.TimestampTz, t.Uuid,
 )  # fmt: skip
+FLOATS = (t.Real, t.Double)
+#: Types whose values can be put in order all at once, as SQL and as Spark do.
+ORDERED = (*EXACT, *FLOATS)

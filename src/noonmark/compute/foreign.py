@@ -9,6 +9,7 @@ Where it runs: driver; the functions run on executors.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,20 +32,30 @@ def foreign(scalar: Scalar, row: Sequence[Column]) -> Column:
     """A column of structs: the value and the error."""
     used = sorted(columns_of(scalar))
     moved, types = narrowed(scalar, used)
+    # A function of no columns still needs one, to know how many rows there are.
+    given = [row[index] for index in used] or [f.lit(True)]
+    return answered(partial(one, moved), types, scalar.type)(*given)
+
+
+Answers = tuple[pa.Array, "Sequence[str | None] | None"]
+
+
+def answered(
+    ask: Callable[[Sequence[pa.Array], int], Answers], kinds: Sequence[SqlType], kind: SqlType
+) -> Callable[..., Column]:
+    """A function of columns of these types, of Spark columns: structs of value and error."""
     result = StructType(
-        [StructField("value", spark_type(scalar.type)), StructField("error", StringType())]
+        [StructField("value", spark_type(kind)), StructField("error", StringType())]
     )
 
     def run(*arrays: pa.Array) -> pa.Array:
         """Runs on executors."""
-        given = [stored(each, kind) for each, kind in zip(arrays, types, strict=False)]
-        value, errors = one(moved, given, len(arrays[0]))
-        failed = pa.nulls(len(value), pa.string()) if errors is None else pa.array(errors)
+        given = [stored(each, own) for each, own in zip(arrays, kinds, strict=False)]
+        value, errors = ask(given, len(arrays[0]))
+        failed = pa.array(errors, pa.string()) if errors else pa.nulls(len(value), pa.string())
         return pa.StructArray.from_arrays([value, failed], names=["value", "error"])
 
-    # A function of no columns still needs one, to know how many rows there are.
-    given = [row[index] for index in used] or [f.lit(True)]
-    return vectorized(run, result)(*given)
+    return vectorized(run, result)
 
 
 def stored(array: pa.Array, kind: SqlType) -> pa.Array:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noonmark.compute.exact import ORDERED
 from noonmark.compute.group import Group, Step, is_one_row
-from noonmark.compute.walk.meaning import ORDERED, has_order
+from noonmark.compute.walk.meaning import has_order
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import Compare, Scalar, columns_of, may_fail, shift
 

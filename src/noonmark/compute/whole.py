@@ -23,7 +23,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute import accumulator, aggregates, native
 from noonmark.compute.column import col, constant, named
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import EXACT, FLOATS, ORDERED
 from noonmark.compute.expression import compile_scalar
 from noonmark.compute.expression import is_native as is_native_scalar
 from noonmark.compute.frame import (
@@ -40,7 +40,6 @@ from noonmark.compute.frame import (
 from noonmark.compute.linear import extended
 from noonmark.compute.match import errors_of_sides, left_side, right_side, same_keys
 from noonmark.persist.run import DIFF
-from noonmark.rows import types as t
 from noonmark.rows.spark import spark_name
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey
@@ -49,9 +48,6 @@ from noonmark.sql.ir.scalar import TRUE, may_fail
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_FLOATS = (t.Real, t.Double)
-#: Types whose order is Spark's: NaN is above every number for both.
-_ORDERED = (*EXACT, *_FLOATS)
 _JOINS = {
     r.JoinKind.LEFT: "left_outer",
     r.JoinKind.RIGHT: "right_outer",
@@ -83,7 +79,7 @@ def is_native(node: r.Relation) -> bool:
         case r.TopK():
             orders = [each.scalar for each in node.order]
             exact = all(isinstance(each.type, EXACT) for each in node.partition)
-            ordered = all(isinstance(each.type, _ORDERED) for each in (*orders, *node.schema))
+            ordered = all(isinstance(each.type, ORDERED) for each in (*orders, *node.schema))
             return exact and ordered and not any(map(may_fail, (*node.partition, *orders)))
     return False
 
@@ -93,7 +89,7 @@ def _has_fold(call: AggregateCall) -> bool:
         return True
     if call.entry.name not in (*_FOLDS, "count") or len(call.arguments) != 1 or call.order:
         return False
-    kinds = _ORDERED if call.entry.name in ("min", "max") else EXACT
+    kinds = ORDERED if call.entry.name in ("min", "max") else EXACT
     return isinstance(call.arguments[0].type, kinds)
 
 
@@ -167,7 +163,7 @@ def _folds(call: AggregateCall, at: int, *, once: bool) -> list[Column]:
         made = aggregates.sums_of(call, value, once=once)
         return [each.alias(name) for each, name in zip(made, _sums(at), strict=True)]
     fold = f.count_distinct(value) if call.entry.name == "count" else _FOLDS[call.entry.name](value)
-    if isinstance(call.type, _FLOATS):
+    if isinstance(call.type, FLOATS):
         fold = fold + f.lit(0.0).cast(spark_name(call.type))  # there is one zero
     return [fold.alias(f"v{at}")]
 
@@ -191,7 +187,7 @@ def top_k(node: r.TopK, frame: DataFrame, *, fails: bool) -> DataFrame:
     order = [_ordered(col(f"k{count + at}"), each) for at, each in enumerate(node.order)]
     order += [col(f"c{at}").asc_nulls_last() for at in range(width)]
     # Two zeros are equal, but not the same: one of them has to come first.
-    floats = [at for at, each in enumerate(node.schema) if isinstance(each.type, _FLOATS)]
+    floats = [at for at, each in enumerate(node.schema) if isinstance(each.type, FLOATS)]
     order += [col(f"c{at}").cast("string") for at in floats]
     last = None if node.limit is None else node.offset + node.limit
     if not count and last is not None:

@@ -42,7 +42,7 @@ from noonmark.rows.arrow import arrow_type, to_table
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind
-from noonmark.sql.ir.scalar import Scalar, column, columns_of
+from noonmark.sql.ir.scalar import ColumnRef, Scalar, column, columns_of
 from noonmark.sql.ir.temporal import temporal
 
 Key = tuple[Scalar, ...]
@@ -192,7 +192,7 @@ class Old:
     def _first(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Rows | None:
         """Of the input the first rows alone, if that is enough: of whole keys."""
         own = keyed.parts_of(node)[0].key
-        given = tuple(node.keys[x.index] for x in key) if isinstance(node, r.Aggregate) else key  # type: ignore[attr-defined]
+        given = _grouped_by(node, key) if isinstance(node, r.Aggregate) else key
         if set(given) != set(own):
             return None
         wanted = distinct([probes[given.index(part)] for part in own])
@@ -202,8 +202,7 @@ class Old:
     def _sides(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> list[Rows]:
         match node:
             case r.Aggregate():
-                below = tuple(node.keys[part.index] for part in key)  # type: ignore[attr-defined]
-                return [self.contents(node.input, below, probes)]
+                return [self.contents(node.input, _grouped_by(node, key), probes)]
             case r.Intersect() | r.Except():
                 return [self.contents(each, key, probes) for each in (node.left, node.right)]
             case r.Join():
@@ -253,6 +252,15 @@ class Old:
         probes, asked = walk.probes(step)
         places, rows = self.ask(leaf, step.key, probes)
         return asked[places], rows
+
+
+def _grouped_by(node: r.Aggregate, key: Key) -> Key:
+    """A key of an aggregation over the rows of its input: it is asked by what it groups by."""
+    made = []
+    for part in key:
+        assert isinstance(part, ColumnRef), "an aggregation is asked by its keys"
+        made.append(node.keys[part.index])
+    return tuple(made)
 
 
 def _all(node: r.Relation) -> set[int]:

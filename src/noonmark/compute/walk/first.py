@@ -26,10 +26,11 @@ import pyarrow as pa
 
 from noonmark.compute.accumulator import argument
 from noonmark.compute.askable import is_whole, under
+from noonmark.compute.exact import ORDERED
 from noonmark.compute.once import once
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.finish import finished
-from noonmark.compute.walk.meaning import ORDERED, has_kernel, has_order, in_order, sortable
+from noonmark.compute.walk.meaning import has_kernel, has_order, in_order, sortable
 from noonmark.compute.walk.number import NO_KERNEL
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import EXACT, ORDERED
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk import number
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
@@ -31,8 +31,6 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.scalar import TRUE, Scalar, may_fail
 
-#: Types whose values can be put in order all at once.
-ORDERED = (*EXACT, t.Real, t.Double)
 _ALL_BUT_SIGN = (1 << 63) - 1
 _EARLY = (r.JoinKind.SEMI, r.JoinKind.ANTI)
 

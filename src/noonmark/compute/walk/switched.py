@@ -64,7 +64,6 @@ class _Search:
     def __init__(
         self, group: Group, step: Step, switch: Switch, given: Kept, changes: Rows
     ) -> None:
-        self.group = group
         self.start = group.starts[step.leaf]
         self.switch = switch
         self.given = given
