@@ -70,10 +70,11 @@
     ├── SourceError               upstream of a source failed
     │   ├── SourceStalled         it may answer later: wait, and ask again
     │   └── SourceBroken          it will never give this data: definite, so it is written as data
-    └── IntegrityError            restore from a copy; nothing is guessed
-        ├── Corrupt               a stored object does not match its checksum
-        ├── MissingObject         a stored object that the state refers to is gone
-        └── NewerFormat           the location was written by a newer version
+    ├── IntegrityError            restore from a copy; nothing is guessed
+    │   ├── Corrupt               a stored object does not match its checksum
+    │   ├── MissingObject         a stored object that the state refers to is gone
+    │   └── NewerFormat           the location was written by a newer version
+    └── InternalError             a defect of ours: its number finds the traceback in the log
 
 Every class has a stable ``id`` and a PostgreSQL ``SQLSTATE``; every instance has a message, typed
 ``fields``, and where they help a ``detail`` and a ``hint``.
@@ -421,3 +422,7 @@ class MissingObject(IntegrityError, id="missing_object", sqlstate="58P01"):
 
 class NewerFormat(IntegrityError, id="newer_format", sqlstate="0A000"):
     """The location was written by a newer version of Noonmark."""
+
+
+class InternalError(NoonmarkError, id="internal", sqlstate="XX000"):
+    """Something failed in a way that nobody foresaw; made by `noonmark.defect.report`."""

@@ -6,17 +6,15 @@ otherwise, as in one simple query of PostgreSQL's protocol. COPY has no place he
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Protocol
 
+from noonmark import defect
 from noonmark.adapter.contract import CopyOut, Done, Field, Notice, Outcome, Row, Rows, Session
 from noonmark.errors import NoonmarkError, Unsupported
 from noonmark.serve.http.request import One, Request, parameters, statements
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.link import Lost
-
-LOG = logging.getLogger("noonmark.serve.http")
 
 
 class Listener(Protocol):
@@ -59,9 +57,7 @@ async def answer(session: Session, request: Request, listener: Listener, figures
     except NoonmarkError as error:
         await _fail(session, error, listener, figures)
     except Exception as error:
-        LOG.exception("a statement failed in a way that nobody foresaw")
-        told = NoonmarkError(f"internal error: {type(error).__name__}: {error}")
-        await _fail(session, told, listener, figures)
+        await _fail(session, defect.report(error, "a statement"), listener, figures)
 
 
 async def _fail(

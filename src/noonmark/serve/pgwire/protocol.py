@@ -15,10 +15,10 @@ Laws, as in PostgreSQL:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from noonmark import defect
 from noonmark.adapter.contract import (
     Answer,
     CopyOut,
@@ -44,8 +44,6 @@ from noonmark.serve.pgwire.codec import (
 from noonmark.serve.pgwire.deliver import SLICE_ROWS, Stream, send_copy, take_copy
 from noonmark.serve.pgwire.link import Link, Lost
 from noonmark.serve.pgwire.statements import Names, Portal, encoder
-
-LOG = logging.getLogger("noonmark.serve.pgwire")
 
 #: What a handler still has to wait for.
 Waiting = Coroutine[Any, Any, None]
@@ -403,8 +401,7 @@ def _told(error: Exception) -> NoonmarkError:
         raise error
     if isinstance(error, NoonmarkError):
         return error
-    LOG.error("a statement failed in a way that nobody foresaw", exc_info=error)
-    return NoonmarkError(f"internal error: {type(error).__name__}: {error}")
+    return defect.report(error, "a statement")
 
 
 def _check_same(prepared: Prepared, outcome: Rows | Answer) -> None:

@@ -9,9 +9,11 @@ cancelled.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from dataclasses import dataclass
 
+from noonmark import defect
 from noonmark.adapter.contract import Session, Sessions
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import NoonmarkError, Stopped, TooManyConnections
@@ -20,8 +22,10 @@ from noonmark.serve.pgwire import reply
 from noonmark.serve.pgwire.frames import FRAME_BYTES_MAX
 from noonmark.serve.pgwire.link import Lost
 from noonmark.serve.pgwire.login import Rules, log_in
-from noonmark.serve.pgwire.protocol import LOG, Conversation
+from noonmark.serve.pgwire.protocol import Conversation
 from noonmark.serve.pgwire.wire import RECEIVE_BYTES, Wire
+
+LOG = logging.getLogger("noonmark.serve.pgwire")
 
 #: How long a client has to take what it was told last.
 _LAST_WORDS_SECONDS = 0.25
@@ -119,8 +123,9 @@ class PgServer:
             LOG.debug("%s is gone", wire.peer)
         except NoonmarkError as error:
             wire.send(reply.error_response(error, severity="FATAL"))
-        except Exception:
-            LOG.exception("the connection of %s failed in a way that nobody foresaw", wire.peer)
+        except Exception as error:
+            told = defect.report(error, f"the connection of {wire.peer}")
+            wire.send(reply.error_response(told, severity="FATAL"))
         finally:
             open_now.dec()
             self._live.pop(wire, None)
