@@ -38,6 +38,7 @@ from noonmark.errors import ConfigError, NotAuthorized
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.storage import Storage
+from noonmark.supervise import Supervisor
 
 DEFAULT_MASTER = "local[*]"
 #: A secret is a signed integer on the wire.
@@ -62,6 +63,7 @@ class Database:
         self.storage = Storage(client)
         self.oracle = Times(oracle)
         self.store = CatalogStore(client, oracle, system_items())
+        self.supervisor = Supervisor(clock)
         self.work = Work(self)
         self.tables = Tables(
             client,
@@ -69,6 +71,7 @@ class Database:
             names=self.table_collections,
             together=self.work.together,
             retain_ms=self.retain_ms,
+            supervisor=self.supervisor,
         )
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}

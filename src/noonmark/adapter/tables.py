@@ -11,6 +11,10 @@ Law (no lost update): a commit with `read_at` is refused with `SerializationFail
 tables that it was computed from was written after `read_at`: what was read is still true at t.
 Law (key): no table with a key ever has two rows of one key; a write that would make them is refused
 by itself, and those beside it go on.
+Law (alone): a request that cannot be committed, for whatever reason of its own, fails alone: where
+requests cannot be drafted or are refused together, each is tried by itself.
+Law (nobody waits for the dead): when the committer dies, whatever it held is told so; what waits
+behind that is committed by its next life.
 Law (order): times of commits grow in the order in which they are applied.
 
 Where it runs: the adapter's loop.
@@ -21,11 +25,25 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from noonmark.adapter.table_requests import (
+    Advance,
+    Beside,
+    Draft,
+    Encoded,
+    NotDrafted,
+    Request,
+    Row,
+    Write,
+    refuse,
+    refuse_all,
+    resolve,
+    updates_at,
+)
 from noonmark.adapter.times import Times
 from noonmark.errors import (
     NoonmarkError,
@@ -34,55 +52,24 @@ from noonmark.errors import (
     UndefinedTable,
     UniqueViolation,
     UnknownCollection,
+    UsageError,
 )
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.plan import Query
-from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.snapshot import counts_of
 from noonmark.persist.state import Collection
-from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows import pgtext
 from noonmark.rows.arrow import to_table
+from noonmark.supervise import Supervisor, Task
 from noonmark.tvc import Antichain
-
-Row = tuple[Any, ...]
-Write = tuple[Row, int]
-#: Adds to a commit, given its time.
-Beside = Callable[[MultiWriteHandle, int], None]
 
 #: How much history a table keeps, unless it is told otherwise.
 RETAIN_MS = 600_000
 #: Since moves in steps, so that a commit rarely carries it.
 _SINCE_STEP_MS = 10_000
 _ROWS_SHOWN = 200
-
-
-@dataclass(frozen=True)
-class _Encoded:
-    """Rows of one table as they are stored, still without a time."""
-
-    collection: int
-    data: pa.Table
-    diffs: list[int]
-
-
-@dataclass(eq=False)
-class _Request:
-    writes: Mapping[str, Sequence[Write]]
-    encoded: Mapping[str, _Encoded]
-    read_at: int | None
-    reads: frozenset[str]
-    beside: Beside | None = None
-    done: asyncio.Future[int] = field(default_factory=asyncio.Future)
-
-
-@dataclass(eq=False)
-class _Advance:
-    time: int
-    names: frozenset[str]
-    done: asyncio.Future[None] = field(default_factory=asyncio.Future)
 
 
 class Tables:
@@ -96,6 +83,7 @@ class Tables:
         names: Callable[[], Iterable[str]],
         together: Callable[[str], Iterable[str]],
         retain_ms: Callable[[str], int],
+        supervisor: Supervisor,
     ) -> None:
         """Tables of one location.
 
@@ -105,30 +93,36 @@ class Tables:
             names: the collections of all tables.
             together: the tables that share a view with one.
             retain_ms: how much history a table keeps.
+            supervisor: sees the committer die, and begins it again.
         """
         self._client = client
         self._times = times
         self._names = names
         self._together = together
         self._retain_ms = retain_ms
-        self._waiting: list[_Request] = []
-        self._advances: list[_Advance] = []
+        self._waiting: list[Request] = []
+        self._advances: list[Advance] = []
+        #: What the committer has taken and not answered yet.
+        self._held: list[Request | Advance] = []
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._supervisor = supervisor
+        self._task: Task | None = None
         self._written: dict[str, int] = {}
         self._stopping = False
         self.commits = 0
 
     def start(self) -> None:
         """Begin to commit."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = self._supervisor.task(
+            "committer", "of tables", self._run, on_death=self._refuse_held
+        )
 
     async def stop(self) -> None:
         """Commit what waits, refuse what comes after, and end."""
         self._stopping = True
         self._wake.set()
         if self._task is not None:
-            await self._task
+            await self._task.ended()
 
     # -- what others ask -------------------------------------------------------------------------
 
@@ -155,7 +149,7 @@ class Tables:
         """
         # Before it is queued: rows that do not fit are refused alone.
         encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
-        request = _Request(writes, encoded, read_at, frozenset(reads), beside)
+        request = Request(writes, encoded, read_at, frozenset(reads), beside)
         self._check_open()
         self._waiting.append(request)
         self._wake.set()
@@ -167,7 +161,7 @@ class Tables:
         wanted = frozenset(self._names() if names is None else names)
         if self.complete_at(time, wanted):
             return
-        advance = _Advance(time, wanted)
+        advance = Advance(time, wanted)
         self._check_open()
         self._advances.append(advance)
         self._wake.set()
@@ -177,10 +171,10 @@ class Tables:
         if self._stopping:
             raise Stopped("the database is closing", hint="Connect again later.")
 
-    def _encoded(self, name: str, writes: Sequence[Write]) -> _Encoded:
+    def _encoded(self, name: str, writes: Sequence[Write]) -> Encoded:
         collection = self._table(name)
         data = to_table([row for row, _ in writes], collection.schema)
-        return _Encoded(collection.id, data, [diff for _, diff in writes])
+        return Encoded(collection.id, data, [diff for _, diff in writes])
 
     def _table(self, name: str) -> Collection:
         state = self._client.state
@@ -215,64 +209,95 @@ class Tables:
     # -- the committer ---------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        self._wake.set()  # what came before this life
         while not (self._stopping and not self._waiting):
             await self._wake.wait()
             self._wake.clear()
             group, self._waiting = self._waiting, []
             advances, self._advances = self._advances, []
+            self._held = [*group, *advances]
             together = [request for request in group if request.beside is None]
             if together or advances:
                 await self._try(together, advances)
             for request in group:
                 if request.beside is not None:
                     await self._try([request], [])
+            self._held = []
         for advance in self._advances:
             advance.done.cancel()
 
-    async def _try(self, group: list[_Request], advances: list[_Advance]) -> None:
-        """Commit, or tell everybody why not."""
+    def _refuse_held(self, error: NoonmarkError) -> None:
+        held, self._held = self._held, []
+        for each in held:
+            refuse(each.done, error)
+
+    async def _try(self, group: list[Request], advances: list[Advance]) -> None:
+        """Commit, or tell everybody why not: those alone who are the reason."""
         try:
-            await self._commit(group, advances)
+            draft = await self._draft(group, advances)
+            if draft is not None:
+                await self._commit(draft)
         except UnknownCollection:
             # One was dropped between looking and committing: nothing happened, look again.
             self._waiting, self._advances = group + self._waiting, advances + self._advances
             self._wake.set()
-        except NoonmarkError as error:
-            for request in group:
-                _refuse(request.done, error)
-            for advance in advances:
-                _refuse(advance.done, error)
+        except (UsageError, NotDrafted) as error:
+            # Nothing happened, so each may be tried again.
+            if len(group) + len(advances) > 1:
+                for request in group:
+                    await self._try([request], [])
+                for advance in advances:
+                    await self._try([], [advance])
+            else:
+                refuse_all(group, advances, error)
+        except Exception as error:
+            # It may have happened.
+            refuse_all(group, advances, error)
 
-    async def _commit(self, group: list[_Request], advances: list[_Advance]) -> None:
-        accepted, totals = await self._accept(group)
-        if not accepted and not advances:
-            return
-        time = await self._times.write_ts()
-        sealed = {each for name in totals for each in (name, *self._together(name))}
-        sealed |= {name for advance in advances for name in advance.names}
-        transaction = self._client.atomic()
-        state = self._client.state
-        for name in sorted(sealed & state.names.keys()):
-            write, read = self._client.create_or_load(name)
-            if name in totals:
-                transaction.append(write, _at(time, totals[name]), read.upper, time + 1)
-            elif read.upper.less_equal(time):
-                transaction.append(write, None, read.upper, time + 1)
-            self._allow(transaction.add, state.collection(name), time)
-        for request in accepted:
-            if request.beside is not None:
-                request.beside(transaction, time)
+    async def _draft(self, group: list[Request], advances: list[Advance]) -> Draft | None:
+        """What to commit, at a fresh time; None where nothing is left to be done.
+
+        Raises:
+            NotDrafted: some of it cannot even be put together.
+        """
+        try:
+            accepted, totals = await self._accept(group)
+            if not accepted and not advances:
+                return None
+            time = await self._times.write_ts()
+            sealed = {each for name in totals for each in (name, *self._together(name))}
+            sealed |= {name for advance in advances for name in advance.names}
+            transaction = self._client.atomic()
+            state = self._client.state
+            for name in sorted(sealed & state.names.keys()):
+                write, read = self._client.create_or_load(name)
+                if name in totals:
+                    transaction.append(write, updates_at(time, totals[name]), read.upper, time + 1)
+                elif read.upper.less_equal(time):
+                    transaction.append(write, None, read.upper, time + 1)
+                self._allow(transaction.add, state.collection(name), time)
+            for request in accepted:
+                if request.beside is not None:
+                    request.beside(transaction, time)
+            return Draft(time, transaction, accepted, advances, frozenset(totals))
+        except UnknownCollection:
+            raise
+        except Exception as error:
+            raise NotDrafted(error) from error
+
+    async def _commit(self, draft: Draft) -> None:
+        time = draft.time
         # Also if the answer is lost: then it may have happened.
-        self._written.update(dict.fromkeys(totals, time))
-        await asyncio.wrap_future(transaction.commit())
+        self._written.update(dict.fromkeys(draft.written, time))
+        await asyncio.wrap_future(draft.transaction.commit())
         self.commits += 1
-        if accepted:
+        if draft.accepted:
             await self._times.apply_write(time)
-        for request in accepted:
-            _resolve(request.done, time)
-        for advance in advances:
+        for request in draft.accepted:
+            resolve(request.done, time)
+        for advance in draft.advances:
             if advance.time <= time:
-                _resolve(advance.done, None)
+                resolve(advance.done, None)
             else:
                 # The timeline is not there yet: tables stay writable until it is.
                 self._later(advance, advance.time - time)
@@ -284,7 +309,7 @@ class Tables:
         if allowed is not None and horizon >= allowed + _SINCE_STEP_MS:
             add(c.AllowCompaction(found.id, Antichain.of(horizon)))
 
-    def _later(self, advance: _Advance, wait_ms: int) -> None:
+    def _later(self, advance: Advance, wait_ms: int) -> None:
         def again() -> None:
             self._advances.append(advance)
             self._wake.set()
@@ -293,21 +318,19 @@ class Tables:
 
     # -- what is refused -------------------------------------------------------------------------
 
-    async def _accept(
-        self, group: list[_Request]
-    ) -> tuple[list[_Request], dict[str, list[_Encoded]]]:
+    async def _accept(self, group: list[Request]) -> tuple[list[Request], dict[str, list[Encoded]]]:
         """The requests that may happen, in order, and what they add up to by table."""
         group = [request for request in group if self._exists(request)]
         present = await self._present(group)
-        totals: dict[str, list[_Encoded]] = {}
-        accepted: list[_Request] = []
+        totals: dict[str, list[Encoded]] = {}
+        accepted: list[Request] = []
         changed: set[str] = set()
         for request in group:
             try:
                 self._check_read(request, changed)
                 self._check_keys(request, present)
             except NoonmarkError as error:
-                _refuse(request.done, error)
+                refuse(request.done, error)
                 continue
             accepted.append(request)
             for name, encoded in request.encoded.items():
@@ -315,14 +338,14 @@ class Tables:
                 totals.setdefault(name, []).append(encoded)
         return accepted, totals
 
-    def _exists(self, request: _Request) -> bool:
+    def _exists(self, request: Request) -> bool:
         """Whether all its tables are there; tells who asks where one is not, or who has gone."""
         for name, encoded in request.encoded.items():
             if self._client.state.names.get(name) != encoded.collection:
-                _refuse(request.done, UndefinedTable(f'relation "{name}" does not exist'))
+                refuse(request.done, UndefinedTable(f'relation "{name}" does not exist'))
         return not request.done.done()
 
-    def _check_read(self, request: _Request, changed: set[str]) -> None:
+    def _check_read(self, request: Request, changed: set[str]) -> None:
         if request.read_at is None:
             return
         for name in request.reads or request.writes:
@@ -333,12 +356,12 @@ class Tables:
                     hint="The transaction might succeed if it is run again.",
                 )
 
-    def _check_keys(self, request: _Request, present: dict[str, _Keys]) -> None:
+    def _check_keys(self, request: Request, present: dict[str, _Keys]) -> None:
         """Apply the request to the rows of the keys that it touches; all or nothing."""
         writes = request.writes.items()
         present |= {name: present[name].tried(each) for name, each in writes if name in present}
 
-    async def _present(self, group: list[_Request]) -> dict[str, _Keys]:
+    async def _present(self, group: list[Request]) -> dict[str, _Keys]:
         """For every table with a key that is written: what its touched keys have now."""
         touched: dict[str, list[Write]] = {}
         for request in group:
@@ -418,27 +441,9 @@ def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa
         places = tuple(found.schema.index(column) for column in found.key)
         _Keys(found, places, Counter()).tried(writes)
     data = to_table([row for row, _ in writes], found.schema)
-    parts = [_Encoded(found.id, data, [diff for _, diff in writes])]
-    return lambda time: _at(time, parts)
-
-
-def _at(time: int, parts: list[_Encoded]) -> pa.Table:
-    """The rows as updates at one time."""
-    table = pa.concat_tables([part.data for part in parts])
-    diffs = pa.array([diff for part in parts for diff in part.diffs], pa.int64())
-    times = pa.repeat(pa.scalar(time, pa.int64()), len(diffs))
-    return table.append_column(TIME, times).append_column(DIFF, diffs)
+    parts = [Encoded(found.id, data, [diff for _, diff in writes])]
+    return lambda time: updates_at(time, parts)
 
 
 def _key(row: Row, places: tuple[int, ...]) -> Row:
     return tuple(row[place] for place in places)
-
-
-def _refuse(future: asyncio.Future[Any], error: NoonmarkError) -> None:
-    if not future.done():
-        future.set_exception(error)
-
-
-def _resolve(future: asyncio.Future[Any], value: Any) -> None:
-    if not future.done():
-        future.set_result(value)
