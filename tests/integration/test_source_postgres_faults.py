@@ -263,15 +263,16 @@ def test_a_reader_that_takes_its_time_is_heard_of(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from noonmark.source.impl.postgres import stream
+    from noonmark.source.impl.postgres.position import exact_position
 
     monkeypatch.setattr(stream, "_STATUS_S", 0.1)
     upstream, source = running.upstream, running.source
     upstream.run(f"alter database {upstream.name} set wal_sender_timeout = '600ms'")
-    start = upstream.lsn()
+    start = exact_position(upstream.session)
     # More than fits between the two: the server waits for the reader.
     row = "insert into a values ({}, repeat('x', 200000))"
     upstream.run(*map(row.format, range(2, 82)))
-    span = (start, upstream.lsn())
+    span = (start, exact_position(upstream.session))
     found, pause = 0, threading.Event()
     for _ in stream.messages(upstream.url, source.slot, source.publication, span):
         pause.wait(0.01)

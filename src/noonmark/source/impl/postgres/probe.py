@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.errors import SourceStalled
 from noonmark.source.impl.postgres.builder import WAL
 from noonmark.source.impl.postgres.describe import changed, read_tables
+from noonmark.source.impl.postgres.position import exact_position, of_bound
 from noonmark.tvc import Partition
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ select (select system_identifier from pg_control_system()),
 from (select 1) one
 left join pg_replication_slots s on s.slot_name = %(slot)s and s.database = current_database()
 """
-_POSITION = """
+_HISTORY = """
 select (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint,
        ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
 """
@@ -86,7 +87,7 @@ def look(connection: Any, source: Postgres, known: dict[Partition, int]) -> Find
         return Finding(Doom.OTHER_SYSTEM)
     if standby:
         raise SourceStalled("upstream is a standby: connect to the primary")
-    lsn, timeline = connection.execute(_POSITION).fetchone()
+    flushed, timeline = connection.execute(_HISTORY).fetchone()
     if timeline != source.timeline:
         return Finding(Doom.OTHER_TIMELINE)
     if not there:
@@ -94,16 +95,16 @@ def look(connection: Any, source: Postgres, known: dict[Partition, int]) -> Find
     if lost:
         return Finding(Doom.SLOT_LOST)
     bound = known.get(WAL, 0)
-    if confirmed is None or confirmed > max(bound - 1, source.start_lsn):
+    if confirmed is None or confirmed > max(of_bound(bound).lsn, source.start_lsn):
         return Finding(Doom.SLOT_MOVED)
-    if lsn + 1 < bound:
+    if flushed < of_bound(bound).lsn:
         return Finding(Doom.WENT_BACK)
     doom = None if published else Doom.PUBLICATION_DROPPED
     return Finding(doom, released=confirmed > source.start_lsn)
 
 
 def probe(connection: Any, source: Postgres, known: dict[Partition, int]) -> dict[Partition, int]:
-    """How far the log is on disk, and which tables have ended."""
+    """Up to where the log is exact, and which tables have ended."""
     now = {table.oid: table for table in read_tables(connection, source.publication)}
     oids = [table.oid for table in source.tables]
     existing = {row[0] for row in connection.execute(_EXISTING, (oids,)).fetchall()}
@@ -112,6 +113,5 @@ def probe(connection: Any, source: Postgres, known: dict[Partition, int]) -> dic
         fate = changed(table, now.get(table.oid), table.oid in existing)
         if fate is not None:
             found.setdefault(number + 1, int(fate))
-    lsn, _ = connection.execute(_POSITION).fetchone()
-    found[WAL] = max(lsn + 1, known.get(WAL, 0), source.start_lsn + 1)
+    found[WAL] = max(exact_position(connection).offset, known.get(WAL, 0), source.start.offset)
     return found

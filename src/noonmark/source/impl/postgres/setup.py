@@ -63,7 +63,7 @@ def _create(
             check_identity(table)
         if not found:
             raise ConfigError(f'publication "{publication}" has no tables')
-        source = Postgres(url, publication, slot, held.lsn, system_id, timeline, found)
+        source = Postgres(url, publication, slot, held.position.lsn, system_id, timeline, found)
     except BaseException as error:
         held.close()
         _drop_slot(url, slot)

@@ -38,12 +38,12 @@ from noonmark.source.impl.postgres.builder import (
     typed_batch,
 )
 from noonmark.source.impl.postgres.describe import Table
+from noonmark.source.impl.postgres.position import Position, of_slot
 from noonmark.source.impl.postgres.session import (
     command,
     connect,
     identifier,
     literal,
-    lsn_number,
     meaning,
     replication,
 )
@@ -57,7 +57,7 @@ _BLOCK_ROWS = 65_536
 class Held:
     """A snapshot that is kept alive: where in the log it stands, and its name."""
 
-    lsn: int
+    position: Position
     name: str
     connection: PGconn
 
@@ -76,7 +76,7 @@ class Held:
         except BaseException:
             connection.finish()
             raise
-        return cls(lsn_number(point.decode()), name.decode(), connection)
+        return cls(of_slot(point.decode()), name.decode(), connection)
 
     def is_alive(self) -> bool:
         """Whether the session that keeps the snapshot is still there."""

@@ -1,7 +1,7 @@
 """FROM POSTGRES as a source: see `noonmark.source.contract` for what each call promises.
 
-Partition 0 is the log; an offset is the end of a commit record, so a transaction is never split. A
-commit is in the log, and the log on disk, before it is acknowledged: `latest` hears of it.
+Partition 0 is the log; an offset is the end of a commit record, so a transaction is never split.
+What is bound, read from and confirmed is a `Position`: exact, and beyond every acknowledged commit.
 Every row of the snapshot stands at `start_lsn`, where the slot began; the stream follows. What ends
 a table for good (`Fate`) is bound too: partition k + 1 is table k, partition -1 the source as a
 whole, and the offset says what happened. So such an error has a time, and is the same for all.
@@ -46,8 +46,9 @@ from noonmark.source.impl.postgres.builder import (
 )
 from noonmark.source.impl.postgres.describe import Fate, Table, explain
 from noonmark.source.impl.postgres.keyed import KeyedDecoding, keyed_decoding
+from noonmark.source.impl.postgres.position import Position, of_bound
 from noonmark.source.impl.postgres.probe import WHOLE, Doom, look, probe
-from noonmark.source.impl.postgres.session import connect, lsn_text, meaning
+from noonmark.source.impl.postgres.session import connect, meaning
 from noonmark.source.impl.postgres.snapshot import Held, pieces, read_piece, records
 from noonmark.source.impl.postgres.stream import check_slot, messages
 from noonmark.source.impl.upstream import Holding, Live, Numbered
@@ -116,6 +117,11 @@ class Postgres(Numbered, Holding):
             for each in self.tables
         )
 
+    @property
+    def start(self) -> Position:
+        """Where the slot began."""
+        return of_bound(self.start_lsn + 1)
+
     def decoding(self, output: int) -> KeyedDecoding | None:
         """How the raw records of a keyed table become rows; None for a table that is typed."""
         table = self.tables[output]
@@ -130,7 +136,7 @@ class Postgres(Numbered, Holding):
 
     def snapshot_frontier(self) -> Frontier:
         """See `HasSnapshot.snapshot_frontier`."""
-        return partition_frontier({WAL: self.start_lsn + 1})
+        return partition_frontier({WAL: self.start.offset})
 
     async def latest(self, clock: Clock, known: Frontier = START) -> Frontier:
         """See `Source.latest`."""
@@ -169,8 +175,8 @@ class Postgres(Numbered, Holding):
             held = self._live.held
             if start <= self.start_lsn:
                 splits += self._plan_snapshot(held.name if held else "", stop)
-            first = max(start, self.start_lsn + 1)
-            rewound = held.lsn if held and start <= self.start_lsn else self.start_lsn
+            first = max(start, self.start.offset)
+            rewound = held.position.lsn if held and start <= self.start_lsn else self.start_lsn
             if first < stop or rewound > self.start_lsn:
                 weight = 1 + (stop - first) // _BYTES_PER_CHANGE
                 splits.append(Split(WAL, start, stop, ("stream", rewound), weight))
@@ -180,7 +186,7 @@ class Postgres(Numbered, Holding):
         if stop <= self.start_lsn:
             return []
         splits = []
-        end = self.start_lsn + 1
+        end = self.start.offset
         for number, table in enumerate(self.tables):
             for first, last in pieces(table):
                 pages = max(table.pages if last < 0 else last, first + 1) - first
@@ -192,18 +198,18 @@ class Postgres(Numbered, Holding):
 
     async def release(self, frontier: Frontier) -> None:
         """See `Source.release`: the slot moves, and the server may forget."""
-        lsn = known_partitions(frontier).get(WAL, 0) - 1
-        if lsn >= self.start_lsn:
-            await asyncio.to_thread(self._release, lsn)
+        offset = known_partitions(frontier).get(WAL, 0)
+        if offset >= self.start.offset:
+            await asyncio.to_thread(self._release, of_bound(offset))
 
-    def _release(self, lsn: int) -> None:
+    def _release(self, position: Position) -> None:
         with self._live.mutex:
             self._live.snapshot_is_durable = True
             if self._live.held is not None:
                 self._live.held.close()
                 self._live.held = None
             try:
-                values = {"slot": self.slot, "lsn": lsn_text(lsn)}
+                values = {"slot": self.slot, "lsn": str(position)}
                 self._live.session(self.url).execute(_ADVANCE, values)
             except psycopg.errors.ObjectInUse:
                 return  # a reader is still on its way out: the next release goes as far, or farther
@@ -242,22 +248,22 @@ class Postgres(Numbered, Holding):
             yield from records(table, output, self.start_lsn, fields, is_typed=is_typed)
 
     def _read_stream(self, split: Split, rewound: int) -> Iterator[pa.RecordBatch]:
-        lower = max(split.lower, self.start_lsn + 1)
-        check_slot(self.url, self.slot, lower - 1)
+        lower = max(split.lower, self.start.offset)
+        check_slot(self.url, self.slot, of_bound(lower))
         try:
             if rewound > self.start_lsn:
                 builders = [Builder(t, at, sign=-1) for at, t in enumerate(self.tables) if t.full]
                 replay = _Replay(builders, commit_below=rewound, offset=self.start_lsn)
-                yield from replay.run(self._messages(self.start_lsn, rewound))
+                yield from replay.run(self._messages(self.start, of_bound(rewound + 1)))
             if lower < split.upper:
                 builders = [Builder(table, at) for at, table in enumerate(self.tables)]
                 replay = _Replay(builders, lower=lower, upper=split.upper)
-                yield from replay.run(self._messages(lower - 1, split.upper - 1))
+                yield from replay.run(self._messages(of_bound(lower), of_bound(split.upper)))
         except SourceBroken as error:
             error.fields.setdefault("offset", lower)
             raise
 
-    def _messages(self, start: int, stop: int) -> Iterator[pgoutput.Message]:
+    def _messages(self, start: Position, stop: Position) -> Iterator[pgoutput.Message]:
         return messages(self.url, self.slot, self.publication, (start, stop))
 
     # -- as plain data ----------------------------------------------------------------------

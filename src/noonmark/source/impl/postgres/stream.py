@@ -7,9 +7,10 @@ so the slot stays where it is and the same range can be read again; only `Source
 A slot serves one reader at a time. Whoever finds it taken waits a little: the session of a task
 that has just ended, or was given up, is on its way out.
 
-Law (range): the transactions whose commit record starts at or after `start` and ends at or before
-`stop` are yielded whole, in order of commit; others may follow, whole, and are the caller's to
-leave out.
+Law (range): the transactions whose commit record lies between `start` and `stop` are yielded whole,
+in order of commit; others may follow, whole, and are the caller's to leave out. No record straddles
+either position, and the log is on disk up to `stop` (`position`), so there is no third kind, and the
+server gets there without anybody's help.
 
 Where it runs: executors.
 """
@@ -30,6 +31,7 @@ from psycopg.pq.abc import PGconn
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import SourceBroken, SourceError, SourceStalled
 from noonmark.source.impl.postgres import pgoutput
+from noonmark.source.impl.postgres.position import Position
 from noonmark.source.impl.postgres.session import (
     identifier,
     literal,
@@ -47,8 +49,6 @@ _STATUS = Struct("!cqqqqB")
 _TAKEN_S, _SILENT_S = 10.0, 60.0
 #: How long leaving a stream may take, while the server is still sending.
 _LEAVE_S = 1.0
-#: After this long without a word a tiny transaction makes the server write its log out.
-_NUDGE_S = 1.0
 _POLL_S = 0.05
 #: How often to say that we are here while there is always more: the server ends a session that it
 #: has not heard of for `wal_sender_timeout`, a minute.
@@ -57,18 +57,24 @@ _IN_USE = "55006"
 
 
 def messages(
-    url: str, slot: str, publication: str, span: tuple[int, int], clock: Clock = SYSTEM
+    url: str,
+    slot: str,
+    publication: str,
+    span: tuple[Position, Position],
+    clock: Clock = SYSTEM,
 ) -> Iterator[pgoutput.Message]:
     """The messages between the positions (start, stop); see the module."""
     start, stop = span
     with _started(url, slot, publication, start, clock) as connection:
-        yield from _Reader(url, connection, stop, clock).read()
+        yield from _Reader(connection, stop, clock).read()
 
 
 @contextmanager
-def _started(url: str, slot: str, publication: str, start: int, clock: Clock) -> Iterator[PGconn]:
+def _started(
+    url: str, slot: str, publication: str, start: Position, clock: Clock
+) -> Iterator[PGconn]:
     options = f"proto_version '1', publication_names {literal(identifier(publication))}"
-    text = f"START_REPLICATION SLOT {identifier(slot)} LOGICAL {lsn_text(start)} ({options})"
+    text = f"START_REPLICATION SLOT {identifier(slot)} LOGICAL {start} ({options})"
     deadline = clock.monotonic() + _TAKEN_S
     while True:
         connection = replication(url)
@@ -105,12 +111,11 @@ def _end(connection: PGconn, clock: Clock) -> None:
 class _Reader:
     """One pass over a stream that has been started."""
 
-    def __init__(self, url: str, connection: PGconn, stop: int, clock: Clock) -> None:
-        self._url = url
+    def __init__(self, connection: PGconn, stop: Position, clock: Clock) -> None:
         self._connection = connection
-        self._stop = stop
+        self._stop = stop.lsn
         self._clock = clock
-        self._heard = self._nudged = self._told = clock.monotonic()
+        self._heard = self._told = clock.monotonic()
         self._done = False
 
     def read(self) -> Iterator[pgoutput.Message]:
@@ -160,12 +165,6 @@ class _Reader:
         now = self._clock.monotonic()
         if now - self._heard > _SILENT_S:
             raise SourceStalled("PostgreSQL sends nothing, and does not say that it is done")
-        if now - self._heard > _NUDGE_S and now - self._nudged > _NUDGE_S:
-            # The end of the log may be in memory only, in the middle of a record: then nobody
-            # sends it before somebody commits.
-            self._nudged = now
-            with session(self._url) as other:
-                other.execute("select pg_logical_emit_message(true, 'noonmark', '')")
         self._status(ask=True)
 
     def _status(self, ask: bool = False) -> None:
@@ -181,7 +180,7 @@ class _Reader:
         return SourceStalled("PostgreSQL ended the stream")
 
 
-def check_slot(url: str, slot: str, start: int) -> None:
+def check_slot(url: str, slot: str, start: Position) -> None:
     """Refuse a slot that has moved beyond `start`: the server would skip what lies between."""
     with session(url) as connection:
         row = connection.execute(
@@ -193,9 +192,8 @@ def check_slot(url: str, slot: str, start: int) -> None:
         raise SourceBroken(f'replication slot "{slot}" was dropped upstream')
     if row[1] == "lost":
         raise SourceBroken(f'replication slot "{slot}" has lost its part of the log')
-    if row[0] is None or row[0] > start:
+    if row[0] is None or row[0] > start.lsn:
         shown = "nowhere" if row[0] is None else lsn_text(int(row[0]))
         raise SourceBroken(
-            f'replication slot "{slot}" stands at {shown}: the changes from {lsn_text(start)} on'
-            " are gone"
+            f'replication slot "{slot}" stands at {shown}: the changes from {start} on are gone'
         )
