@@ -4,8 +4,8 @@ The server decodes whole records, and whether a transaction is sent is decided b
 record *begins*; its changes stand where that record *ends*. A position inside of a commit record
 therefore loses the transaction: it ends beyond the range before, and begins before the range after.
 The flush position is such a position whenever the server writes full pages of its log ahead of a
-commit (``synchronous_commit = off``). The insert position never is, but what lies below it may still
-be in memory, and a crash of the server writes another history there.
+commit (``synchronous_commit = off``). The insert position never is, but what lies below it may be
+in memory only, and a crash of the server writes another history there.
 
 Law (exact): no record straddles a `Position`, and all records below it are on upstream's disk. So
 every transaction lies whole on one side of it, on the same side for ever.

@@ -9,8 +9,8 @@ that has just ended, or was given up, is on its way out.
 
 Law (range): the transactions whose commit record lies between `start` and `stop` are yielded whole,
 in order of commit; others may follow, whole, and are the caller's to leave out. No record straddles
-either position, and the log is on disk up to `stop` (`position`), so there is no third kind, and the
-server gets there without anybody's help.
+either position, and the log is on disk up to `stop` (`position`): there is no third kind, and the
+server gets there by itself.
 
 Where it runs: executors.
 """
