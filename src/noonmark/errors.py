@@ -60,6 +60,7 @@
     │   ├── QueryCanceled         the client asked for it, or its time was up
     │   └── TooManyConnections    the server has as many clients as it takes
     ├── SerializationFailure      others changed what a transaction had read: run it again
+    │   └── Overtaken             columns were added between planning and reading: plan it again
     ├── WriterError               another writer has the location
     │   ├── LockHeld              somebody else holds the write lock
     │   └── Fenced                the lock was taken over; this writer can commit nothing more
@@ -366,6 +367,10 @@ class TooManyConnections(Interrupted, id="too_many_connections", sqlstate="53300
 
 class SerializationFailure(NoonmarkError, id="serialization_failure", sqlstate="40001"):
     """Others changed what a transaction had read before it could commit; nothing changed."""
+
+
+class Overtaken(SerializationFailure, id="overtaken"):
+    """Columns were added between planning a statement and reading its table; nothing changed."""
 
 
 class WriterError(NoonmarkError, id="writer", sqlstate="55006"):

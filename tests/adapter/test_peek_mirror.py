@@ -174,7 +174,7 @@ def test_a_mirror_that_grew_is_let_go(inlining: Client) -> None:
 
 
 def test_a_row_that_is_there_less_than_never_is_an_integrity_error() -> None:
-    mirror = Mirror("t", [((1,), 1)], 0)
+    mirror = Mirror("t", Schema.of(a="bigint"), [((1,), 1)], 0)
     with pytest.raises(IntegrityError, match='"t" has rows with negative multiplicity'):
         mirror.advance([((1,), 1, -2)], 1)
 

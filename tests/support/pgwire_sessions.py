@@ -158,7 +158,13 @@ class ScriptedSession:
         self.owner.executed.append(prepared.text.strip())
         return Answer(ROW_FIELDS, _numbered(1, int(prepared.statement[1]) + 1))
 
-    async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
+    async def execute(
+        self,
+        prepared: Prepared,
+        values: Sequence[Any] = (),
+        *,
+        fixed: bool = False,  # noqa: ARG002
+    ) -> Outcome:
         await asyncio.sleep(0)
         self.owner.executed.append(prepared.text.strip())
         words = prepared.statement

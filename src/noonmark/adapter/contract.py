@@ -169,8 +169,14 @@ class Session(Protocol):
         Where it is None nothing has happened: call `execute`.
         """
 
-    async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
-        """Run it with values for its parameters, each of the parameter's type."""
+    async def execute(
+        self, prepared: Prepared, values: Sequence[Any] = (), *, fixed: bool = False
+    ) -> Outcome:
+        """Run it with values for its parameters, each of the parameter's type.
+
+        With `fixed` the client was told of the columns: `Unsupported` where they are others now, as
+        after ADD COLUMN under `SELECT *`; then nothing has happened.
+        """
 
     def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
         """The columns of a cursor of DECLARE, which clients describe as a portal; None: no such."""

@@ -43,6 +43,7 @@ from noonmark.errors import (
     BeforeSince,
     InFailedTransaction,
     NoonmarkError,
+    Overtaken,
     QueryCanceled,
     UnknownCollection,
     Unsupported,
@@ -217,14 +218,17 @@ class AdapterSession:
             self.fail()
             raise
 
-    async def execute(self, prepared: Prepared, values: Sequence[Any] = ()) -> Outcome:
+    async def execute(
+        self, prepared: Prepared, values: Sequence[Any] = (), *, fixed: bool = False
+    ) -> Outcome:
         """See `contract.Session.execute`."""
         answer = self.quickly(prepared, values)
         if answer is not None:
             return Rows(answer.fields, Listed(answer.rows))
         self._begin(prepared)
         self._begin_watch()
-        outcome = await self._watch(self.run(prepared.statement, values))
+        told = prepared if fixed else None
+        outcome = await self._watch(self.run(prepared.statement, values, told))
         if isinstance(outcome, Rows | CopyOut):
             return replace(outcome, chunks=_WatchedChunks(self, outcome.chunks))
         self._busy = False
@@ -236,8 +240,14 @@ class AdapterSession:
         if self.transaction is None or self.transaction.implicit:
             self.moment_ms = self.database.clock.now_ms()
 
-    async def run(self, statement: st.Statement, values: Sequence[Any] = ()) -> Outcome:
-        """Run a statement, without watching over it: for statements inside of others."""
+    async def run(
+        self, statement: st.Statement, values: Sequence[Any] = (), told: Prepared | None = None
+    ) -> Outcome:
+        """Run a statement, without watching over it: for statements inside of others.
+
+        Where `told` is given, the client knows the columns of the result from there: the statement
+        is refused, before it did anything, if it would give others now.
+        """
         if isinstance(statement, st.Empty):
             return Done("")
         handler = HANDLERS.get(type(statement))
@@ -246,9 +256,11 @@ class AdapterSession:
         for _ in range(_OVERTAKEN_MAX):
             catalog = self.catalog
             try:
+                if told is not None:
+                    await self._check_told(told)
                 return await handler(self, statement, values)
-            except (UnknownCollection, BeforeSince):
-                if self.status != "idle":
+            except (UnknownCollection, BeforeSince, Overtaken) as error:
+                if self.status != "idle" and not isinstance(error, Overtaken):
                     raise
                 async with self.database.store.turn:  # a change that is under way is known then
                     pass
@@ -256,6 +268,22 @@ class AdapterSession:
                     raise
                 # What it was planned over has been renamed or replaced meanwhile: once more.
         return await handler(self, statement, values)
+
+    async def _check_told(self, told: Prepared) -> None:
+        """Refuse a prepared statement whose result has other columns by now.
+
+        A plan that is still good is only looked up, so nobody comes between this and the run.
+        """
+        if told.fields is not None:
+            described = await self.describe(told.statement, told.parameters)
+            if described.fields != told.fields:
+                raise Unsupported("cached plan must not change result type")
+
+    def set_variable(self, name: str, value: str) -> None:
+        """Change a setting, which was checked."""
+        if name == "search_path":
+            self.plans.clear()  # names mean something else now
+        self.variables[name] = value
 
     def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
         """See `contract.Session.cursor_fields`."""

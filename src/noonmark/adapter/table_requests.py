@@ -44,6 +44,7 @@ class Request:
         encoded: the same as they are stored.
         read_at: the time at which they were computed, if from something.
         reads: the tables that they were computed from.
+        ids: the collections that names meant when they were computed, where that was earlier.
         beside: adds more to the commit, which is then of this alone.
     """
 
@@ -51,6 +52,7 @@ class Request:
     encoded: Mapping[str, Encoded]
     read_at: int | None
     reads: frozenset[str]
+    ids: Mapping[str, int]
     beside: Beside | None = None
     done: asyncio.Future[int] = field(default_factory=asyncio.Future)
 
@@ -72,7 +74,7 @@ class Draft:
     transaction: MultiWriteHandle
     accepted: list[Request]
     advances: list[Advance]
-    written: frozenset[str]
+    written: frozenset[int]
 
 
 class NotDrafted(Exception):
@@ -85,7 +87,8 @@ class NotDrafted(Exception):
 
 def updates_at(time: int, parts: list[Encoded]) -> pa.Table:
     """The rows as updates at one time."""
-    table = pa.concat_tables([part.data for part in parts])
+    # One that was encoded before a column was added lacks it: there it is NULL.
+    table = pa.concat_tables([part.data for part in parts], promote_options="default")
     diffs = pa.array([diff for part in parts for diff in part.diffs], pa.int64())
     times = pa.repeat(pa.scalar(time, pa.int64()), len(diffs))
     names = [*table.column_names, TIME, DIFF]

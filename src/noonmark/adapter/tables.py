@@ -16,6 +16,10 @@ requests cannot be drafted or are refused together, each is tried by itself.
 Law (nobody waits for the dead): when the committer dies, whatever it held is told so; what waits
 behind that is committed by its next life.
 Law (order): times of commits grow in the order in which they are applied.
+Law (columns): a row that was computed under an older schema has NULL in the columns added since, as
+have the rows that were stored then; so writes from before and after ADD COLUMN go together.
+Law (names): a name means the collection that it meant when the rows were computed; a commit is
+refused with `SerializationFailure` where it means another by now.
 
 Where it runs: the adapter's loop.
 """
@@ -107,7 +111,8 @@ class Tables:
         self._wake = asyncio.Event()
         self._supervisor = supervisor
         self._task: Task | None = None
-        self._written: dict[str, int] = {}
+        #: When each collection was last written, by its id: names move.
+        self._written: dict[int, int] = {}
         self._stopping = False
         self.commits = 0
 
@@ -132,6 +137,7 @@ class Tables:
         *,
         read_at: int | None = None,
         reads: Iterable[str] = (),
+        ids: Mapping[str, int] | None = None,
         beside: Beside | None = None,
     ) -> int:
         """Write rows to tables, all or none, and return the time when it is durable.
@@ -141,6 +147,7 @@ class Tables:
             read_at: the time at which what is written was computed; None when it was computed from
                 nothing.
             reads: the tables that it was computed from; those that are written, if none is named.
+            ids: the collections that names meant when it was computed, where that was earlier.
             beside: adds more to the commit, which is then of this alone.
 
         Raises:
@@ -149,7 +156,7 @@ class Tables:
         """
         # Before it is queued: rows that do not fit are refused alone.
         encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
-        request = Request(writes, encoded, read_at, frozenset(reads), beside)
+        request = Request(writes, encoded, read_at, frozenset(reads), ids or {}, beside)
         self._check_open()
         self._waiting.append(request)
         self._wake.set()
@@ -173,7 +180,8 @@ class Tables:
 
     def _encoded(self, name: str, writes: Sequence[Write]) -> Encoded:
         collection = self._table(name)
-        data = to_table([row for row, _ in writes], collection.schema)
+        fill = collection.schema.fill
+        data = to_table([fill(row) for row, _ in writes], collection.schema)
         return Encoded(collection.id, data, [diff for _, diff in writes])
 
     def _table(self, name: str) -> Collection:
@@ -181,6 +189,11 @@ class Tables:
         if name not in state.names:
             raise UndefinedTable(f'relation "{name}" does not exist')
         return state.collection(name)
+
+    def ids(self, names: Iterable[str]) -> dict[str, int]:
+        """The collections that names mean now."""
+        known = self._client.state.names
+        return {name: known[name] for name in names if name in known}
 
     def settled_at(self, names: Iterable[str]) -> int | None:
         """A time at which these tables already are as they are now; None where there is none.
@@ -195,7 +208,8 @@ class Tables:
             return None
         time = min(uppers) - 1
         known = all(each.since.less_equal(time) for each in found)
-        return time if known and all(self._written.get(n, 0) <= time for n in names) else None
+        settled = all(self._written.get(each.id, 0) <= time for each in found)
+        return time if known and settled else None
 
     def complete_at(self, time: int, names: Iterable[str]) -> bool:
         """Whether none of these tables can change at `time` any more."""
@@ -279,7 +293,8 @@ class Tables:
             for request in accepted:
                 if request.beside is not None:
                     request.beside(transaction, time)
-            return Draft(time, transaction, accepted, advances, frozenset(totals))
+            written = frozenset(part.collection for parts in totals.values() for part in parts)
+            return Draft(time, transaction, accepted, advances, written)
         except UnknownCollection:
             raise
         except Exception as error:
@@ -340,16 +355,21 @@ class Tables:
 
     def _exists(self, request: Request) -> bool:
         """Whether all its tables are there; tells who asks where one is not, or who has gone."""
+        known = self._client.state.names
+        for name, met in request.ids.items():
+            if known.get(name) != met:
+                refuse(request.done, _moved(name))
         for name, encoded in request.encoded.items():
-            if self._client.state.names.get(name) != encoded.collection:
+            if known.get(name) != encoded.collection:
                 refuse(request.done, UndefinedTable(f'relation "{name}" does not exist'))
         return not request.done.done()
 
     def _check_read(self, request: Request, changed: set[str]) -> None:
         if request.read_at is None:
             return
+        known = self._client.state.names
         for name in request.reads or request.writes:
-            if name in changed or self._written.get(name, 0) > request.read_at:
+            if name in changed or self._written.get(known.get(name, 0), 0) > request.read_at:
                 raise SerializationFailure(
                     "could not serialize access due to concurrent update",
                     detail=f'"{name}" was written after {request.read_at}.',
@@ -406,9 +426,9 @@ class _Keys:
 
     def tried(self, writes: Sequence[Write]) -> _Keys:
         """These rows after the writes; raises `UniqueViolation`."""
-        rows = Counter(self.rows)
+        rows, fill = Counter(self.rows), self.collection.schema.fill
         for row, diff in writes:
-            rows[row] += diff
+            rows[fill(row)] += diff
         counts: Counter[Row] = Counter()
         for row, count in rows.items():
             counts[_key(row, self.places)] += count
@@ -447,3 +467,11 @@ def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa
 
 def _key(row: Row, places: tuple[int, ...]) -> Row:
     return tuple(row[place] for place in places)
+
+
+def _moved(name: str) -> SerializationFailure:
+    return SerializationFailure(
+        "could not serialize access due to a concurrent change of the catalog",
+        detail=f'"{name}" was renamed or dropped meanwhile.',
+        hint="The transaction might succeed if it is run again.",
+    )

@@ -67,6 +67,8 @@ class OpenTransaction:
         self.read_at: int | None = None
         self._reads: set[str] = set()
         self._read_tables: set[str] = set()
+        #: The collections that names meant when they were read or written.
+        self._ids: dict[str, int] = {}
         self._unchecked: str | None = None
         #: Savepoints: a name, and how many rows each table had waiting.
         self._saved: list[_Savepoint] = []
@@ -115,7 +117,9 @@ class OpenTransaction:
                 detail="It may have changed by the time of the write, and nobody would know.",
                 hint="Read sources, and views of them, before BEGIN or after COMMIT.",
             )
-        self._read_tables.update(tables)
+        tables = set(tables)
+        self._read_tables |= tables
+        self._meet(tables)
         self._unchecked = self._unchecked or unchecked
 
     def hold(self, held: Held) -> None:
@@ -155,12 +159,18 @@ class OpenTransaction:
     def write(self, writes: Writes, read_at: int | None = None, reads: Iterable[str] = ()) -> None:
         """Keep rows for COMMIT, which is refused if `reads` change after `read_at`."""
         self.before_write()
+        self._meet((*writes, *reads))
         if read_at is not None:
             assert self.read_at in (None, read_at), "a transaction reads at one time"
             self.read_at = read_at
             self._reads.update(reads)
         for name, rows in writes.items():
             self._writes.setdefault(name, []).extend(rows)
+
+    def _meet(self, names: Iterable[str]) -> None:
+        """Remember what names mean: what the transaction does is of these collections alone."""
+        for name, met in self._database.tables.ids(names).items():
+            self._ids.setdefault(name, met)
 
     def save(self, name: str) -> None:
         """SAVEPOINT: what is written so far can be gone back to."""
@@ -194,6 +204,8 @@ class OpenTransaction:
         read_at, self.read_at = self.read_at, None
         reads, self._reads = self._reads | self._read_tables, set()
         staging, self.staging = self.staging, None
+        names = reads | writes.keys()
+        ids = {name: met for name, met in self._ids.items() if name in names}
         if self._held is not None:
             read_at = self._held.time
         read_at = read_at if reads else None
@@ -203,7 +215,7 @@ class OpenTransaction:
 
                 await to_its_end(commit_staged(self._database, staging, writes, read_at, reads))
             elif writes:
-                await self._database.tables.commit(writes, read_at=read_at, reads=reads)
+                await self._database.tables.commit(writes, read_at=read_at, reads=reads, ids=ids)
         finally:
             await self._let_go()
 

@@ -107,6 +107,15 @@ class Schema:
             column.nullable for column in self.columns[count:]
         )
 
+    def fill(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A row of an older schema as a row of this one: NULL in every column added since.
+
+        >>> Schema.of(a="bigint", b="text").fill((1,))
+        (1, None)
+        """
+        missing = len(self.columns) - len(row)
+        return row if not missing else (*row, *(None,) * missing)
+
     def index(self, name: str) -> int:
         """The position of the column of that name."""
         try:

@@ -55,11 +55,10 @@ class Gatherer:
         mirror = self.mirrors.now(collection, time)
         if mirror is None or (not leaf.keys and len(mirror) > AT_ONCE_ROWS_MAX):
             return None
-        return self._mirrored(leaf, collection.schema, mirror, given)
+        return self._mirrored(leaf, mirror, given)
 
-    def _mirrored(
-        self, leaf: Leaf, schema: Schema, mirror: Mirror, given: Outer | None = None
-    ) -> Multiset:
+    def _mirrored(self, leaf: Leaf, mirror: Mirror, given: Outer | None = None) -> Multiset:
+        schema = mirror.schema
         if not leaf.keys:
             return narrowed(leaf, schema, mirror.rows.items())
         columns = _positions(leaf, schema)
@@ -76,9 +75,9 @@ class Gatherer:
             tables = [table async for table in self._tables(leaf, collection, time)]
             return await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, tables)
         if leaf.keys or len(mirror) <= AT_ONCE_ROWS_MAX:
-            return self._mirrored(leaf, collection.schema, mirror)
+            return self._mirrored(leaf, mirror)
         whole = list(mirror.rows.items())  # a copy: the mirror moves on while a thread looks at it
-        return await asyncio.to_thread(narrowed, leaf, collection.schema, whole)
+        return await asyncio.to_thread(narrowed, leaf, mirror.schema, whole)
 
     async def whole(self, collection: Collection, time: int) -> Multiset:
         """All rows of a collection."""

@@ -6,6 +6,12 @@ every time in ``[changed, as_of]``, all of which have the same contents.
 Law: ``rows`` is the collection's contents at every time t with ``changed <= t <= as_of``. `advance`
 with exactly the updates after `as_of` up to t keeps it so.
 
+Columns are only ever added, at the end, and rows that are there have NULL in them. So a mirror
+follows a schema that grew by filling its rows up (`widen`), and a row that was decoded under an
+older schema is filled up when it is taken in.
+
+Law (width): every row of ``rows`` has exactly the columns of ``schema``.
+
 An index maps the values of some columns to the rows that have them. It is only made of columns
 whose Python equality is SQL's (`can_index`); NULL equals nothing and is not in it.
 """
@@ -17,6 +23,7 @@ from collections.abc import Iterable
 from noonmark.adapter.peek.rows import Change, Row
 from noonmark.errors import IntegrityError
 from noonmark.rows import types as t
+from noonmark.rows.schema import Schema
 
 _EQUAL_AS_THEY_ARE = (
     t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Bytea, t.Uuid, t.Date,
@@ -35,8 +42,11 @@ def can_index(kind: t.SqlType) -> bool:
 class Mirror:
     """See the module. Used by one thread."""
 
-    def __init__(self, name: str, rows: Iterable[tuple[Row, int]], as_of: int) -> None:
+    def __init__(
+        self, name: str, schema: Schema, rows: Iterable[tuple[Row, int]], as_of: int
+    ) -> None:
         self.name = name
+        self.schema = schema
         self.rows: dict[Row, int] = {}
         self.as_of = self.changed = as_of
         self._negative = 0
@@ -57,8 +67,18 @@ class Mirror:
             times = [time for _, time, _ in taken]
             assert self.as_of < min(times) <= max(times) <= as_of, "each update is taken in once"
             self.changed = max(times)
-            self._add((row, diff) for row, _, diff in taken)
+            fill = self.schema.fill
+            self._add((fill(row), diff) for row, _, diff in taken)
         self.as_of = max(self.as_of, as_of)
+
+    def widen(self, schema: Schema) -> None:
+        """Follow a schema that has more columns than this one's; nothing for any other."""
+        if len(schema) <= len(self.schema):
+            return
+        assert schema.extends(self.schema), "columns are only added"
+        self.schema = schema
+        self.rows = {schema.fill(row): count for row, count in self.rows.items()}
+        self._indexes.clear()
 
     def find(self, columns: tuple[int, ...], key: Row) -> list[tuple[Row, int]]:
         """The rows whose `columns` have the values `key`, with their multiplicities."""

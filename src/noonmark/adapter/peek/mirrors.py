@@ -9,7 +9,9 @@ the newest state's batches. Mostly that is nothing, or a few batches inside the 
 then no other thread is asked. So a read of what did not change costs a look into a dict.
 
 Law: `at(collection, t)` gives a mirror that covers t, or None; the caller made sure that the
-collection is complete at t. Used by the adapter's loop alone.
+collection is complete at t. The mirror has the columns of that collection, or more when the schema
+grew meanwhile: its rows are read by `Mirror.schema`, never by a schema that was looked up before.
+Used by the adapter's loop alone.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class Mirrors:
         if mirror is None:
             return None
         self._mirrors.move_to_end(collection.id)
+        mirror.widen(collection.schema)
         if mirror.covers(time):
             return mirror
         if time < mirror.changed:
@@ -134,6 +137,7 @@ class Mirrors:
     def _take(
         self, collection: Collection, mirror: Mirror, found: Iterable[Change], time: int
     ) -> None:
+        mirror.widen(collection.schema)
         mirror.advance(found, time)
         # Batches beyond `time` are not in yet: this state must be looked at again.
         whole = all(batch.time_max <= time for batch in collection.batches)
@@ -152,7 +156,7 @@ class Mirrors:
         rows = await asyncio.to_thread(_counted, tables, collection)
         if len(rows) > self._rows_max:
             return None
-        mirror = await asyncio.to_thread(Mirror, collection.name, rows, time)
+        mirror = await asyncio.to_thread(Mirror, collection.name, collection.schema, rows, time)
         # When the last change was is not known: the mirror answers for this time and later ones.
         self._mirrors[collection.id] = mirror
         self._take(collection, mirror, (), time)

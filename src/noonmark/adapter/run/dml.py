@@ -20,7 +20,14 @@ from noonmark.adapter.run.dml_insert import (
     settle_conflicts,
 )
 from noonmark.adapter.run.dml_plan import PLANS_MAX, Planning, Returning, bound_values
-from noonmark.adapter.run.dml_read import Needs, Reading, Writes, read_then_write, write
+from noonmark.adapter.run.dml_read import (
+    Needs,
+    Reading,
+    Writes,
+    check_columns,
+    read_then_write,
+    write,
+)
 from noonmark.adapter.run.dml_target import Row, target
 from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.rows.types import SqlType
@@ -122,6 +129,7 @@ async def _insert(session: AdapterSession, plan: InsertPlan, values: Sequence[An
         if plan.conflict is None:
             return {name: [(row, 1) for row in found]}, found
         writes, touched = await settle_conflicts(plan, reading, found, values)
+        check_columns(session, plan.item)
         return {name: writes}, touched
 
     needs = Needs(frozenset({name})) if plan.source is None else plan.source.writing(name)
@@ -134,6 +142,7 @@ async def _change(session: AdapterSession, plan: ChangePlan, values: Sequence[An
 
     async def compute(reading: Reading) -> tuple[Writes, Any]:
         changed = await changes(plan, reading, values)
+        check_columns(session, plan.item)
         return {name: changed.writes}, changed.rows
 
     result: list[Row] = await read_then_write(session, plan.source.writing(name), compute)
@@ -153,6 +162,7 @@ async def run_truncate(
         for item in items:
             found = await reading.multiset(Peek.of(Scan(item.collection, item.schema)))
             writes[item.collection] = [(row, -count) for row, count in found.items()]
+        check_columns(session, *items)
         return writes, None
 
     await read_then_write(session, Needs(frozenset(i.collection for i in items)), compute)

@@ -8,6 +8,9 @@ this kind on the same table wait for each other, so that they do not drive each 
 Law (no lost update): what is committed is computed from tables that are unchanged at the time of
 the commit.
 
+Law (columns): what a statement takes out of a table has every column that the table had when it was
+read. A statement that was planned before a column was added is planned again.
+
 Only tables, and views over tables alone, may be read so: nobody can say that a source is unchanged.
 """
 
@@ -25,7 +28,7 @@ from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.gather import Multiset, narrowed
 from noonmark.adapter.transaction import domain, writing
 from noonmark.compute.reference import evaluate
-from noonmark.errors import SerializationFailure, Unsupported
+from noonmark.errors import Overtaken, SerializationFailure, Unsupported
 from noonmark.rows.schema import Schema
 
 if TYPE_CHECKING:
@@ -79,7 +82,8 @@ class Reading:
             own = self.pending.get(leaf.collection)
             if own:
                 schema = self._schema(leaf.collection)
-                for row, count in narrowed(leaf, schema, own).items():
+                filled = ((schema.fill(row), count) for row, count in own)
+                for row, count in narrowed(leaf, schema, filled).items():
                     rows[row] = rows.get(row, 0) + count
             given[leaf.name] = {row: count for row, count in rows.items() if count}
         return await asyncio.to_thread(evaluate, peek.shape.rest, given)
@@ -149,18 +153,32 @@ async def read_then_write(session: AdapterSession, needs: Needs, compute: Comput
         return result
     async with _turn(session.database, reads):
         for attempt in range(TRIES_MAX):
+            ids = session.database.tables.ids(reads)
             time = await _time(session, needs)
             writes, result = await compute(Reading(session, time, {}))
             if not any(writes.values()):
                 return result
             try:
-                await session.database.tables.commit(writes, read_at=time, reads=reads)
+                await session.database.tables.commit(writes, read_at=time, reads=reads, ids=ids)
             except SerializationFailure:
                 if attempt == TRIES_MAX - 1:
                     raise
             else:
                 return result
     raise AssertionError("the last attempt returns or raises")
+
+
+def check_columns(session: AdapterSession, *items: Item) -> None:
+    """Called after a read: the rows that were read have all the columns of their tables.
+
+    Raises:
+        Overtaken: a column was added since the statement was planned.
+    """
+    state = session.database.client.state
+    for item in items:
+        found = state.names.get(item.collection)
+        if found is not None and len(state.collection(found).schema) != len(item.schema):
+            raise Overtaken(f'columns were added to "{item.name}" meanwhile')
 
 
 async def _time(session: AdapterSession, needs: Needs) -> int:

@@ -47,9 +47,7 @@ async def run_set(session: AdapterSession, statement: st.SetVariable, _: Sequenc
             _reset(session, statement.name)
         else:
             name, value = checked(statement.name, statement.value)
-            session.variables[name] = value
-            if name == "search_path":
-                session.plans.clear()  # names mean something else now
+            session.set_variable(name, value)
             if name == "transaction_isolation" and isinstance(session.transaction, OpenTransaction):
                 session.transaction.isolation = ISOLATION[value]
     except NoonmarkError as error:
@@ -61,7 +59,8 @@ async def run_set(session: AdapterSession, statement: st.SetVariable, _: Sequenc
 def _reset(session: AdapterSession, name: str) -> None:
     variable = known(name)
     if variable.check is not None:
-        session.variables[variable.name] = session.started_with.get(variable.name, variable.default)
+        kept = session.started_with.get(variable.name, variable.default)
+        session.set_variable(variable.name, kept)
 
 
 async def run_reset(
@@ -170,7 +169,7 @@ async def run_execute(
         )
     pairs = zip(statement.values, prepared.parameters, strict=True)
     values = [_value(session, text, kind) for text, kind in pairs]
-    return await session.run(prepared.statement, values)
+    return await session.run(prepared.statement, values, prepared)
 
 
 def _value(session: AdapterSession, text: st.ScalarText, kind: SqlType) -> Any:

@@ -10,6 +10,7 @@ Where it runs: the adapter's loop.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -190,7 +191,7 @@ class Stream:
         if (total := sum(map(row_count, collections))) > ROWS_MAX:
             raise too_large(total)
         await reads.complete(self._names, what.as_of)
-        inputs = {each.name: await self._contents(each.name) for each in collections}
+        inputs = {each.name: await self._contents(each) for each in collections}
         schemas = {each.name: each.schema for each in collections}
         query = await asyncio.to_thread(Recomputed, what.peek, schemas, inputs, what.as_of)
         async for step in self._first(_one(query.contents)):
@@ -201,7 +202,9 @@ class Stream:
         seen, numbers = what.as_of, tuple(each.id for each in collections)
         while True:
             upper = await self._move(numbers, seen)
-            parts = await asyncio.gather(*(self._between(each, seen, upper) for each in numbers))
+            parts = await asyncio.gather(
+                *(self._between(each, seen, upper) for each in collections)
+            )
             every = sorted((c for part in parts for c in part.changes), key=lambda c: c[1])
             _, error = await self._good(upper, seen, every)
             end = None if error is None else error.fields["time"]
@@ -217,12 +220,19 @@ class Stream:
                 return
             seen = upper - 1
 
-    async def _contents(self, name: str) -> Multiset:
-        collection = self._reads.state.collection(name)
+    async def _contents(self, begun: Collection) -> Multiset:
+        """The rows, with the columns that the collection had when the subscription began."""
+        collection = self._reads.state.collection(begun.id)
         mirror = await self._reads.mirrors.at(collection, self._what.as_of)
-        if mirror is not None:
+        if mirror is None:
+            return await self._reads.gatherer.whole(begun, self._what.as_of)
+        width = len(begun.schema)
+        if width == len(mirror.schema):
             return dict(mirror.rows)
-        return await self._reads.gatherer.whole(collection, self._what.as_of)
+        cut: Counter[Row] = Counter()
+        for row, count in mirror.rows.items():
+            cut[row[:width]] += count
+        return cut
 
     async def _move(self, numbers: tuple[int, ...], seen: int) -> int | None:
         """The frontier that all inputs have passed, once it is beyond `seen`."""
@@ -242,8 +252,9 @@ class Stream:
         found = (state.collection(number).upper.only() for number in numbers)
         return [upper for upper in found if upper is not None]
 
-    async def _between(self, number: int, after: int, upper: int | None) -> Segment:
-        return await self._reads.changes.between(self._reads.state.collection(number), after, upper)
+    async def _between(self, begun: Collection, after: int, upper: int | None) -> Segment:
+        """What happened, with the columns that the collection had when the subscription began."""
+        return await self._reads.changes.between(begun, after, upper)
 
     # -- views without an answer -----------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def _about_session(session: AdapterSession) -> list[Function]:
         if local:
             raise Unsupported("set_config for a transaction is not supported")
         own, kept = checked(name, value)
-        session.variables[own] = kept
+        session.set_variable(own, kept)
         return kept
 
     def schemas(implicit: bool) -> tuple[str, ...]:

@@ -305,12 +305,13 @@ class Conversation:
         return self._send(portal, portal.stream, message.rows_max)
 
     async def _run_portal(self, portal: Portal, rows_max: int) -> None:
-        outcome = await self._session.execute(portal.statement.prepared, portal.values)
+        prepared = portal.statement.prepared
+        outcome = await self._session.execute(prepared, portal.values, fixed=True)
         if not isinstance(outcome, Rows):
             await self._tell(outcome)
             return
         portal.stream = Stream(outcome)
-        _check_same(portal.statement.prepared, outcome)
+        _check_same(prepared, outcome)
         self._notices(outcome.notices)
         await self._send(portal, portal.stream, rows_max)
 
