@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.reading import database
+from support.reading import connect, database
 from support.strict_history import Op, find_cycle, violations
 from support.strict_mutants import KILLED, MUTANTS, planted
 from support.strict_run import run_inside, run_killed
@@ -71,3 +71,36 @@ def test_cycles_are_found_without_any_time() -> None:
     assert find_cycle([first, stale], there) is not None, "it began after the append had ended"
     during = op(5, 11, reads={1: frozenset()})
     assert find_cycle([first, during], there) is None
+
+
+@pytest.mark.parametrize("bound", ["where mz_now() >= 0", "as of at least {clock}"])
+def test_a_strict_read_is_not_before_one_that_ended(bound: str) -> None:
+    """Also when that one was at the clock's time, which no write has come to."""
+
+    async def go() -> None:
+        async with asyncio.timeout(50), database() as opened:
+            first, second = await connect(opened), await connect(opened)
+            await first.ask("create table t (a int)")
+            await asyncio.sleep(0.05)
+            where = bound.format(clock=opened.clock.now_ms())
+            ((early,),) = await first.ask(
+                f"select mz_now() from (select count(*) from t) x {where}"
+            )
+            ((late,),) = await second.ask("select mz_now() from (select count(*) from t) x")
+            assert int(late) >= int(early)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("over", ["(select 1)", "generate_series(1, 2)"])
+def test_a_time_that_nobody_has_come_to_binds_nobody_else(over: str) -> None:
+    async def go() -> None:
+        async with asyncio.timeout(50), database() as opened:
+            client = await connect(opened)
+            await client.ask("create table t (a int)")
+            far = opened.clock.now_ms() + 3_600_000
+            await client.ask(f"select mz_now() from {over} x as of at least {far}")
+            ((time,),) = await client.ask("select mz_now() from (select count(*) from t) x")
+            assert int(time) < far
+
+    asyncio.run(go())

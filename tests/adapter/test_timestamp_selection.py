@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "cases" / "timestamp"
 
 
 def parse_question(text: str) -> Question:
-    """`oracle 7`, `serializable`, `as of 5`, `as of at least 5`, `recency 9`, `t [3, 8)`."""
+    """`oracle 7`, `serializable`, `as of [at least] 5`, `now 8`, `recency 9`, `t [3, 8)`."""
     question = Question((), 0)
     for line in text.splitlines():
         match line.split():
@@ -36,6 +36,8 @@ def parse_question(text: str) -> Question:
                 question = replace(question, as_of=int(time), at_least=True)
             case ["as", "of", time]:
                 question = replace(question, as_of=int(time))
+            case ["now", time]:
+                question = replace(question, now=int(time))
             case ["recency", time]:
                 question = replace(question, recency=int(time))
             case [name, since, upper]:
@@ -78,6 +80,7 @@ questions = st.builds(
     as_of=st.none() | times,
     at_least=st.booleans(),
     recency=st.none() | times,
+    now=st.none() | times,
 )
 
 
@@ -89,7 +92,7 @@ def allowed(question: Question, time: int) -> bool:
         return time == question.as_of
     lower = [0 if question.as_of is None else question.as_of, question.recency or 0]
     if question.isolation == STRICT:
-        lower.append(question.oracle)
+        lower += [question.oracle, question.now or 0]
     return time >= max(lower)
 
 

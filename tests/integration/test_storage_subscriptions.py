@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -265,3 +266,20 @@ def test_a_process_that_only_reads_moves_no_upper(tmp_path: Path) -> None:
                 reader.runtime.submit(release).result(10)
         assert storage.frontiers()["orders"] == (at(0), at(0))
         storage.update_and_downgrade(write, [row(1, 1)], 5)
+
+
+def test_a_step_whose_filter_fails_comes_again(storage: Storage) -> None:
+    """What was heard is not lost when it cannot be handed over."""
+    read, write = storage.create("orders", ORDERS)
+    kept, broken = pc.field("id") > 1, pc.field("no such column") > 1
+    steps = storage.subscribe_at(read, snapshot=False, filter=kept)._steps
+    runtime = storage.client.runtime
+    storage.update_and_downgrade(write, [row(1, 3), row(2, 3)], 5)
+    steps._filter = broken
+    with pytest.raises(pa.ArrowInvalid):
+        runtime.submit(steps.next()).result()
+    steps._filter = kept
+    step = runtime.submit(steps.next()).result()
+    assert step is not None
+    assert [update.data for update in step.updates] == [row(2, 3).data]
+    runtime.submit(steps.close()).result()

@@ -160,7 +160,7 @@ class World:
             self.seed,
             bare_log=self.bare_log,
         )
-        process.keeps_leases = blob is None
+        process.keeps_leases = blob is None and mode == "write"
         self.processes.append(process)
         return process
 

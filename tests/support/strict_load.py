@@ -5,6 +5,7 @@ its own that does one transaction at a time:
 
     append     one INSERT, or BEGIN with several over both tables
     read       one list, with its time (mz_now) or without (the shortest way through the server)
+    follow     one list through a temporal filter, which is asked at the clock's time
     several    BEGIN, lists of both tables one after the other, COMMIT
     both       BEGIN, read one list, append to another, COMMIT
     increment  UPDATE of a counter, alone or in BEGIN and COMMIT: reads and writes at once
@@ -91,8 +92,10 @@ class Load:
         kind = self._random.random()
         if kind < 0.25:
             await self._append(connection)
-        elif kind < 0.40:
+        elif kind < 0.36:
             await self._read(connection)
+        elif kind < 0.40:
+            await self._read(connection, " and mz_now() >= k")
         elif kind < 0.80:
             await self._read_quickly(connection)
         elif kind < 0.88:
@@ -125,12 +128,12 @@ class Load:
 
         await self._timed(connection, op, go)
 
-    async def _read(self, connection: Connection) -> None:
+    async def _read(self, connection: Connection, where: str = "") -> None:
         key = self._list()
         op = Op(0, 0, "unknown")
 
         async def go() -> None:
-            sql = f"select mz_now(), array_agg(v) from {TABLES[key % 2]} where k = %s"
+            sql = f"select mz_now(), array_agg(v) from {TABLES[key % 2]} where k = %s{where}"
             ((time, values),) = await connection.ask(sql, key)
             op.time, op.reads = int(time), {key: frozenset(values or ())}
 

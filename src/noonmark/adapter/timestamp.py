@@ -6,6 +6,7 @@ from below by
     since      the greatest since of the inputs: before it an answer is gone
     as of      what the query asks for: exactly that time, or with AT LEAST that time or later
     oracle     strict serializable: every acknowledged write, every earlier read
+    now        strict serializable, of what follows the time: the clock when the query arrived
     recency    real-time recency: all that upstream had when the query arrived
 
 and the freshest time at which all inputs are complete is ``least upper - 1``.
@@ -67,6 +68,7 @@ class Question:
         as_of: the time that the query asks for.
         at_least: whether a later time will do, too.
         recency: the time by which all that upstream had is in; None when it was not asked for.
+        now: the clock when the query arrived, if rows come and go with the time; else None.
     """
 
     inputs: tuple[Input, ...]
@@ -75,6 +77,12 @@ class Question:
     as_of: int | None = None
     at_least: bool = False
     recency: int | None = None
+    now: int | None = None
+
+    @property
+    def names_its_time(self) -> bool:
+        """Whether the query is to be asked at one time and no other."""
+        return self.as_of is not None and not self.at_least
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,8 @@ def select_timestamp(question: Question) -> Choice:
     binds, lower = max(bounds, key=lambda bound: bound[1])
     uppers = [each.upper for each in question.inputs if each.upper is not None]
     freshest = min(uppers) - 1 if uppers else None
-    if question.as_of is not None and not question.at_least:
+    if question.names_its_time:
+        assert question.as_of is not None
         _check_history(question)
         binds, time = "as of", question.as_of
     elif question.isolation == SERIALIZABLE and freshest is not None and freshest > lower:
@@ -121,13 +130,16 @@ def select_timestamp(question: Question) -> Choice:
 
 def _bounds(question: Question) -> tuple[tuple[str, int], ...]:
     bounds = [("since", _since(question.inputs)[1])]
-    exactly = question.as_of is not None and not question.at_least
     if question.as_of is not None:
         bounds.append(("as of", question.as_of))
     # What has no input has no frontiers either: it is asked now.
-    if not exactly and (question.isolation == STRICT or not question.inputs):
+    if question.names_its_time:
+        return tuple(bounds)
+    if question.isolation == STRICT or not question.inputs:
         bounds.append(("oracle", question.oracle))
-    if not exactly and question.recency is not None:
+    if question.isolation == STRICT and question.now is not None:
+        bounds.append(("now", question.now))
+    if question.recency is not None:
         bounds.append(("recency", question.recency))
     return tuple(bounds)
 

@@ -9,11 +9,12 @@ append serves every call for `LIFE_S`, or for `RANGE_MS` of the timeline when wr
 Two processes. A new owner appends its own reservation, above the old one's, and from then on the
 old owner can reserve nothing: its next append finds the number taken. What remains is the rest of
 its last range. So a range also has a life, `LIFE_S` from *before* its append began by the owner's
-monotonic clock, after which the owner gives out nothing more from it; and a new owner that cannot
-know that the old one is gone waits that long, from *after* its own append ended, before its first
-answer. In between nobody answers. Both laws of `contract` then hold across processes, provided
-that two monotonic clocks run at nearly the same rate over that second: `_MARGIN_S` is what they
-may differ by. A range that is known to be durable only after its life ended gives nothing at all.
+monotonic clock (which runs on while the machine is suspended), after which the owner gives out
+nothing more from it; and a new owner that cannot know that the old one is gone waits that long,
+from *after* its own append ended, before its first answer. In between nobody answers. Both laws of
+`contract` then hold across processes, provided that two monotonic clocks run at nearly the same
+rate over that second: `_MARGIN_S` is what they may differ by. A range that is known to be durable
+only after its life ended gives nothing at all.
 
 `AsyncReservedOracle` has every rule, as coroutines; `ReservedOracle` is its front for threads.
 """

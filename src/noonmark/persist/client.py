@@ -49,7 +49,7 @@ from noonmark.persist.read import Reader
 from noonmark.persist.read_handle import ReadHandle
 from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
-from noonmark.persist.state import Collection, Frontier, State, schema_to_wire
+from noonmark.persist.state import Collection, Frontier, Hold, State, schema_to_wire
 from noonmark.persist.upkeep import Upkeep
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, as_frontier
 from noonmark.persist.writer_lock import WriterLock
@@ -243,11 +243,15 @@ class Client:
     # -- holds ------------------------------------------------------------------------------
 
     def now_ms(self) -> int:
-        """The time by which leases are judged: never before that of the newest entry.
+        """The time from which leases run: never before that of the newest entry.
 
         A wall clock behind that of another process would otherwise give leases that have expired.
         """
         return max(self.clock.now_ms(), self.state.now_ms)
+
+    def has_expired(self, hold: Hold) -> bool:
+        """Whether a lease has run out: by the writer's clock, wherever this is asked."""
+        return hold.expires_ms <= (self.now_ms() if self.writable else self.state.now_ms)
 
     def lease_end(self) -> int:
         """When a hold that is renewed now will expire."""

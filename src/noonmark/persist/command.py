@@ -210,7 +210,9 @@ class Entry(msgspec.Struct, frozen=True):
     """One entry of the log.
 
     `epoch` is the writer's, or 0 for a reader that only manages its holds. `token` is unique to
-    this attempt: finding it at `seqno` settles an append whose answer was lost.
+    this attempt: finding it at `seqno` settles an append whose answer was lost. `now_ms` is the
+    writer's clock, by which leases end; a reader's entry has 0: it is judged by the newest time
+    that a writer wrote.
     """
 
     seqno: int

@@ -149,7 +149,8 @@ class Journal:
         self, epoch: int, transactions: Sequence[Transaction], token: str
     ) -> tuple[list[Outcome], Entry | None, State]:
         state = self.state
-        now_ms = self.clock.now_ms()
+        # A reader's clock ends nobody's lease: only the writer's entries carry time.
+        now_ms = self.clock.now_ms() if epoch else 0
         entry = Entry(state.seqno + 1, epoch, token, now_ms, tuple(transactions))
         machine.check_epoch(state, entry)
         outcomes: list[Outcome] = []

@@ -286,7 +286,7 @@ class AsyncStorage:
     def _known(self, capability: Capability) -> Hold | None:
         """The like, as far as this process knows."""
         hold = self.client.state.holds.get(capability.token)
-        return None if hold is None or hold.expires_ms <= self.client.now_ms() else hold
+        return None if hold is None or self.client.has_expired(hold) else hold
 
     async def _commit(self, *commands: c.Acquire | c.Downgrade | c.Release) -> None:
         """Commit changes of capabilities as one; a process that only reads may do so, too."""

@@ -55,6 +55,8 @@ class AsyncSubscription:
         self._at = at
         self._is_owed_snapshot = snapshot
         self._listen: Listen | None = None
+        #: What was heard and not handed over: an error may come between.
+        self._heard: Step | None = None
         self._first_read: Future[Snapshot] | None = None
         self._cancelled = False
 
@@ -91,8 +93,13 @@ class AsyncSubscription:
             step = await self._narrow(contents, Antichain.of(self._at + 1))
             self._is_owed_snapshot = False
             return step
-        heard = await self._listen.next()
-        return None if heard is None else await self._narrow(heard.table, heard.progress)
+        if self._heard is None:
+            self._heard = await self._listen.next()
+        if self._heard is None:
+            return None
+        step = await self._narrow(self._heard.table, self._heard.progress)
+        self._heard = None
+        return step
 
     async def close(self) -> None:
         """End the subscription and release its hold; a step that is waited for is given up."""

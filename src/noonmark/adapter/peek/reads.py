@@ -6,7 +6,9 @@
 
 Law (strict): under strict serializable a read that began after another one ended is at the same
 time or later, in whatever session: the oracle never gives a smaller time, and a time beyond the
-oracle's is registered with it before the read is answered.
+oracle's is registered with it before the read is answered. Two kinds of reads are not bound by it:
+AS OF names its time itself, and AS OF AT LEAST a time that nobody has come to yet is answered there
+only by what is complete for ever.
 
 Where it runs: the adapter's loop.
 """
@@ -51,12 +53,14 @@ class Wish:
         as_of: AS OF this time.
         at_least: AS OF AT LEAST.
         recency: the time by which all that upstream had is in.
+        now: the clock when the query arrived, if rows come and go with the time.
     """
 
     isolation: str = STRICT
     as_of: int | None = None
     at_least: bool = False
     recency: int | None = None
+    now: int | None = None
 
 
 NO_WISH = Wish()
@@ -91,7 +95,9 @@ class Reads:
     def _question(self, names: Iterable[str], wish: Wish, oracle: int) -> Question:
         state = self.state
         inputs = tuple(Input.of(state.collection(name)) for name in names)
-        return Question(inputs, oracle, wish.isolation, wish.as_of, wish.at_least, wish.recency)
+        return Question(
+            inputs, oracle, wish.isolation, wish.as_of, wish.at_least, wish.recency, wish.now
+        )
 
     async def choose(self, names: Iterable[str], wish: Wish = NO_WISH) -> Choice:
         """The time of a read, registered so that no later strict read is before it."""
@@ -100,13 +106,24 @@ class Reads:
             await self._database.work.begun(names)
         question = await self.question(names, wish)
         choice = select_timestamp(question)
-        if (
-            question.as_of is None
-            and question.isolation == STRICT
-            and choice.time > question.oracle
-        ):
-            await self._database.oracle.apply_write(choice.time)
+        if question.isolation == STRICT and not question.names_its_time:
+            await self._register(question, choice.time)
         return choice
+
+    async def _register(self, question: Question, time: int) -> None:
+        """From now on strict reads are at `time` or later.
+
+        A time that AS OF AT LEAST asks for may be far ahead: it is waited for first, so that nobody
+        else has to, and registered only when somebody has come to it.
+        """
+        if time <= question.oracle:
+            return
+        if question.at_least and time == question.as_of:
+            await self.complete([each.name for each in question.inputs], time)
+            is_open = any(each.upper is not None for each in question.inputs)
+            if not is_open and time > self._client.clock.now_ms():
+                return
+        await self._database.oracle.apply_write(time)
 
     async def complete(self, names: Iterable[str], time: int) -> None:
         """Make the collections complete at a time, as soon as that can be."""

@@ -198,9 +198,9 @@ async def wish_of(
     if statement.as_of_at_least is not None:
         least = time_of(session, statement.as_of_at_least, values)
         wish = replace(wish, as_of=least, at_least=True)
-    elif plan.follows_time and wish.isolation == STRICT:
+    if plan.follows_time:
         # Nothing has to be written for its rows to come and go: now is a bound, too.
-        wish = replace(wish, as_of=session.database.clock.now_ms(), at_least=True)
+        wish = replace(wish, now=session.database.clock.now_ms())
     return replace(wish, recency=await recency_of(session, plan))
 
 
