@@ -160,11 +160,21 @@ def knows(call: ir.Call) -> bool:
             return _digits(call.type)[1] == sum(scales)
         case "like(text, text)":
             pattern = call.arguments[1]
-            return isinstance(pattern, ir.Literal) and "\\" not in (pattern.value or "")
+            return isinstance(pattern, ir.Literal) and _is_quick(pattern.value or "")
         case "substring(text, integer, integer)":
             start, length = call.arguments[1:]
             return _is_at_least(start, 1) and _is_at_least(length, 0)
     return True
+
+
+def _is_quick(like: str) -> bool:
+    """Whether Spark looks for the beginning, the end or a part of a text.
+
+    It makes a regular expression of any other pattern, and Java's may take for ever.
+    """
+    return (
+        "\\" not in like and "_" not in like and "%" not in like.removeprefix("%").removesuffix("%")
+    )
 
 
 def _is_at_least(node: ir.Scalar, least: int) -> bool:

@@ -220,7 +220,7 @@ async def run_show(session: AdapterSession, statement: st.Show, _: Sequence[Any]
         rows.sort(key=lambda row: str(row[0]))
     if statement.like is not None:
         pattern = like(statement.like)
-        rows = [row for row in rows if pattern.fullmatch(row[0])]
+        rows = [row for row in rows if pattern.matches(row[0])]
     if statement.where is not None:
         rows = _where(session, schema, rows, statement.where)
     fields = tuple(Field(column.name, column.type) for column in schema)

@@ -25,7 +25,11 @@ from noonmark.adapter.system.settings import search_path
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist import command as c
 from noonmark.persist.foreseen import foreseen
+from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Now, asked
+from noonmark.sql.ir.call import TableCall
+from noonmark.sql.ir.node import walk_once
+from noonmark.sql.ir.relation import Relation
 from noonmark.sql.rules import simplify
 from noonmark.sql.rules.temporal import separated
 from noonmark.sql.statement import statement as st
@@ -165,6 +169,7 @@ def check_maintained(view: View, *, strict: bool) -> None:
     """Refuse what no rule maintains; if `strict`, also what a change may cost all of its state."""
     from noonmark.compute.explain import explain_view
 
+    refuse_unbounded(view.definition.relation)
     lines = [line.strip() for line in explain_view(view).splitlines()]
     unknown = [line for line in lines if ": not supported" in line]
     if unknown:
@@ -180,6 +185,17 @@ def check_maintained(view: View, *, strict: bool) -> None:
             detail="\n".join(whole),
             hint="Change the query, or say MAINTENANCE = AUTO.",
         )
+
+
+def refuse_unbounded(relation: Relation) -> None:
+    """Refuse what may take for ever on one row: others would wait for it."""
+    for node in walk_once(relation):
+        if isinstance(node, s.Call | TableCall) and not node.is_bounded:
+            raise Unsupported(
+                "a regular expression with back references cannot be maintained",
+                detail="The time that it takes on a row is not bounded.",
+                hint="Ask for it in the SELECT that reads the view.",
+            )
 
 
 def refuse_unmaintained(catalog: Catalog, item: Item) -> None:

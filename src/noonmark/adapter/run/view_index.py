@@ -16,7 +16,7 @@ from noonmark.adapter.contract import Outcome
 from noonmark.adapter.definitions import view_definition
 from noonmark.adapter.run.ddl_common import Created, create, refuse_options, retain_ms
 from noonmark.adapter.run.handler import Handlers
-from noonmark.adapter.run.view import refuse_unmaintained
+from noonmark.adapter.run.view import refuse_unbounded, refuse_unmaintained
 from noonmark.adapter.staged import staged_client
 from noonmark.errors import UndefinedColumn, Unsupported, WrongObjectType
 from noonmark.persist import command as c
@@ -63,6 +63,7 @@ async def run_create_index(
         )
         refuse_unmaintained(catalog, item)
         definition = view_definition(catalog, item)
+        refuse_unbounded(definition.relation)
         client = await staged_client(session)
         view = View(client, database.started_spark, definition, create=False)
 

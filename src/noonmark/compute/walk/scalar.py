@@ -236,7 +236,7 @@ def _like(node: s.Call, row: Sequence[Column]) -> Any:
     if "\\" in text or "_" in text or "%" in inner or isinstance(column, pa.Scalar):
         matcher = like(text)
         listed = filled(column, value.type, 1).to_pylist()
-        found = [None if x is None else matcher.match(x) is not None for x in listed]
+        found = [None if x is None else matcher.matches(x) for x in listed]
         return pa.array(found, pa.bool_())
     if text == inner:
         return pc.equal(column, text)

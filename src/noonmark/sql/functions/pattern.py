@@ -1,145 +1,186 @@
-"""LIKE, SIMILAR TO and POSIX regular expressions as Python's.
+"""LIKE, SIMILAR TO and regular expressions: what matches, where, and what is made of it.
 
-Law: a translated pattern matches exactly the strings that PostgreSQL's matches, for patterns of
-literals, sets, classes, groups, repetition, anchors and alternation. What is not the same in Python
-(look-behind, PostgreSQL's embedded options) is refused with `InvalidArgument`. One difference is
-left: of several alternatives Python takes the first that matches, PostgreSQL the longest; it shows
-only where the matched text is cut out or replaced.
+Law (exact): a pattern matches exactly the strings that PostgreSQL's matches; of a match the extent
+and the captures are PostgreSQL's too (`pattern.syntax`, `pattern.dissect`).
+
+Law (linear): the time is bounded by the length of the text times that of the pattern. The
+exceptions are look-around, whose time is bounded by the square, and back references, for which
+there is no bound: `is_linear` tells them apart, and a maintained view refuses them.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from functools import lru_cache
 
+import re2
+
 from noonmark.errors import InvalidArgument
+from noonmark.sql.pattern.matcher import Matcher, Spans, Subject, matcher
+from noonmark.sql.pattern.parser import parse
 
-_CLASSES = {
-    "alpha": "^\\W\\d_",
-    "digit": "\\d",
-    "alnum": "^\\W_",
-    "space": "\\s",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "punct": "!-/:-@\\[-`{-~",
-    "xdigit": "0-9A-Fa-f",
-    "blank": " \\t",
-    "cntrl": "\\x00-\\x1f\\x7f",
-}
-_ESCAPES = {"y": "\\b", "Y": "\\B", "m": "\\b(?=\\w)", "M": "\\b(?<=\\w)", "Z": "\\Z", "A": "\\A"}
+#: How many patterns are kept compiled; each may take megabytes.
+_KEPT = 200
 
 
-@lru_cache(maxsize=1000)
-def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> re.Pattern[str]:
-    """The LIKE pattern; matches whole strings."""
-    parts, at = [], 0
+@lru_cache(maxsize=_KEPT)
+def regex(pattern: str, flags: str = "") -> Matcher:
+    """The regular expression, to be looked for."""
+    return matcher(parse(pattern, flags.replace("g", "")))
+
+
+def is_linear(pattern: str, flags: str = "") -> bool:
+    """Whether looking for it takes time that is bounded by the text's length; see the module."""
+    return regex(pattern, flags).linear
+
+
+# -- LIKE and SIMILAR TO --------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=_KEPT)
+def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
+    """The LIKE pattern."""
+    return Like(pattern, escape, ignore_case)
+
+
+class Like:
+    """A LIKE pattern; matches whole strings."""
+
+    def __init__(self, pattern: str, escape: str, ignore_case: bool) -> None:
+        self._ignore_case = ignore_case
+        if ignore_case:
+            pattern = pattern.lower()
+        parts, at = [], 0
+        while at < len(pattern):
+            character = pattern[at]
+            if escape and character == escape:
+                at += 1
+                if at == len(pattern):
+                    raise InvalidArgument("LIKE pattern must not end with escape character")
+                parts.append(re2.escape(pattern[at]))
+            else:
+                parts.append({"%": ".*", "_": "."}.get(character) or re2.escape(character))
+            at += 1
+        options = re2.Options()
+        options.dot_nl, options.log_errors, options.never_capture = True, False, True
+        options.max_mem = 32 << 20
+        try:
+            self._compiled = re2.compile("".join(parts).encode(), options)
+        except re2.error:
+            raise InvalidArgument("LIKE pattern is too long") from None
+
+    def matches(self, text: str) -> bool:
+        """Whether all of the text is as the pattern says."""
+        text = text.lower() if self._ignore_case else text
+        return self._compiled.fullmatch(text.encode()) is not None
+
+
+@lru_cache(maxsize=_KEPT)
+def similar(pattern: str, escape: str = "\\") -> Matcher:
+    """The SIMILAR TO pattern; matches whole strings."""
+    return regex(_as_regex(pattern, escape))
+
+
+def _as_regex(pattern: str, escape: str) -> str:
+    parts, at, inside = [], 0, False
     while at < len(pattern):
         character = pattern[at]
         if escape and character == escape:
             at += 1
             if at == len(pattern):
-                raise InvalidArgument("LIKE pattern must not end with escape character")
-            parts.append(re.escape(pattern[at]))
-        elif character == "%":
-            parts.append(".*")
-        elif character == "_":
-            parts.append(".")
-        else:
-            parts.append(re.escape(character))
-        at += 1
-    flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-    return re.compile("".join(parts) + r"\Z", flags)
-
-
-@lru_cache(maxsize=1000)
-def regex(pattern: str, flags: str = "") -> re.Pattern[str]:
-    """The POSIX pattern, to be searched for."""
-    options = re.DOTALL
-    for flag in flags:
-        if flag not in "gics":
-            raise InvalidArgument(f'invalid regular expression option: "{flag}"')
-        if flag in "ic":
-            options = options | re.IGNORECASE if flag == "i" else options & ~re.IGNORECASE
-    try:
-        return re.compile(_translate(pattern), options)
-    except re.error as error:
-        raise InvalidArgument(f"invalid regular expression: {error}") from None
-
-
-def _translate(pattern: str) -> str:
-    if pattern.startswith("***") or re.match(r"\(\?[a-z]*\)", pattern) or "(?<" in pattern:
-        raise InvalidArgument("embedded options and look-behind are not supported")
-    parts, at = [], 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == "\\":
-            following = pattern[at + 1 : at + 2]
-            if not following:
-                raise InvalidArgument("invalid regular expression: invalid escape \\ sequence")
-            parts.append(_ESCAPES.get(following) or "\\" + following)
-            at += 2
+                raise InvalidArgument("invalid escape string", hint="It ends the pattern.")
+            parts.append("\\" + pattern[at])
+        elif inside:
+            parts.append("\\\\" if character == "\\" else character)
+            inside = character != "]" or pattern[at - 1] in "[^"
         elif character == "[":
-            text, at = _bracket(pattern, at)
-            parts.append(text)
+            inside = True
+            parts.append("[")
+            if pattern[at + 1 : at + 2] == "^":
+                at += 1
+                parts.append("^")
+        elif character == "(":
+            parts.append("(?:")
         else:
-            parts.append({"$": "\\Z", "^": "\\A"}.get(character, character))
-            at += 1
+            parts.append(_SIMILAR.get(character, character))
+        at += 1
+    return f"^(?:{''.join(parts)})$"
+
+
+_SIMILAR = {"%": ".*", "_": ".", ".": "\\.", "^": "\\^", "$": "\\$", "\\": "\\\\"}
+
+
+# -- all matches ----------------------------------------------------------------------------------
+
+
+def first(text: str, found: Matcher) -> tuple[Subject, Spans] | None:
+    """The first match."""
+    subject = found.on(text)
+    spans = subject.find(0)
+    return None if spans is None else (subject, spans)
+
+
+def every(subject: Subject) -> Iterator[Spans]:
+    """All matches from the left, none inside of another; an empty one moves on a character."""
+    at = 0
+    while at <= subject.length:
+        spans = subject.find(at)
+        if spans is None:
+            return
+        yield spans
+        assert spans[0] is not None, "the match itself is somewhere"
+        start, end = spans[0]
+        at = subject.after(end) if start == end else end
+
+
+def split(text: str, found: Matcher) -> Iterator[str]:
+    """The text between the matches; empty ones at its ends and behind a match do not count."""
+    subject, start = found.on(text), 0
+    for spans in every(subject):
+        assert spans[0] is not None
+        low, high = spans[0]
+        if low == high and (low in (0, subject.length) or low == start):
+            continue
+        yield subject.cut(start, low)
+        start = high
+    yield subject.cut(start, subject.length)
+
+
+def replace(text: str, found: Matcher, new: str, everywhere: bool) -> str:
+    r"""The text with the first match, or all, replaced; ``\1`` and ``\&`` stand for captures."""
+    subject, start, parts = found.on(text), 0, []
+    pieces = _pieces(new)
+    for spans in every(subject):
+        assert spans[0] is not None
+        parts.append(subject.cut(start, spans[0][0]))
+        for piece in pieces:
+            if isinstance(piece, str):
+                parts.append(piece)
+            elif piece < len(spans) and (span := spans[piece]) is not None:
+                parts.append(subject.cut(*span))
+        start = spans[0][1]
+        if not everywhere:
+            break
+    parts.append(subject.cut(start, subject.length))
     return "".join(parts)
 
 
-def _bracket(pattern: str, start: int) -> tuple[str, int]:
-    """A bracket expression from its opening to behind its end, and where that is."""
-    at = start + 1
-    negated = pattern[at : at + 1] == "^"
-    at += negated
-    inside, alternatives = "", []
-    first = True
-    while at < len(pattern) and (first or pattern[at] != "]"):
-        first = False
-        named = re.match(r"\[:(\w+):\]", pattern[at:])
-        if named:
-            if named[1] not in _CLASSES:
-                raise InvalidArgument("invalid regular expression: invalid character class")
-            body = _CLASSES[named[1]]
-            if body.startswith("^"):
-                alternatives.append(f"[{body}]")
-            else:
-                inside += body
-            at += named.end()
-        elif pattern[at] == "\\" and at + 1 < len(pattern):
-            inside += pattern[at : at + 2]
-            at += 2
+def _pieces(new: str) -> list[str | int]:
+    """A replacement as texts and numbers of captures; 0 is the whole match."""
+    pieces: list[str | int] = []
+    at = 0
+    while at < len(new):
+        end = new.find("\\", at)
+        if end < 0 or end + 1 == len(new):
+            pieces.append(new[at:])
+            break
+        pieces.append(new[at:end])
+        letter = new[end + 1]
+        if letter == "&":
+            pieces.append(0)
+        elif letter in "123456789":
+            pieces.append(int(letter))
         else:
-            inside += "\\" + pattern[at] if pattern[at] in "[]&~|^" else pattern[at]
-            at += 1
-    if at >= len(pattern):
-        raise InvalidArgument("invalid regular expression: brackets [] not balanced")
-    options = ([f"[{inside}]"] if inside else []) + alternatives
-    either = options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
-    return (f"(?:(?!{either}).)" if negated else either), at + 1
-
-
-@lru_cache(maxsize=1000)
-def similar(pattern: str) -> re.Pattern[str]:
-    """The SIMILAR TO pattern; matches whole strings."""
-    parts, at = [], 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == "\\":
-            parts.append(re.escape(pattern[at + 1 : at + 2]))
-            at += 1
-        elif character == "[":
-            text, end = _bracket(pattern, at)
-            parts.append(text)
-            at = end - 1
-        elif character in "%_":
-            parts.append({"%": ".*", "_": "."}[character])
-        elif character in "|*+?{}()":
-            parts.append("(?:" if character == "(" else character)
-        else:
-            parts.append(re.escape(character))
-        at += 1
-    try:
-        return re.compile(f"(?:{''.join(parts)})\\Z", re.DOTALL)
-    except re.error as error:
-        raise InvalidArgument(f"invalid regular expression: {error}") from None
+            pieces.append("\\" if letter == "\\" else "\\" + letter)
+        at = end + 2
+    return pieces

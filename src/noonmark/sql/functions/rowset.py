@@ -17,7 +17,7 @@ from noonmark.sql.functions.calendar import stamp_add, stamptz_add
 from noonmark.sql.functions.function import Any_, Function
 from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
 from noonmark.sql.functions.order import interval_micros
-from noonmark.sql.functions.pattern import regex
+from noonmark.sql.functions.pattern import is_linear, regex, split
 
 ROWS_MAX = 10_000_000
 
@@ -116,7 +116,7 @@ def _pair(value: t.SqlType) -> t.Record:
 
 
 def _split(text: str, separator: str) -> Rows:
-    return ((part,) for part in regex(separator).split(text))
+    return ((part,) for part in split(text, regex(separator)))
 
 
 _J, _TEXT = (t.Jsonb,), t.Text()
@@ -164,6 +164,6 @@ TABLE = (
         _pair(_TEXT),
         lambda d: ((k, as_text(x)) for k, x in _members(d).items()),
     ),
-    Function("regexp_split_to_table", (t.Text, t.Text), _TEXT, _split),
+    Function("regexp_split_to_table", (t.Text, t.Text), _TEXT, _split, bounded=is_linear),
     Function("string_to_table", (t.Text, t.Text), _TEXT, lambda x, s: ((p,) for p in x.split(s))),
 )

@@ -29,10 +29,12 @@ def _substring_from(text: str, start: int) -> str:
 
 
 def _substring_regex(text: str, regex: str) -> str | None:
-    match = pattern.regex(regex).search(text)
-    if match is None:
+    found = pattern.first(text, pattern.regex(regex))
+    if found is None:
         return None
-    return match[1] if match.re.groups else match[0]
+    subject, spans = found
+    span = spans[1] if len(spans) > 1 else spans[0]
+    return None if span is None else subject.cut(*span)
 
 
 def _left(text: str, count: int) -> str:
@@ -105,35 +107,54 @@ def _concat_ws(types: tuple[t.SqlType, ...], separator: str | None, *values: Any
 
 
 def _regexp_replace(text: str, regex: str, new: str, flags: str = "") -> str:
-    def expand(match: re.Match[str]) -> str:
-        def part(m: re.Match[str]) -> str:
-            if m[1] in "0&":
-                return match[0]
-            if m[1].isdigit():
-                return (match[int(m[1])] or "") if int(m[1]) <= match.re.groups else ""
-            return m[1] if m[1] == "\\" else m[0]
-
-        return re.sub(r"\\(.)", part, new, flags=re.DOTALL)
-
-    return pattern.regex(regex, flags).sub(expand, text, count=0 if "g" in flags else 1)
+    return pattern.replace(text, pattern.regex(regex, flags), new, "g" in flags)
 
 
 def _regexp_match(text: str, regex: str, flags: str = "") -> tuple[str | None, ...] | None:
-    match = pattern.regex(regex, flags).search(text)
-    if match is None:
+    if "g" in flags:
+        raise InvalidArgument(
+            'regexp_match() does not support the "global" option',
+            hint="Use the regexp_matches function instead.",
+        )
+    found = pattern.first(text, pattern.regex(regex, flags))
+    if found is None:
         return None
-    return match.groups() if match.re.groups else (match[0],)
+    subject, spans = found
+    kept = spans[1:] or spans
+    return tuple([None if span is None else subject.cut(*span) for span in kept])
+
+
+def _regexp_count(text: str, regex: str) -> int:
+    return sum(1 for _ in pattern.every(pattern.regex(regex).on(text)))
+
+
+def _regexp_substr(text: str, regex: str) -> str | None:
+    found = pattern.first(text, pattern.regex(regex))
+    if found is None:
+        return None
+    subject, spans = found
+    assert spans[0] is not None
+    return subject.cut(*spans[0])
+
+
+def _regexp_instr(text: str, regex: str) -> int:
+    found = pattern.first(text, pattern.regex(regex))
+    if found is None:
+        return 0
+    subject, spans = found
+    assert spans[0] is not None
+    return len(subject.cut(0, spans[0][0])) + 1
 
 
 def _like(ignore_case: bool) -> Callable[[str, str], bool]:
-    return lambda text, like: bool(pattern.like(like, "\\", ignore_case).match(text))
+    return lambda text, like: pattern.like(like, "\\", ignore_case).matches(text)
 
 
 def _like_escape(ignore_case: bool) -> Callable[[str, str, str], bool]:
     def act(text: str, like: str, escape: str) -> bool:
         if len(escape) > 1:
             raise InvalidArgument("invalid escape string")
-        return bool(pattern.like(like, escape, ignore_case).match(text))
+        return pattern.like(like, escape, ignore_case).matches(text)
 
     return act
 
@@ -261,60 +282,54 @@ def _joining() -> list[Function]:
 
 
 def _matching() -> list[Function]:
-    two, three, four = (t.Text,) * 2, (t.Text,) * 3, (t.Text,) * 4
+    two, three = (t.Text,) * 2, (t.Text,) * 3
     rows = []
     for name, folded in (("like", False), ("ilike", True)):
         rows += [
             Function(name, two, _BOOL, _like(folded), fallible=True, decided_by=(1,)),
             Function(name, three, _BOOL, _like_escape(folded), fallible=True, decided_by=(1, 2)),
         ]
+    return rows + _expressions()
+
+
+def _expressions() -> list[Function]:
+    """The functions of regular expressions."""
+    two, three, four = (t.Text,) * 2, (t.Text,) * 3, (t.Text,) * 4
     texts = t.Array(_TEXT)
-    for name, flags in (("~", ""), ("~*", "i")):
-        search: Any = lambda text, regex, f=flags: bool(pattern.regex(regex, f).search(text))  # noqa: E731
-        rows.append(Function(name, two, _BOOL, search, fallible=True, decided_by=(1,)))
-    rows += [
+
+    def function(name: str, takes: Any, gives: t.SqlType, act: Any, **more: Any) -> Function:
+        return Function(name, takes, gives, act, fallible=True, bounded=pattern.is_linear, **more)
+
+    def search(flags: str) -> Callable[[str, str], bool]:
+        return lambda text, regex: pattern.regex(regex, flags).test(text)
+
+    return [
+        function("~", two, _BOOL, search(""), decided_by=(1,)),
+        function("~*", two, _BOOL, search("i"), decided_by=(1,)),
         Function(
-            "similar to", two, _BOOL, lambda x, p: bool(pattern.similar(p).match(x)), fallible=True
-        ),
-        Function(
-            "regexp_like", two, _BOOL, lambda x, p: bool(pattern.regex(p).search(x)), fallible=True
-        ),
-        Function(
-            "regexp_count",
+            "similar to",
             two,
-            _INT,
-            lambda x, p: sum(1 for _ in pattern.regex(p).finditer(x)),
+            _BOOL,
+            lambda text, similar: pattern.similar(similar).test(text),
             fallible=True,
+            bounded=lambda similar: pattern.similar(similar).linear,
         ),
-        Function("substring", two, _TEXT, _substring_regex, gives_null=True, fallible=True),
-        Function("regexp_replace", three, _TEXT, _regexp_replace, fallible=True),
-        Function("regexp_replace", four, _TEXT, _regexp_replace, fallible=True),
-        Function(
+        function("regexp_like", two, _BOOL, search("")),
+        function("regexp_count", two, _INT, _regexp_count),
+        function("substring", two, _TEXT, _substring_regex, gives_null=True),
+        function("regexp_replace", three, _TEXT, _regexp_replace),
+        function("regexp_replace", four, _TEXT, _regexp_replace),
+        function(
             "regexp_split_to_array",
             two,
             texts,
-            lambda x, p: tuple(pattern.regex(p).split(x)),
-            fallible=True,
+            lambda text, regex: tuple(pattern.split(text, pattern.regex(regex))),
         ),
-        Function(
-            "regexp_substr",
-            two,
-            _TEXT,
-            lambda x, p: None if (m := pattern.regex(p).search(x)) is None else m[0],
-            gives_null=True,
-            fallible=True,
-        ),
-        Function(
-            "regexp_instr",
-            two,
-            _INT,
-            lambda x, p: 0 if (m := pattern.regex(p).search(x)) is None else m.start() + 1,
-            fallible=True,
-        ),
-        Function("regexp_match", two, texts, _regexp_match, gives_null=True, fallible=True),
-        Function("regexp_match", three, texts, _regexp_match, gives_null=True, fallible=True),
+        function("regexp_substr", two, _TEXT, _regexp_substr, gives_null=True),
+        function("regexp_instr", two, _INT, _regexp_instr),
+        function("regexp_match", two, texts, _regexp_match, gives_null=True),
+        function("regexp_match", three, texts, _regexp_match, gives_null=True),
     ]
-    return rows
 
 
 TABLE = (*_plain(), *_joining(), *_matching())

@@ -18,7 +18,7 @@ from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.order import is_ordered
 from noonmark.sql.ir.node import Node
-from noonmark.sql.ir.scalar import BOOLEAN, Scalar
+from noonmark.sql.ir.scalar import BOOLEAN, Scalar, is_bounded
 
 
 def _require(condition: bool, message: str) -> None:
@@ -173,6 +173,11 @@ class TableCall(Node):
             tuple(f.type for f in result.fields) if isinstance(result, t.Record) else (result,)
         )
         object.__setattr__(self, "types", columns + (t.BigInt(),) * self.ordinality)
+
+    @property
+    def is_bounded(self) -> bool:
+        """See `scalar.is_bounded`."""
+        return is_bounded(self.entry, self.arguments)
 
     @property
     def entry(self) -> Function:

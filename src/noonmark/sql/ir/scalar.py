@@ -100,6 +100,19 @@ class Literal(Scalar):
         _derive(self, self.type, self.value is None)
 
 
+def is_bounded(function: Function, arguments: Sequence[Scalar]) -> bool:
+    """Whether the time of a call is bounded: not with back references in a regular expression."""
+    if function.bounded is None:
+        return True
+    pattern = arguments[1]
+    if not isinstance(pattern, Literal) or pattern.value is None:
+        return True
+    try:
+        return function.bounded(pattern.value)
+    except EvaluationError:
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Scalar):
     """A function of the table, by id, with arguments of exactly its parameter types."""
@@ -123,6 +136,11 @@ class Call(Scalar):
         if found is None:
             raise DatatypeMismatch(f"there is no function {self.function}")
         return found
+
+    @property
+    def is_bounded(self) -> bool:
+        """See `is_bounded`."""
+        return is_bounded(self.entry, self.arguments)
 
     @property
     def fails(self) -> bool:

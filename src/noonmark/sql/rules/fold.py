@@ -41,7 +41,7 @@ def fold_scalar(scalar: s.Scalar) -> s.Scalar:
 def _simpler(scalar: s.Scalar) -> s.Scalar:
     if isinstance(scalar, s.Literal | s.ColumnRef | s.OuterRef | Parameter | Now | Ask):
         return scalar
-    if _is_constant(scalar):
+    if _is_constant(scalar) and not (isinstance(scalar, s.Call) and not scalar.is_bounded):
         try:
             return s.Literal(scalar.type, evaluate(scalar))
         except EvaluationError:
