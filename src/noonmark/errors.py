@@ -11,6 +11,12 @@
     │   ├── NameTaken             a collection of that name exists
     │   ├── SchemaMismatch        rows, or a new schema, that do not fit the collection
     │   ├── InvalidValue          a value that its type cannot hold
+    │   │   ├── NumberTooLarge    a number beyond the range of its type
+    │   │   ├── InvalidDatetime   text that is no date, time or interval
+    │   │   ├── FieldOverflow     a date or time with a field that is out of range
+    │   │   ├── IntervalOverflow  an interval with a field that is out of range
+    │   │   ├── InvalidOffset     an offset from UTC that no zone has
+    │   │   └── InvalidBytes      text that is no bytea
     │   ├── CapabilityInvalid     a capability or hold that is unknown, dropped or expired
     │   ├── ReadOnly              a write through a read-only handle
     │   ├── Stopped               a call on a runtime that was stopped
@@ -46,6 +52,7 @@
     │       ├── UndefinedParameter  a $1 where there are no parameters
     │       ├── UndefinedFunction  no function or operator of that name takes these arguments
     │       ├── DatatypeMismatch  an expression of the wrong type
+    │       ├── CannotCast        a cast between types that have none
     │       ├── GroupingError     a column outside GROUP BY, or an aggregate where none may be
     │       ├── WindowingError    a window function where none may be
     │       └── InvalidReference  a position in ORDER BY or GROUP BY that is not in the list
@@ -54,6 +61,9 @@
     │   ├── OutOfRange            a number outside the range of its type
     │   ├── DatetimeOutOfRange    a date or time outside the range of its type
     │   ├── InvalidText           text that the type it is cast to cannot read
+    │   ├── InvalidDatetimeText   text that is no date, time or interval
+    │   ├── InvalidOffsetText     an offset from UTC that no zone has
+    │   ├── IntervalOutOfRange    an interval outside the range of its type
     │   ├── TooManyRows           a subquery used as an expression gave more than one row
     │   └── InvalidArgument       an argument that the function refuses
     ├── Interrupted               the statement was ended from outside; it may be sent again
@@ -171,6 +181,30 @@ class SchemaMismatch(UsageError, id="schema_mismatch", sqlstate="42804"):
 
 class InvalidValue(UsageError, id="invalid_value", sqlstate="22P02"):
     """A value that its type cannot hold."""
+
+
+class NumberTooLarge(InvalidValue, id="number_too_large", sqlstate="22003"):
+    """A number is beyond the range of its type."""
+
+
+class InvalidDatetime(InvalidValue, id="invalid_datetime", sqlstate="22007"):
+    """Text is no date, time or interval."""
+
+
+class FieldOverflow(InvalidValue, id="field_overflow", sqlstate="22008"):
+    """A field of a date or time is out of range."""
+
+
+class IntervalOverflow(InvalidValue, id="interval_overflow", sqlstate="22015"):
+    """A field of an interval is out of range."""
+
+
+class InvalidOffset(InvalidValue, id="invalid_offset", sqlstate="22009"):
+    """No zone has such an offset from UTC."""
+
+
+class InvalidBytes(InvalidValue, id="invalid_bytes", sqlstate="22023"):
+    """Text is no bytea."""
 
 
 class CapabilityInvalid(UsageError, id="capability_invalid", sqlstate="55000"):
@@ -313,6 +347,10 @@ class DatatypeMismatch(SqlError, id="datatype_mismatch", sqlstate="42804"):
     """An expression is not of the type that its place asks for."""
 
 
+class CannotCast(SqlError, id="cannot_cast", sqlstate="42846"):
+    """There is no cast from the one type to the other."""
+
+
 class GroupingError(SqlError, id="grouping", sqlstate="42803"):
     """A column is neither grouped nor aggregated, or an aggregate stands where none may."""
 
@@ -343,6 +381,18 @@ class DatetimeOutOfRange(EvaluationError, id="datetime_out_of_range", sqlstate="
 
 class InvalidText(EvaluationError, id="invalid_text", sqlstate="22P02"):
     """Text that the type it is cast to cannot read."""
+
+
+class InvalidDatetimeText(EvaluationError, id="invalid_datetime_text", sqlstate="22007"):
+    """Text is no date, time or interval."""
+
+
+class InvalidOffsetText(EvaluationError, id="invalid_offset_text", sqlstate="22009"):
+    """No zone has such an offset from UTC."""
+
+
+class IntervalOutOfRange(EvaluationError, id="interval_out_of_range", sqlstate="22015"):
+    """An interval outside the range of its type."""
 
 
 class TooManyRows(EvaluationError, id="too_many_rows", sqlstate="21000"):

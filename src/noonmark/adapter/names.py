@@ -179,7 +179,8 @@ def view_relation(catalog: Catalog, item: Item) -> Planned:
     """What a view, or a materialized view, stands for."""
     definition = item.definition
     planned = plan_tree(catalog, parse(definition["query"]), pins=definition["names"])
-    named = with_columns(planned.query, tuple(definition.get("columns", ())))
+    # By the names that its columns were given when it was made, whatever they would be named now.
+    named = with_columns(planned.query, item.schema.names or tuple(definition.get("columns", ())))
     return replace(planned, query=named)
 
 

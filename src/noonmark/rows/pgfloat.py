@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from noonmark.errors import InvalidValue
+from noonmark.errors import InvalidValue, NumberTooLarge
 
 _WORDS = {"nan": math.nan, "infinity": math.inf, "inf": math.inf}
 
@@ -111,7 +111,7 @@ def parse_real(text: str) -> float:
     with np.errstate(over="ignore", under="ignore"):
         narrow = float(np.float32(wide))
     if (math.isinf(narrow) and not math.isinf(wide)) or (narrow == 0 and wide != 0):
-        raise InvalidValue(f'"{text}" is out of range for type real')
+        raise NumberTooLarge(f'"{text}" is out of range for type real')
     return narrow
 
 
@@ -128,7 +128,7 @@ def _parse(text: str, type_name: str) -> float:
     except ValueError:
         raise InvalidValue(f'invalid input syntax for type {type_name}: "{text}"') from None
     if math.isinf(number) or (number == 0 and _has_value(word)):
-        raise InvalidValue(f'"{text}" is out of range for type {type_name}')
+        raise NumberTooLarge(f'"{text}" is out of range for type {type_name}')
     return number
 
 

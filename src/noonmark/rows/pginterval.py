@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from noonmark.errors import InvalidValue
+from noonmark.errors import InvalidDatetime
 from noonmark.rows import value as v
 from noonmark.rows.pgtime import format_clock, round_micros
 
@@ -61,7 +61,7 @@ for _names, _field, _scale in (
     _UNITS.update(dict.fromkeys(_names.split(), (_field, _scale)))
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<clock>[+-]?\d+:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)"
+    r"\s*(?:(?P<clock>[+-]?\d+:\d{1,2}(?::\d{1,2})?(?:\.\d*)?)"
     r"|(?P<yearmonth>[+-]?\d+-\d{1,2})"
     r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>[a-z]+)?"
     r"|(?P<ago>ago)|@)\s*",
@@ -114,7 +114,7 @@ def parse_interval(text: str) -> v.Interval:
     except (KeyError, ValueError):
         known = False
     if not known:
-        raise InvalidValue(f'invalid input syntax for type interval: "{text}"')
+        raise InvalidDatetime(f'invalid input syntax for type interval: "{text}"')
     return v.Interval(total.months, total.days, total.micros)
 
 
@@ -157,8 +157,12 @@ def _add_token(match: re.Match[str], rest: str, total: _Sum) -> None:
 
 
 def _clock(text: str) -> int:
-    hour, minute, *second = text.lstrip("+-").split(":")
-    whole, _, fraction = (second[0] if second else "0").partition(".")
+    """Hours and minutes, perhaps seconds; with a fraction two numbers are minutes and seconds."""
+    clock, point, fraction = text.lstrip("+-").partition(".")
+    parts = clock.split(":")
+    if len(parts) == 2:
+        parts = ["0", *parts] if point else [*parts, "0"]
+    hour, minute, whole = parts
     if int(minute) > 59 or int(whole) > 59:
         raise ValueError(text)
     micros = int(hour) * _HOUR + int(minute) * _MINUTE + int(whole) * _SECOND

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.errors import InvalidValue
+from noonmark.errors import InvalidValue, NumberTooLarge
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.array import plain_decimal
@@ -111,7 +111,7 @@ def _parse_integer(text: str, sql_type: t.SqlType) -> int:
     number = int(text) if len(text.strip()) < 1000 else 1 << 64
     limit = 1 << (_BITS[type(sql_type)] - 1)
     if not -limit <= number < limit:
-        raise InvalidValue(f'value "{text}" is out of range for type {sql_type}')
+        raise NumberTooLarge(f'value "{text}" is out of range for type {sql_type}')
     return number
 
 

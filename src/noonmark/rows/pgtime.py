@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-from noonmark.errors import InvalidValue
+from noonmark.errors import FieldOverflow, InvalidDatetime, InvalidOffset
 from noonmark.rows import value as v
 from noonmark.rows.calendar import civil_from_days, days_from_civil, days_in_month
 
@@ -108,8 +108,8 @@ def parse_date(text: str) -> dt.date | v.FarDate:
     return v.date_of(_days(match, "date", text))
 
 
-def _invalid(type_name: str, text: str) -> InvalidValue:
-    return InvalidValue(f'invalid input syntax for type {type_name}: "{text}"')
+def _invalid(type_name: str, text: str) -> InvalidDatetime:
+    return InvalidDatetime(f'invalid input syntax for type {type_name}: "{text}"')
 
 
 def _days(match: re.Match[str], type_name: str, text: str) -> int:
@@ -119,7 +119,7 @@ def _days(match: re.Match[str], type_name: str, text: str) -> int:
     elif year == 0:
         raise _invalid(type_name, text)
     if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
-        raise InvalidValue(f'date/time field value out of range: "{text}"')
+        raise FieldOverflow(f'date/time field value out of range: "{text}"')
     return days_from_civil(year, month, day)
 
 
@@ -129,7 +129,7 @@ def _clock(match: re.Match[str], text: str) -> int:
     micros = round_micros(match["fraction"] or "")
     total = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
     if minute > 59 or second > 60 or (second == 60 and micros) or total > v.DAY_MICROS:
-        raise InvalidValue(f'date/time field value out of range: "{text}"')
+        raise FieldOverflow(f'date/time field value out of range: "{text}"')
     return total
 
 
@@ -194,6 +194,6 @@ def _offset(zone: str | None, text: str) -> int | None:
         digits = "0" + digits
     hour, minute, second = (int(digits[at : at + 2] or 0) for at in (0, 2, 4))
     if hour > 15 or minute > 59 or second > 59:
-        raise InvalidValue(f'time zone displacement out of range: "{text}"')
+        raise InvalidOffset(f'time zone displacement out of range: "{text}"')
     seconds = (hour * 60 + minute) * 60 + second
     return -seconds if zone[0] == "-" else seconds

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from noonmark.errors import (
+    CannotCast,
     DatatypeMismatch,
     EvaluationError,
-    InvalidValue,
     UndefinedFunction,
 )
 from noonmark.rows import types as t
@@ -77,8 +77,8 @@ def coerce(scalar: Scalar, target: t.SqlType, position: int | None = None) -> Sc
     """The scalar as the type, by any cast that exists; a literal is read now.
 
     Raises:
-        DatatypeMismatch: there is no such cast.
-        InvalidValue: a literal that the type cannot read.
+        CannotCast: there is no such cast.
+        EvaluationError: a literal that the type cannot read.
     """
     if scalar.type == target:
         return scalar
@@ -87,7 +87,7 @@ def coerce(scalar: Scalar, target: t.SqlType, position: int | None = None) -> Sc
     if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
         return coerce(scalar.declared(target), target, position)
     if not cast_exists(scalar.type, target):
-        raise DatatypeMismatch(f"cannot cast type {scalar.type} to {target}", position=position)
+        raise CannotCast(f"cannot cast type {scalar.type} to {target}", position=position)
     if (
         isinstance(scalar, Literal)
         and isinstance(scalar.value, int)
@@ -106,7 +106,8 @@ def _read(literal: Literal, target: t.SqlType, position: int | None) -> Literal:
     try:
         return Literal(target, cast(literal.value, t.Text(), target))
     except EvaluationError as error:
-        raise InvalidValue(error.message, detail=error.detail, position=position) from None
+        error.position = position
+        raise
 
 
 def common_type(types: Sequence[t.SqlType], place: str, position: int | None = None) -> t.SqlType:

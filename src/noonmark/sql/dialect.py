@@ -27,12 +27,24 @@ TEXT_LENGTH_MAX = 1_000_000
 DEPTH_MAX = 500
 
 
+_CONSTANT = "constant"
+
+
+def _constant(tree: exp.Expr) -> exp.Expr:
+    tree.meta[_CONSTANT] = True
+    return tree
+
+
 def _call(name: str) -> Any:
     return lambda self, left, right: self.expression(
         exp.Anonymous(this=name, expressions=[left, right])
     )
 
 
+#: The ways to write a string.
+_STRINGS = frozenset(
+    (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING)
+)
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _SYNTAX = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 
@@ -52,6 +64,45 @@ class _Parser(PostgresParser):
         TokenType.DHASH_ARROW: _call("#>>"),
         TokenType.PLACEHOLDER: _call("?"),
     }
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
+        """A type and a string are one literal: what follows is of that, not of the string.
+
+        So ``float8 '1.5'::int`` casts a number; sqlglot's own casts the text.
+        """
+        start, word = self._index, self._curr.token_type
+        if not fallback_to_identifier and word != TokenType.INTERVAL and word in self.TYPE_TOKENS:
+            kind = self._parse_types(check_func=True, allow_identifiers=False)
+            known = isinstance(kind, exp.DataType | exp.ObjectIdentifier)
+            if known and self._curr and self._curr.token_type in _STRINGS:
+                if kind.this == exp.DType.ARRAY:
+                    self.raise_error("a literal of an array is written with ::")
+                literal = self.expression(exp.Cast(this=self._parse_primary(), to=kind))
+                return self._parse_column_ops(_constant(literal))
+            self._retreat(start)
+        return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _parse_primary(self) -> Any:
+        """Strings on lines of their own, one after the other, are one string."""
+        text = super()._parse_primary()
+        if isinstance(text, exp.Literal):
+            return _constant(text)
+        if not isinstance(text, exp.Concat):
+            return text
+        count = len(text.expressions)
+        strings = self._tokens[self._index - count : self._index]
+        for one, other in pairwise(strings):
+            if "\n" not in self.sql[one.end + 1 : other.start]:
+                self.raise_error("Expected an operator", other)
+        whole = exp.Literal.string("".join(str(each.this) for each in text.expressions))
+        whole.meta["start"] = strings[0].start
+        return _constant(whole)
+
+    def _parse_bracket(self, this: Any = None) -> Any:
+        """A constant takes no subscript without brackets around it."""
+        if this is not None and this.meta.get(_CONSTANT) and self._curr.text == "[":
+            self.raise_error("Expected an operator")
+        return super()._parse_bracket(this)
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
         """Types, also arrays of those that are oids: sqlglot's own stops before the brackets."""

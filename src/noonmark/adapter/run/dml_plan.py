@@ -31,6 +31,7 @@ from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.row import Statement, name_of
 from noonmark.sql.plan.scalar import plan_value
+from noonmark.sql.plan.shown import shown_name
 from noonmark.sql.rules import simplify
 from noonmark.sql.scope import scope_of
 
@@ -89,7 +90,7 @@ class Planning:
             scalar = plan_value(inner, row)
             name = name_of(tree.args["alias"]) if isinstance(tree, exp.Alias) else None
             scalars.append(scalar)
-            fields.append(Field(name or planner.shown_name(inner), scalar.type))
+            fields.append(Field(name or shown_name(inner), scalar.type))
         return Returning(tuple(fields), tuple(scalars))
 
 

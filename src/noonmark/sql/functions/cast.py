@@ -16,7 +16,11 @@ from typing import Any
 
 from noonmark.errors import (
     DatetimeOutOfRange,
+    EvaluationError,
+    IntervalOutOfRange,
     InvalidArgument,
+    InvalidDatetimeText,
+    InvalidOffsetText,
     InvalidText,
     InvalidValue,
     OutOfRange,
@@ -60,9 +64,26 @@ def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
         raise InvalidText(error.message) from None
 
 
+#: What a value that cannot be read is when a query is evaluated.
+_EVALUATION: dict[str, type[EvaluationError]] = {
+    kind.sqlstate: kind
+    for kind in (
+        OutOfRange,
+        DatetimeOutOfRange,
+        InvalidDatetimeText,
+        InvalidOffsetText,
+        IntervalOutOfRange,
+        InvalidArgument,
+    )
+}
+
+
 def _input_error(error: InvalidValue, target: t.SqlType) -> Exception:
     """PostgreSQL tells a text that is no number from a number that is too large."""
     message = error.message
+    kind = _EVALUATION.get(error.sqlstate)
+    if kind is not None:
+        return kind(message, detail=error.detail)
     if "out of range" in message or "overflow" in message:
         is_time = isinstance(target, t.Date | t.Time | t.Timestamp | t.TimestampTz | t.Interval)
         return DatetimeOutOfRange(message) if is_time else OutOfRange(message)

@@ -32,13 +32,13 @@ from noonmark.sql.ir.relation import (
     distinct_names,
 )
 from noonmark.sql.ir.scalar import Scalar, column
-from noonmark.sql.plan.form import system_type_name
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.group import group_items, plan_group, sort_key
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.row import POSITION, Row, name_of, unsupported
 from noonmark.sql.plan.rowset import plan_rowsets
 from noonmark.sql.plan.scalar import plan, plan_value
+from noonmark.sql.plan.shown import shown_name
 from noonmark.sql.plan.source import plan_from
 from noonmark.sql.plan.window import plan_windows
 from noonmark.sql.scope import Scope
@@ -195,54 +195,6 @@ def _items(tree: exp.Expr, row: Row) -> list[_Item]:
     if isinstance(tree, exp.Alias):
         return [_Item(name_of(tree.args["alias"]), tree.this)]
     return [_Item(shown_name(tree), tree)]
-
-
-_NAMED_BY_KIND: dict[type[exp.Expr], str] = {
-    exp.Case: "case",
-    exp.Exists: "exists",
-    exp.Extract: "extract",
-    exp.Array: "array",
-    exp.Substring: "substring",
-    exp.Trim: "btrim",
-    exp.StrPosition: "position",
-    exp.Overlay: "overlay",
-    exp.Tuple: "row",
-    exp.AtTimeZone: "timezone",
-    exp.Boolean: "bool",
-    exp.Interval: "interval",
-    exp.CurrentUser: "current_user",
-    exp.SessionUser: "session_user",
-    exp.CurrentSchema: "current_schema",
-    exp.CurrentCatalog: "current_catalog",
-    exp.CurrentDate: "current_date",
-    exp.CurrentTimestamp: "current_timestamp",
-    exp.Localtimestamp: "localtimestamp",
-}
-
-
-def shown_name(tree: exp.Expr) -> str:
-    """PostgreSQL's name of an output column without an alias."""
-    if isinstance(tree, exp.Column | exp.Dot):
-        return name_of(tree.this if isinstance(tree, exp.Column) else tree.expression)
-    if isinstance(tree, exp.Anonymous):
-        return name_of(tree.this) if name_of(tree.this).isidentifier() else "?column?"
-    if isinstance(tree, exp.Paren | exp.Window | exp.Filter | exp.Bracket | exp.Collate):
-        return shown_name(tree.this)
-    if isinstance(tree, exp.Cast):
-        inner = shown_name(tree.this)
-        return _type_shown(tree.args["to"]) if inner == "?column?" else inner
-    if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Select):
-        first = tree.this.expressions[:1]
-        return shown_name(first[0]) if first else "?column?"
-    if isinstance(tree, exp.Alias):
-        return name_of(tree.args["alias"])
-    return _NAMED_BY_KIND.get(type(tree), "?column?")
-
-
-def _type_shown(tree: exp.Expr) -> str:
-    """A cast's output is named after its type."""
-    system = system_type_name(tree)
-    return system if system is not None else str(getattr(tree.this, "name", tree.this)).lower()
 
 
 @dataclass

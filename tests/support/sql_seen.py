@@ -1,0 +1,83 @@
+"""What a client sees of a statement: names, types and text of its result, or its SQLSTATE.
+
+Asked over PostgreSQL's protocol, in text format, of whichever server a connection is to. Nothing is
+read into values, so nothing is forgiven: ``1.0`` is not ``1``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.pq import DiagnosticField, ExecStatus
+from psycopg.pq.abc import PGresult
+
+_FINE = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK, ExecStatus.EMPTY_QUERY)
+_NAMES = {
+    16: "bool", 17: "bytea", 18: "char", 19: "name", 20: "int8", 21: "int2", 23: "int4",
+    25: "text", 26: "oid", 114: "json", 700: "float4", 701: "float8", 705: "unknown",
+    1042: "bpchar", 1043: "varchar", 1082: "date", 1083: "time", 1114: "timestamp",
+    1184: "timestamptz", 1186: "interval", 1700: "numeric", 2249: "record", 2950: "uuid",
+    3802: "jsonb", 2287: "record[]", 1000: "bool[]", 1005: "int2[]", 1007: "int4[]",
+    1016: "int8[]", 1009: "text[]", 1021: "float4[]", 1022: "float8[]", 1231: "numeric[]",
+    1182: "date[]", 1115: "timestamp[]", 1185: "timestamptz[]", 1183: "time[]", 1187: "interval[]",
+    2951: "uuid[]", 3807: "jsonb[]", 1014: "bpchar[]", 1015: "varchar[]", 1001: "bytea[]",
+}  # fmt: skip
+
+_NUMERIC = 1700
+
+Row = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One result.
+
+    Attributes:
+        names: of the columns.
+        types: their oids and typmods.
+        rows: in the order in which they came.
+        state: the SQLSTATE of an error; "" for none.
+        message: what the error said.
+    """
+
+    names: tuple[str, ...] = ()
+    types: tuple[tuple[int, int], ...] = ()
+    rows: tuple[Row, ...] = ()
+    state: str = ""
+    message: str = ""
+
+    def text(self, *, ordered: bool = False) -> str:
+        """As it stands in a file of cases."""
+        if self.state:
+            return f"error {self.state}"
+        head = ", ".join(
+            f"{name} {_NAMES.get(oid, oid)}{'' if mod < 0 else f'({mod})'}"
+            for name, (oid, mod) in zip(self.names, self.types, strict=True)
+        )
+        lines = [" | ".join("NULL" if cell is None else cell for cell in row) for row in self.rows]
+        return "\n".join([head, *(lines if ordered else sorted(lines))])
+
+
+def seen(result: PGresult) -> Seen:
+    """What a result says."""
+    if result.status not in _FINE:
+        state = (result.error_field(DiagnosticField.SQLSTATE) or b"?????").decode()
+        message = result.error_field(DiagnosticField.MESSAGE_PRIMARY) or b""
+        return Seen(state=state, message=message.decode(errors="replace"))
+    width = range(result.nfields)
+    names = tuple((result.fname(at) or b"").decode() for at in width)
+    types = tuple((result.ftype(at), _mod(result, at)) for at in width)
+    cells = ((result.get_value(n, at) for at in width) for n in range(result.ntuples))
+    rows = tuple(tuple(None if cell is None else cell.decode() for cell in row) for row in cells)
+    return Seen(names, types, rows)
+
+
+def _mod(result: PGresult, at: int) -> int:
+    """A typmod; not that of numerics: how many digits an expression may have is told only here."""
+    return -1 if result.ftype(at) == _NUMERIC else result.fmod(at)
+
+
+def ask(connection: psycopg.Connection, sql: str) -> Seen:
+    """One statement, by the simple protocol."""
+    return seen(connection.pgconn.exec_(sql.encode()))
