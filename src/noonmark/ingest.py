@@ -3,7 +3,8 @@
 One tick, each step durable before the next depends on it:
 
     1  probe     ask the source for its upper
-    2  mint      bind a fresh time to it: one append to the remap
+    2  mint      bind a fresh time to it: one append to the remap; a snapshot, which no restart
+                 survives, is bound in step 4 instead
     3  read      one Spark job reads the offsets from the last durable upper to the binding, gives
                  every record its time through the remap, and stores the updates as parts
     4  commit    one transaction appends to every output and to the errors, and seals them all at
@@ -34,6 +35,7 @@ from noonmark.errors import ConfigError
 from noonmark.ingest_engine import Engine, InPlaceEngine, SparkEngine
 from noonmark.ingest_feed import Feed, raw, typed
 from noonmark.ingest_task import Destination, IngestTask, Row, unpacked
+from noonmark.ingest_truncate import RetractTask, retract, truncations
 from noonmark.oracle.contract import TimestampOracle
 from noonmark.persist import command as c
 from noonmark.persist import task
@@ -192,10 +194,13 @@ class Ingestion:
             self._take_up()
         if self.is_finished:
             return Tick(self.oracle.read_ts(), 0, 0, 0, self.remap.latest)
-        probe = self.client.runtime.submit(
-            self.source.latest(self.client.clock, self.remap.latest)
-        ).result()
-        steps = [self._advance(frontier) for frontier in self._steps(probe)]
+        probe = self._probe()
+        snapshot = self._snapshot(probe)
+        steps = []
+        if snapshot is not None:
+            steps.append(self._begin_with(snapshot))
+            probe = self._probe()
+        steps.append(self._advance(probe))
         if self.remap.latest.is_empty():
             self._finish()
         # What led to the last durable time is needed no more: memory does not grow with time.
@@ -206,16 +211,37 @@ class Ingestion:
         jobs = sum(1 for each in splits if each)
         return Tick(times[-1], sum(rows), sum(splits), jobs, released)
 
-    def _steps(self, probe: Antichain[Partitioned]) -> list[Antichain[Partitioned]]:
-        """What to bind, one after another: a snapshot that is not durable yet, and the probe."""
-        if not isinstance(self.source, HasSnapshot):
-            return [probe]
-        snapshot = self.source.snapshot_frontier()
-        is_behind = snapshot.at_or_beyond(self.remap.latest) and probe.at_or_beyond(snapshot)
-        is_durable = (
-            self.remap.latest == snapshot and self.resumption_frontier() == self.remap.upper
-        )
-        return [snapshot, probe] if is_behind and not is_durable else [probe]
+    def _probe(self) -> Antichain[Partitioned]:
+        latest = self.source.latest(self.client.clock, self.remap.latest)
+        return self.client.runtime.submit(latest).result()
+
+    def _snapshot(self, probe: Antichain[Partitioned]) -> Antichain[Partitioned] | None:
+        """The snapshot that is still to be read, if there is one."""
+        durable = offset_resumption(self.remap, self.resumption_frontier())
+        if not isinstance(self.source, HasSnapshot) or durable != START:
+            return None
+        found = self.source.snapshot_frontier(self.client.clock, probe)
+        return self.client.runtime.submit(found).result()
+
+    def _begin_with(self, frontier: Antichain[Partitioned]) -> tuple[int, int, int]:
+        """Read a snapshot, and make it and its binding durable in one commit."""
+        time = self.oracle.write_ts()
+        minted = mint(self.remap, frontier, time)
+        lower, upper = self.remap.upper, minted.remap.upper
+        splits = self.source.plan(START, frontier)
+        written = self._read(splits, START, minted.remap)
+        txn = self.client.atomic()
+        txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
+        rows = self._append_outputs(txn, written, upper, time)
+        if self.remap.latest != START:
+            # An earlier version has bound a snapshot that it could not store. Nobody has read what
+            # was bound there, and nobody can from now on.
+            for target in self.outputs:
+                txn.allow_compaction(target.write, Antichain.of(time))
+        txn.commit().result()
+        self.remap = minted.remap
+        self.oracle.apply_write(time)
+        return time, len(splits), rows
 
     def _advance(self, frontier: Antichain[Partitioned]) -> tuple[int, int, int]:
         """Bind a frontier and read up to it: the time, the splits and the updates."""
@@ -255,7 +281,7 @@ class Ingestion:
         """
         lower = offset_resumption(self.remap, self.resumption_frontier())
         splits = self.source.plan(lower, self.remap.latest)
-        written = self._read(splits, lower) if splits else []
+        written = self._read(splits, lower, self.remap) if splits else []
         txn = self.client.atomic()
         rows = self._append_outputs(txn, written, self.remap.upper, time)
         txn.commit().result()
@@ -288,26 +314,55 @@ class Ingestion:
 
     # -- the job ----------------------------------------------------------------------------
 
-    def _read(self, splits: Sequence[Split], lower: Antichain[Partitioned]) -> list[Row]:
+    def _read(
+        self,
+        splits: Sequence[Split],
+        lower: Antichain[Partitioned],
+        remap: Remap[Partitioned],
+    ) -> list[Row]:
         upserts = [
             target for feed, target in zip(self.feeds, self.outputs, strict=True) if feed.is_upsert
         ]
         looked_up = [*upserts, self.errors] if upserts else []
         # While these plans live, no part that a task may look a key up in is deleted.
         plans = [self._plan_before(target) for target in looked_up]
-        rows = self.engine.run(self.source, splits, self._task(lower, bool(upserts)))
+        times = TimeTable.of(remap, lower)
+        rows = self.engine.run(self.source, splits, self._task(times, bool(upserts)))
         del plans
-        return rows
+        return [*rows, *self._retractions(rows)]
 
-    def _task(self, lower: Antichain[Partitioned], with_upserts: bool) -> IngestTask:
-        place = task.Place(self.client.blob.url, self.client.config, self.client.parts.epoch)
+    def _retractions(self, rows: list[Row]) -> list[Row]:
+        """What the truncations take away that the tasks have met."""
+        targets = {NO_OUTPUT: self.errors, **dict(enumerate(self.outputs))}
+        found = truncations(rows, [feed.collection for feed in self.feeds])
+        # While these plans live, nothing that a task may read is deleted.
+        plans = [self._plan_before(target) for target in targets.values() if found]
+        retracted: list[Row] = []
+        for each in found:
+            small, slices = retract(
+                each,
+                rows,
+                lambda feed: self._collection(targets[feed], True),
+                self.client.config.part_rows_max,
+            )
+            retracted += small
+            if slices:
+                retracted += self.engine.retract(RetractTask(self._place, tuple(slices)))
+        del plans
+        return retracted
+
+    @property
+    def _place(self) -> task.Place:
+        return task.Place(self.client.blob.url, self.client.config, self.client.parts.epoch)
+
+    def _task(self, times: TimeTable, with_upserts: bool) -> IngestTask:
         destinations = tuple(
             Destination(feed, self._collection(target, feed.is_upsert), self._before(target))
             for feed, target in zip(self.feeds, self.outputs, strict=True)
         )
         return IngestTask(
-            place,
-            TimeTable.of(self.remap, lower),
+            self._place,
+            times,
             destinations,
             self._collection(self.errors, with_upserts),
             self._before(self.errors),

@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+
 from noonmark.errors import SourceStalled
 from noonmark.ingest_task import RESULT, GatherTask, IngestTask, Row
+from noonmark.ingest_truncate import RetractTask
 from noonmark.source import spark as source_spark
 from noonmark.source.contract import Source, Split
 from noonmark.source.splits import read_splits
@@ -36,6 +39,9 @@ class Engine(Protocol):
     def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
         """The rows that `work` yields over the records of all splits, each read once."""
 
+    def retract(self, work: RetractTask) -> list[Row]:
+        """The rows that `work` yields over its slices, each once."""
+
 
 @dataclass(frozen=True)
 class SparkEngine:
@@ -52,6 +58,14 @@ class SparkEngine:
             if waiting is None:
                 raise
             raise SourceStalled(waiting.message) from error
+        return rows
+
+    def retract(self, work: RetractTask) -> list[Row]:
+        """See `Engine.retract`: a task for each slice."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        frame = self.session().range(0, len(work.slices), 1, len(work.slices))
+        rows: list[Row] = frame.mapInArrow(work, from_arrow_schema(RESULT)).toArrow().to_pylist()
         return rows
 
     def _frame(self, source: Source, splits: Sequence[Split], work: IngestTask) -> DataFrame:
@@ -78,3 +92,8 @@ class InPlaceEngine:
         """See `Engine.run`."""
         batches = work(read_splits(source, splits))
         return [row for batch in batches for row in batch.to_pylist()]
+
+    def retract(self, work: RetractTask) -> list[Row]:
+        """See `Engine.retract`."""
+        numbers = pa.RecordBatch.from_arrays([pa.array(range(len(work.slices)))], names=["id"])
+        return [row for batch in work([numbers]) for row in batch.to_pylist()]

@@ -14,14 +14,20 @@ the task itself. With several, `IngestTask` scatters such records by a hash of t
 What a key had before is looked up in the collection as of the time before the tick: only the
 pages that can hold a touched key are read.
 
+A truncation ends a *generation* of its feed: the updates before and after it are stored apart, and
+those after it find nothing there. The task says when it was; `ingest_truncate` retracts, at that
+time, what the collection held and the generation that ended. What came at that very time was never
+to be seen, and is not stored as far as the task still has it.
+
 Where it runs: executors. No pyspark here.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -45,18 +51,23 @@ from noonmark.source.contract import (
     PARTITION,
     batch_output,
     is_error,
+    is_truncation,
 )
 from noonmark.source.envelope import Updates, source_errors
 from noonmark.source.format.decode import KEYED
 
 Buckets = npt.NDArray[np.int64]
 
-#: What a task says it has stored, or hands on: the place of a feed (or `NO_OUTPUT`: errors).
+#: What a task says it has stored, hands on, or saw emptied: the place of a feed (or `NO_OUTPUT`:
+#: errors, those of the feed `errors_of`).
 Row = dict[str, Any]
 
 RESULT = pa.schema(
     [
         ("feed", pa.int32()),
+        ("errors_of", pa.int32()),
+        ("generation", pa.int32()),
+        ("truncated_at", pa.int64()),
         ("bucket", pa.int32()),
         ("place", pa.int32()),
         ("parts", pa.list_(pa.binary())),
@@ -102,48 +113,88 @@ class IngestTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of `RESULT`."""
-        sinks = Sinks(self)
-        by_output = {each.feed.output: at for at, each in enumerate(self.destinations)}
-        gathered = Gathered(self)
+        reading = _Reading(self)
         read_rows = read_bytes = 0
         for batch in batches:
-            if not batch.num_rows:
-                continue
-            read_rows, read_bytes = read_rows + batch.num_rows, read_bytes + batch.nbytes
-            at = by_output.get(batch_output(batch), NO_OUTPUT)
-            if is_error(batch):
-                name = None if at == NO_OUTPUT else self.destinations[at].feed.collection
-                made = source_errors(self._timed(batch), name, self.offset_unit)
-                sinks.add(NO_OUTPUT, made)
-            elif at != NO_OUTPUT:
-                yield from self._take(at, batch, sinks, gathered)
-        for at in sorted(gathered.tables):
-            if self.buckets:
-                yield from gathered.scatter(at)
-            else:
-                sinks.add_updates(at, upsert(self, at, pa.concat_tables(gathered.tables[at])))
-        yield from sinks.finish()
+            if batch.num_rows:
+                read_rows, read_bytes = read_rows + batch.num_rows, read_bytes + batch.nbytes
+                yield from reading.take(batch)
+        yield from reading.finish()
         if read_rows:
             row = {"feed": NO_OUTPUT, "bucket": NO_BUCKET}
             row |= {"read_rows": read_rows, "read_bytes": read_bytes}
             yield pa.RecordBatch.from_pylist([row], RESULT)
 
-    def _take(
-        self, at: int, batch: pa.RecordBatch, sinks: Sinks, gathered: Gathered
-    ) -> Iterator[pa.RecordBatch]:
-        feed = self.destinations[at].feed
+    def timed(self, batch: pa.RecordBatch) -> pa.Table:
+        """Records with their times."""
+        return pa.Table.from_batches([self.times.assign(batch)])
+
+
+class _Reading:
+    """One pass of a task over its records."""
+
+    def __init__(self, work: IngestTask) -> None:
+        self._work = work
+        self._by_output = {each.feed.output: at for at, each in enumerate(work.destinations)}
+        self._sinks = Sinks(work)
+        self._gathered = Gathered(work)
+        self._generations: Counter[int] = Counter()
+
+    def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Records of one output, errors, or a truncation."""
+        work = self._work
+        at = self._by_output.get(batch_output(batch), NO_OUTPUT)
+        if is_error(batch):
+            name = None if at == NO_OUTPUT else work.destinations[at].feed.collection
+            made = source_errors(work.timed(batch), name, work.offset_unit)
+            self._sinks.add(Stored(NO_OUTPUT), made)
+        elif at == NO_OUTPUT:
+            return  # of a table that nobody asked for
+        elif is_truncation(batch):
+            yield from self._truncate(at, work.timed(batch))
+        else:
+            yield from self._take(at, batch)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """What is left."""
+        for at in sorted(self._gathered.tables):
+            yield from self._apply(at)
+        yield from self._sinks.finish()
+
+    def _take(self, at: int, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        feed, generation = self._work.destinations[at].feed, self._generations[at]
         if DIFF in batch.schema.names:
-            sinks.add(at, self._timed(batch).drop_columns([PARTITION, OFFSET, OUTPUT]))
+            timed = self._work.timed(batch).drop_columns([PARTITION, OFFSET, OUTPUT])
+            self._sinks.add(Stored(at, at, generation), timed)
             return
         assert feed.envelope is not None, "raw records have an envelope"
-        records = self._timed(feed.decode(batch))
+        records = self._work.timed(feed.decode(batch))
         if feed.is_upsert:
-            yield from gathered.add(at, records)
+            yield from self._gathered.add(at, records, generation)
         else:
-            sinks.add_updates(at, feed.envelope.apply(records))
+            self._sinks.add_updates(at, generation, feed.envelope.apply(records))
 
-    def _timed(self, batch: pa.RecordBatch) -> pa.Table:
-        return pa.Table.from_batches([self.times.assign(batch)])
+    def _apply(self, at: int) -> Iterator[pa.RecordBatch]:
+        """Hand on the records of an UPSERT that were gathered, or make updates of them."""
+        generation = self._generations[at]
+        if self._work.buckets:
+            yield from self._gathered.scatter(at, generation)
+        else:
+            records = pa.concat_tables(self._gathered.tables.pop(at))
+            self._sinks.add_updates(at, generation, upsert(self._work, at, records, generation))
+
+    def _truncate(self, at: int, timed: pa.Table) -> Iterator[pa.RecordBatch]:
+        if not timed.num_rows:
+            return  # it is not bound yet
+        time = timed.column(TIME)[0].as_py()
+        if at in self._gathered.tables:
+            self._gathered.forget(at, time)
+            yield from self._apply(at)
+        generation = self._generations[at]
+        self._sinks.forget(Stored(at, at, generation), time)
+        row = {"feed": at, "bucket": NO_BUCKET, "generation": generation, "truncated_at": time}
+        yield pa.RecordBatch.from_pylist([row], RESULT)
+        self._generations[at] += 1
 
 
 @dataclass
@@ -154,21 +205,28 @@ class Gathered:
     tables: dict[int, list[pa.Table]] = field(default_factory=dict)
     _places: int = 0
 
-    def add(self, at: int, records: pa.Table) -> Iterator[pa.RecordBatch]:
+    def add(self, at: int, records: pa.Table, generation: int) -> Iterator[pa.RecordBatch]:
         """Take records; rows of `RESULT` when there are enough to hand on."""
         tables = self.tables.setdefault(at, [])
         tables.append(records)
         rows_max = self.work.place.config.part_rows_max
         if self.work.buckets and sum(table.num_rows for table in tables) >= rows_max:
-            yield from self.scatter(at)
+            yield from self.scatter(at, generation)
 
-    def scatter(self, at: int) -> Iterator[pa.RecordBatch]:
+    def forget(self, at: int, time: int) -> None:
+        """Leave out what has a key and came at a time at which it was gone again."""
+        records = pa.concat_tables(self.tables[at])
+        gone = pc.and_(records.column(KEYED), pc.equal(records.column(TIME), time))
+        self.tables[at] = [records.filter(pc.invert(gone))]
+
+    def scatter(self, at: int, generation: int) -> Iterator[pa.RecordBatch]:
         """The records of each bucket as one row; `place` is the order in which they came."""
         records = pa.concat_tables(self.tables.pop(at))
         hashed = bucket_of(records, self.work.destinations[at].feed.key, self.work.buckets)
         for bucket in np.unique(hashed).tolist():
-            mine = _packed(records.filter(pa.array(hashed == bucket)))
+            mine = packed(records.filter(pa.array(hashed == bucket)))
             row: Row = {"feed": at, "bucket": bucket, "place": self._places, "records": mine}
+            row["generation"] = generation
             yield pa.RecordBatch.from_pylist([row], RESULT)
         self._places += 1
 
@@ -182,76 +240,100 @@ class GatherTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of `RESULT` without records."""
         sinks = Sinks(self.work)
-        gathered: dict[tuple[int, int], list[tuple[int, pa.Table]]] = {}
+        gathered: dict[tuple[int, int, int], list[tuple[int, pa.Table]]] = {}
         for batch in batches:
             stored = pc.equal(batch.column("bucket"), NO_BUCKET)
             yield batch.filter(stored)
             for row in batch.filter(pc.invert(stored)).to_pylist():
-                tables = gathered.setdefault((row["feed"], row["bucket"]), [])
+                whose = (row["feed"], row["generation"], row["bucket"])
+                tables = gathered.setdefault(whose, [])
                 tables.append((row["place"], unpacked(row["records"])))
-        for at, bucket in sorted(gathered):
+        for whose in sorted(gathered):
+            at, generation, _ = whose
             # Of one task, in the order in which it read; of others, their points tell.
-            tables = sorted(gathered.pop((at, bucket)), key=lambda each: each[0])
+            tables = sorted(gathered.pop(whose), key=lambda each: each[0])
             records = pa.concat_tables([table for _, table in tables])
-            sinks.add_updates(at, upsert(self.work, at, records))
+            sinks.add_updates(at, generation, upsert(self.work, at, records, generation))
         yield from sinks.finish()
+
+
+class Stored(NamedTuple):
+    """What is stored together: updates of one feed, or errors (`NO_OUTPUT`) of one's records."""
+
+    feed: int
+    errors_of: int = NO_OUTPUT
+    generation: int = 0
 
 
 @dataclass
 class Sinks:
-    """Where updates gather, by feed, until there are enough of them to store."""
+    """Where updates gather until there are enough of them to store."""
 
     work: IngestTask
-    _tables: dict[int, list[pa.Table]] = field(default_factory=dict)
-    _sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _tables: dict[Stored, list[pa.Table]] = field(default_factory=dict)
+    _sizes: dict[Stored, tuple[int, int]] = field(default_factory=dict)
     _rows: list[Row] = field(default_factory=list)
 
-    def add_updates(self, at: int, updates: Updates) -> None:
+    def add_updates(self, at: int, generation: int, updates: Updates) -> None:
         """Rows and errors of one feed."""
-        self.add(at, updates.rows)
-        self.add(NO_OUTPUT, updates.errors)
+        self.add(Stored(at, at, generation), updates.rows)
+        self.add(Stored(NO_OUTPUT, at, generation), updates.errors)
 
-    def add(self, at: int, table: pa.Table) -> None:
+    def add(self, whose: Stored, table: pa.Table) -> None:
         """Updates of one feed, or errors."""
         if not table.num_rows:
             return
-        self._tables.setdefault(at, []).append(table)
-        rows, size = self._sizes.get(at, (0, 0))
-        self._sizes[at] = rows, size = rows + table.num_rows, size + table.nbytes
+        self._tables.setdefault(whose, []).append(table)
+        rows, size = self._sizes.get(whose, (0, 0))
+        self._sizes[whose] = rows, size = rows + table.num_rows, size + table.nbytes
         if rows >= self.work.place.config.part_rows_max or size >= _RUN_BYTES_MAX:
-            self._store(at)
+            self._store(whose)
+
+    def forget(self, whose: Stored, time: int) -> None:
+        """Leave out what came at a time at which it was gone again."""
+        tables = self._tables.pop(whose, [])
+        self._sizes.pop(whose, None)
+        for table in tables:
+            self.add(whose, table.filter(pc.not_equal(table.column(TIME), time)))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """All that was stored, as rows of `RESULT`."""
-        for at in sorted(self._tables):
-            self._store(at)
+        for whose in sorted(self._tables):
+            self._store(whose)
         if self._rows:
             yield pa.RecordBatch.from_pylist(self._rows, RESULT)
 
-    def _store(self, at: int) -> None:
-        tables = self._tables.pop(at)
-        self._sizes.pop(at)
+    def _store(self, whose: Stored) -> None:
+        tables = self._tables.pop(whose)
+        self._sizes.pop(whose)
         work = self.work
-        collection = work.errors if at == NO_OUTPUT else work.destinations[at].collection
+        is_errors = whose.feed == NO_OUTPUT
+        collection = work.errors if is_errors else work.destinations[whose.feed].collection
         written = task.write(work.place, collection, tables, one_run=True)
-        for parts in written.runs:
-            named = [msgspec.msgpack.encode(part) for part in parts]
-            self._rows.append({"feed": at, "bucket": NO_BUCKET, "parts": named})
-        if written.rest is not None:
-            rest = _packed(written.rest)
-            self._rows.append({"feed": at, "bucket": NO_BUCKET, "rest": rest})
+        self._rows += stored_rows(whose, written)
 
 
-def upsert(work: IngestTask, at: int, records: pa.Table) -> Updates:
-    """The updates of records that are all there are of their keys."""
+def stored_rows(whose: Stored, written: task.Written) -> list[Row]:
+    """What was written, as rows of `RESULT`."""
+    named: Row = {**whose._asdict(), "bucket": NO_BUCKET}
+    rows = [
+        {**named, "parts": [msgspec.msgpack.encode(part) for part in parts]}
+        for parts in written.runs
+    ]
+    return rows if written.rest is None else [*rows, {**named, "rest": packed(written.rest)}]
+
+
+def upsert(work: IngestTask, at: int, records: pa.Table, generation: int) -> Updates:
+    """The updates of records that are all there are of their keys, in one generation."""
     destination = work.destinations[at]
     envelope, collection = destination.feed.envelope, destination.collection
     assert envelope is not None
     keyed = records.filter(records.column(KEYED))
     rows, errors = envelope.nothing()
-    if collection.batches and keyed.num_rows:
+    is_first = generation == 0
+    if is_first and collection.batches and keyed.num_rows:
         rows = _held(work, collection, destination.as_of, _keys(destination.feed, keyed), rows)
-    if work.errors.batches and keyed.num_rows:
+    if is_first and work.errors.batches and keyed.num_rows:
         texts = list(dict.fromkeys(envelope.key_texts(keyed)))
         errors = _held(work, work.errors, work.errors_as_of, texts, errors)
     return envelope.apply(records, Updates(rows, errors))
@@ -298,7 +380,8 @@ def bucket_of(records: pa.Table, key: tuple[str, ...], buckets: int) -> Buckets:
     return np.where(there, hashed % np.uint64(buckets), 0).astype(np.int64)
 
 
-def _packed(table: pa.Table) -> bytes:
+def packed(table: pa.Table) -> bytes:
+    """A table as a row of `RESULT` carries it."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -76,6 +76,16 @@ def test_a_publication(spark: SparkSession, client: Client, upstream: Upstream) 
             f"delete from keyed where id % 100 = {step}",
         )
         ingestion.tick()
+    upstream.run(
+        "update keyed set word = 'gone' where id < 900",
+        "insert into whole select i, 'gone' from generate_series(1, 900) i",
+        "truncate whole, keyed",
+        "insert into whole select i, 'here' from generate_series(1, 900) i",
+        "insert into keyed select i, 'here' from generate_series(1, 900) i",
+    )
+    ingestion.tick()
+    for table in ("whole", "keyed"):
+        assert contents(client, table) == Counter(upstream.run(f"select * from {table}"))
     source.close()
 
 

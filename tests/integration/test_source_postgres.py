@@ -5,21 +5,17 @@ What is right is what the upstream table itself has.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 
-from noonmark.clock import SYSTEM
-from noonmark.errors import ConfigError, SourceStalled, UndefinedTable
+from noonmark.errors import ConfigError, UndefinedTable
 from noonmark.ingest import Ingestion
 from noonmark.persist.client import Client, open_location
-from noonmark.source import START
 from noonmark.source.impl.postgres import Postgres, snapshot
 from noonmark.source.impl.postgres.builder import BATCH_ROWS
 from noonmark.tvc import known_partitions
@@ -259,49 +255,6 @@ def test_snapshot_by_pieces_with_writers_beside_it(
     source.close()
 
 
-def test_a_lost_snapshot_is_taken_again_and_says_the_same(upstream: Upstream) -> None:
-    upstream.run(
-        "create table t (id int, word text)",
-        "alter table t replica identity full",
-        "insert into t select i, 'w' || i from generate_series(1, 500) i",
-    )
-    source = upstream.source()
-    known = asyncio.run(source.latest(SYSTEM))
-    held = source.plan(START, known)
-    before = total(source, held)
-    changes = (
-        "update t set word = 'new' where id % 2 = 0",
-        "delete from t where id % 3 = 0",
-        "insert into t select i, 'later' from generate_series(501, 600) i",
-    )
-    upstream.run(*changes)
-    source.close()
-    again = Postgres.from_plain(upstream.url, source.to_plain())
-    assert again == source
-    with pytest.raises(SourceStalled, match="no snapshot"):
-        total(again, again.plan(START, known))
-    with pytest.raises(SourceStalled, match="the snapshot is gone"):
-        total(again, held)
-    later = asyncio.run(again.latest(SYSTEM, known))
-    found = total(again, again.plan(START, later))
-    at_start = {row: n for row, n in found.items() if n and row[0] == source.start_lsn}
-    assert at_start == {row: n for row, n in before.items() if n}
-    now: Counter[Any] = Counter()
-    for (_, *row), count in found.items():
-        now[tuple(row)] += count
-    assert +now == Counter(upstream.run("select * from t"))
-    again.close()
-
-
-def total(source: Postgres, splits: list[Any]) -> Counter[Any]:
-    found: Counter[Any] = Counter()
-    for split in splits:
-        for batch in source.read(split):
-            for row in batch.to_pylist():
-                found[row["_offset"], *(v for k, v in row.items() if k[0] != "_")] += row["_diff"]
-    return found
-
-
 def test_after_a_restart_ingestion_goes_on_where_it_was(upstream: Upstream, tmp_path: Path) -> None:
     upstream.run("create table t (id int primary key, n int)", "insert into t values (1, 1)")
     source = upstream.source()
@@ -313,44 +266,6 @@ def test_after_a_restart_ingestion_goes_on_where_it_was(upstream: Upstream, tmp_
     with open_location(tmp_path / "l") as client:
         ingest(client, again).tick()
         check(upstream, client, "t")
-    again.close()
-
-
-class Asleep:
-    """An engine that does not come to read."""
-
-    def run(self, *_: Any) -> Any:
-        raise SourceStalled("not now")
-
-
-def test_a_snapshot_that_was_bound_and_not_read_is_read_by_the_next(
-    upstream: Upstream, client: Client
-) -> None:
-    upstream.run(
-        "create table keyed (id int primary key, n int)",
-        "create table whole (id int primary key, n int)",
-        "alter table whole replica identity full",
-        "insert into keyed select i, i from generate_series(1, 300) i",
-        "insert into whole select i, i from generate_series(1, 300) i",
-    )
-    source = upstream.source()
-    first = ingest(client, source)
-    first.engine = Asleep()
-    with pytest.raises(SourceStalled, match="not now"):
-        first.tick()
-    assert first.remap.latest == source.snapshot_frontier()
-    source.close()
-    for table in ("keyed", "whole"):
-        upstream.run(
-            f"update {table} set n = -n where id % 2 = 0",
-            f"delete from {table} where id % 3 = 0",
-            f"insert into {table} values (1000, 1)",
-        )
-    again = Postgres.from_plain(upstream.url, source.to_plain())
-    tick = ingest(client, again).tick()
-    assert tick.jobs == 2  # the snapshot, and then what followed it
-    check(upstream, client, "keyed")
-    check(upstream, client, "whole")
     again.close()
 
 
@@ -392,6 +307,17 @@ def test_what_cannot_be_a_source_is_refused_with_a_hint(upstream: Upstream) -> N
     assert "REPLICA IDENTITY FULL" in (refused.value.hint or "")
     with pytest.raises(UndefinedTable, match=r"no table public\.nothing"):
         upstream.source("nothing")
+    upstream.run("alter table t replica identity full")
+    upstream.run("alter publication p set (publish = 'insert, update, delete')")
+    with pytest.raises(ConfigError, match="does not publish every kind of change"):
+        upstream.source()
+    upstream.run(
+        "alter publication p set (publish = 'insert, update, delete, truncate')",
+        "create table parted (id int primary key) partition by range (id)",
+        "alter publication p set (publish_via_partition_root = true)",
+    )
+    with pytest.raises(ConfigError, match=r"publishes table public\.parted in place of"):
+        upstream.source()
     upstream.run("drop publication p")
     with pytest.raises(ConfigError, match='publication "p" does not exist'):
         upstream.source()

@@ -60,12 +60,12 @@ def running(upstream: Upstream, client: Client) -> Iterator[Running]:
     made.source.close()
 
 
-def test_truncate_is_an_error_of_that_table(running: Running) -> None:
-    assert running.after("truncate a", "insert into b values (2, 'b')") == [
-        "table public.a was truncated upstream"
-    ]
-    assert running.errors_of("a") == ["table public.a was truncated upstream"]
+def test_truncate_retracts_what_that_table_held(running: Running) -> None:
+    assert running.after("truncate a", "insert into b values (2, 'b')") == []
+    assert contents(running.client, "a") == Counter()
     assert len(contents(running.client, "b")) == 2
+    assert running.after("truncate b", "insert into b values (3, 'c')") == []
+    assert contents(running.client, "b") == Counter([(3, "c")])
 
 
 def test_an_added_column_is_harmless(running: Running) -> None:
@@ -195,6 +195,12 @@ def test_another_replica_identity_ends_its_table(running: Running) -> None:
 def test_a_dropped_publication_ends_the_source(running: Running) -> None:
     assert running.after("drop publication p") == ['publication "p" was dropped upstream']
     assert running.errors_of(None) == ['publication "p" was dropped upstream']
+
+
+def test_a_publication_that_leaves_changes_out_ends_the_source(running: Running) -> None:
+    assert running.after("alter publication p set (publish = 'insert, update, delete')") == [
+        'publication "p" leaves changes out that it published before'
+    ]
 
 
 def test_a_dropped_slot_ends_the_source(running: Running) -> None:

@@ -29,6 +29,7 @@ from noonmark.errors import NoonmarkError, SourceStalled, StorageError
 from noonmark.ingest import RETAIN_MS, Ingestion, InPlaceEngine, SparkEngine, Tick
 from noonmark.ingest_loop import Status
 from noonmark.ingest_task import IngestTask, Row
+from noonmark.ingest_truncate import RetractTask
 from noonmark.source.contract import Source, Split
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _PAUSE_FIRST_S = 0.25
 _PAUSE_LARGEST_S = 30.0
 #: Rows or bytes (`Split.weight`) that are read here rather than by Spark.
 IN_PLACE_WEIGHT_MAX = 1 << 14
+#: Bytes of parts that are retracted here rather than by Spark.
+RETRACTED_BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ class SmallInPlace:
         rows = (InPlaceEngine() if small else self.spark).run(source, splits, work)
         self.rates.count(rows, self.clock.monotonic())
         return rows
+
+    def retract(self, work: RetractTask) -> list[Row]:
+        """See `ingest_engine.Engine.retract`."""
+        small = sum(each.plan.bytes for each in work.slices) <= RETRACTED_BYTES_MAX
+        return (InPlaceEngine() if small else self.spark).retract(work)
 
 
 class SourceWorker:

@@ -35,9 +35,9 @@ from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.part import Part
 from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.slices import bare_collection
 from noonmark.persist.spark import Staged, typed_errors
 from noonmark.persist.spark_scan import checked, checked_beside
-from noonmark.persist.spark_slices import bare_collection
 from noonmark.persist.state import Collection
 
 if TYPE_CHECKING:

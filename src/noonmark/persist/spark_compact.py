@@ -21,8 +21,8 @@ from noonmark.persist import compact, task
 from noonmark.persist.client import Client
 from noonmark.persist.part import Part
 from noonmark.persist.ranges import KeyRange, cut
+from noonmark.persist.slices import bare_collection
 from noonmark.persist.spark_errors import typed_errors
-from noonmark.persist.spark_slices import bare_collection
 from noonmark.persist.state import Batch, Collection
 
 if TYPE_CHECKING:

@@ -1,7 +1,4 @@
-"""Slices: a plan cut by key, one task for each piece, with the kernels of the in-process reader.
-
-Law: the rows of all slices of a plan are the rows of the plan. What one slice reads has nothing to
-do with the others, so that a task can be done again anywhere.
+"""Slices on Spark: one task for each, with the kernels of the in-process reader.
 
 Where it runs: driver, except for what says otherwise.
 """
@@ -12,14 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
 
 from noonmark.persist import run, task
 from noonmark.persist.client import Client
 from noonmark.persist.plan import Plan, Query
-from noonmark.persist.ranges import KeyRange, cut
+from noonmark.persist.slices import slices
 from noonmark.persist.state import Collection
 from noonmark.rows.spark import spark_schema
 
@@ -33,32 +29,6 @@ def frame_schema(collection: Collection, query: Query, *, updates: bool) -> Stru
     names = query.columns or collection.schema.names
     extra = [StructField(run.TIME, LongType()), StructField(run.DIFF, LongType())]
     return StructType([*(fields[name] for name in names), *(extra if updates else [])])
-
-
-def slices(plan: Plan, rows_min: int) -> list[Plan]:
-    """The plan, cut by key: what each slice reads has nothing to do with the others."""
-    collection = plan.collection
-    first = (collection.key or collection.schema.names)[0]
-    place = collection.schema.index(first)
-    bare = bare_collection(collection)
-    cuts = cut(plan.runs, first, place, rows_min) if plan.probes is None else (None,)
-    return [_confined(replace(plan, collection=bare), within) for within in cuts]
-
-
-def bare_collection(collection: Collection) -> Collection:
-    """A collection as tasks need it: schemas and key, without the batches."""
-    return msgspec.structs.replace(collection, batches=(), annotation=b"")
-
-
-def _confined(plan: Plan, within: KeyRange | None) -> Plan:
-    if within is None:
-        return plan
-    runs = (tuple(part for part in parts if within.may_hold(part)) for parts in plan.runs)
-    return replace(
-        plan,
-        query=replace(plan.query, within=within),
-        runs=tuple(parts for parts in runs if parts),
-    )
 
 
 def local_frame(spark: SparkSession, plan: Plan, tables: list[pa.Table]) -> DataFrame:

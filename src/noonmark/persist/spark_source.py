@@ -48,9 +48,10 @@ from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.codec import TIME_MAX
 from noonmark.persist.hold import HoldHandle
 from noonmark.persist.plan import Plan, Query
+from noonmark.persist.slices import slices
 from noonmark.persist.spark_filters import narrowed
 from noonmark.persist.spark_read import changes_query, opened, plan_at
-from noonmark.persist.spark_slices import frame_schema, read_slice, slices
+from noonmark.persist.spark_slices import frame_schema, read_slice
 from noonmark.persist.state import Collection
 from noonmark.persist.write import as_frontier
 

@@ -26,8 +26,8 @@ from pyspark.sql import functions as f
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.part import Part
+from noonmark.persist.slices import bare_collection
 from noonmark.persist.spark_errors import typed_errors
-from noonmark.persist.spark_slices import bare_collection
 from noonmark.persist.state import Collection, Frontier, State
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
 from noonmark.rows import types as t

@@ -24,7 +24,12 @@ or a string; `_offset` never descends among the batches of one split and output.
   has them `timestamp` and `headers`: a format decodes them, an envelope makes updates of them;
 - typed outputs: the columns of the output's schema, in storage types, and `_diff`; a raw output's
   snapshot may come so too, where no other record of its keys is read with it (`HasSnapshot`);
-- errors: `key`, `value` and `_reason`; `_output` is -1 when no single output is meant.
+- errors: `key`, `value` and `_reason`; `_output` is -1 when no single output is meant;
+- truncations: nothing more (`truncation_batch`). Whatever the output held before this record, of
+  earlier offsets and of the same, is gone at its offset.
+
+Law (truncation): of an output that is truncated in a range, the records that lie behind the first
+truncation are in the same split as it is, in their order; all others lie before it.
 
 Errors. `SourceStalled` is transient: it says nothing about the data; the caller waits and calls
 again. Everything definite is data, so that every reader sees the same at every time: `read` yields
@@ -43,11 +48,10 @@ How upstreams that have offsets of their own fit:
   is a NULL value. Records that retention removed before they were read are an error batch at the
   first offset that is lost. `release` commits the offsets of the consumer group.
 - PostgreSQL. One partition, 0; the offset is the commit's end LSN, so a transaction over several
-  tables is never split. The snapshot is the range up to the slot's consistent point c, every row
-  at offset c, one split per table and range of pages (`Split.piece`). If it must be read again the
-  exported snapshot is gone: a later one is read at c' and the stream (c, c'] is taken back from it
-  with opposite diffs at offset c; the sum is the same. The stream is one split. TRUNCATE of a
-  table is an error of that output. `release` confirms the flushed LSN.
+  tables is never split. The snapshot is the range up to a slot's consistent point c, every row
+  at offset c, one split per table and range of pages (`Split.piece`). It cannot be read again once
+  its session is gone, so it is bound in the commit that stores it (`HasSnapshot`); until then
+  another one will do. The stream is one split. TRUNCATE is a truncation. `release` confirms an LSN.
 """
 
 from __future__ import annotations
@@ -167,12 +171,18 @@ class Source(Protocol):
 
 @runtime_checkable
 class HasSnapshot(Protocol):
-    """A source that begins with what upstream has already, before any change."""
+    """A source that begins with what upstream has already, before any change.
 
-    def snapshot_frontier(self) -> Frontier:
-        """Where the snapshot ends. It is bound first and alone, so that no change is read with it.
+    A snapshot can be read only as long as upstream keeps it, which no restart survives. So its
+    binding is made durable in the same commit as its rows, and not before: what was lost on the way
+    was never bound, and the next snapshot begins anew, for all outputs at one point.
+    """
 
-        A row of it then needs no envelope: nothing was there before it, and nothing replaces it.
+    async def snapshot_frontier(self, clock: Clock, probe: Frontier) -> Frontier | None:
+        """Where the snapshot ends that `plan` reads from now on; one is taken where none is held.
+
+        It is read alone, so a row of it needs no envelope: nothing was there before it, and nothing
+        replaces it. None when `probe`, which `latest` has just answered, says that it is too late.
         """
 
 
@@ -219,6 +229,12 @@ def is_error(batch: pa.RecordBatch) -> bool:
     return REASON in batch.schema.names
 
 
+def is_truncation(batch: pa.RecordBatch) -> bool:
+    """Whether the batch says that its output was emptied."""
+    names: list[str] = batch.schema.names
+    return names == [PARTITION, OFFSET, OUTPUT]
+
+
 def batch_output(batch: pa.RecordBatch) -> int:
     """The number of the one output that the records of a batch belong to."""
     return int(batch.column(OUTPUT)[0].as_py()) if batch.num_rows else NO_OUTPUT
@@ -230,6 +246,14 @@ def points(kind: PartitionKind, partition: Partition, offsets: Any, output: int)
     name = pa.scalar(partition, pa.int64() if kind == "number" else pa.string())
     count = len(array)
     return [pa.repeat(name, count), array, pa.repeat(pa.scalar(output, pa.int8()), count)]
+
+
+def truncation_batch(
+    kind: PartitionKind, partition: Partition, offset: int, output: int
+) -> pa.RecordBatch:
+    """A truncation of one output."""
+    arrays = points(kind, partition, [offset], output)
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(_point_fields(kind)))
 
 
 def error_batch(

@@ -5,7 +5,7 @@ function from batches to batches that decodes, reclocks, sorts or writes. Record
 have several schemas, which one DataFrame cannot have; a pipeline can, because it runs in the same
 task, and a record costs no trip through the JVM that way.
 
-Law (records): `records(...)` has every record of one output in the splits, once.
+Law (records): `records(...)` has every record of one output in the splits, once; truncations apart.
 Law (errors): what is broken comes as error batches (`read_splits`). Any other error fails the task;
 Spark tries again, and `stalled` tells on the driver whether to wait.
 
@@ -27,6 +27,7 @@ from noonmark.source.contract import (
     Split,
     batch_output,
     is_error,
+    is_truncation,
     record_schema,
 )
 from noonmark.source.splits import Batches, group_splits, read_splits
@@ -84,6 +85,8 @@ def stalled(error: Exception) -> SourceStalled | None:
 def _only(output: int) -> Pipeline:
     def keep(batches: Batches) -> Batches:
         for batch in batches:
+            if is_truncation(batch):
+                continue
             if is_error(batch) == (output < 0) and (output < 0 or batch_output(batch) == output):
                 yield batch
 

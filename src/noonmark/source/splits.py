@@ -2,7 +2,8 @@
 
 Law (errors): a `SourceBroken` that `Source.read` raises becomes an error batch, behind what was
 yielded before it; the splits after it are read as if nothing had been. Any other error is raised.
-Law (groups): `group_splits` keeps every split once, and no group is empty.
+Law (groups): `group_splits` keeps every split once, and no group is empty. Within a group splits
+are in the order of their offsets: what follows a truncation is read behind what it emptied.
 
 Where it runs: `group_splits` on the driver, `read_splits` on executors.
 """
@@ -41,4 +42,4 @@ def group_splits(splits: Sequence[Split], groups_max: int) -> list[list[Split]]:
         weight, at = heappop(heap)
         groups[at].append(split)
         heappush(heap, (weight + split.weight, at))
-    return groups
+    return [sorted(group, key=lambda split: split.lower) for group in groups]

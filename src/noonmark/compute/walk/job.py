@@ -34,8 +34,8 @@ from noonmark.compute.walk.state import Place, Shelf
 from noonmark.errors import NoonmarkError
 from noonmark.persist import task
 from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.slices import bare_collection
 from noonmark.persist.spark import typed_errors
-from noonmark.persist.spark_slices import bare_collection
 from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r

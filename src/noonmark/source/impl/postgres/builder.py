@@ -5,6 +5,7 @@ commits; a transaction larger than a batch is kept as Arrow until then, never as
 
 - A table with whole old rows: an update is -1 of the old row and +1 of the new one.
 - A keyed table: an upsert of the new row, behind a tombstone of the old key if that differs.
+- TRUNCATE: a truncation, between what the transaction did before it and what it did after.
 
 Law (definite): a change that the description cannot hold (a column that is gone, a value that its
 type does not take) is an error record at the same offset, and nothing else is.
@@ -22,7 +23,15 @@ import pyarrow as pa
 
 from noonmark.rows.arrow import arrow_schema
 from noonmark.rows.schema import Schema
-from noonmark.source.contract import DIFF, OFFSET, OUTPUT, PARTITION, error_batch, points
+from noonmark.source.contract import (
+    DIFF,
+    OFFSET,
+    OUTPUT,
+    PARTITION,
+    error_batch,
+    points,
+    truncation_batch,
+)
 from noonmark.source.format.convert import Reasons, as_text, decode_each, from_texts, merge_reasons
 from noonmark.source.impl.postgres import copytext
 from noonmark.source.impl.postgres.describe import Table
@@ -76,7 +85,6 @@ class Builder:
     table: Table
     output: int
     layout: Layout | None = None
-    sign: int = 1
     _diffs: list[int] = field(default_factory=list)
     _rows: list[list[Value]] = field(default_factory=list)
     _keys: list[bytes] = field(default_factory=list)
@@ -100,9 +108,9 @@ class Builder:
             self._seal()
 
     def truncate(self) -> None:
-        """TRUNCATE: rows vanished that the log does not name."""
-        name = self.table.full_name
-        self._problems.append((None, f"table {name} was truncated upstream"))
+        """The table is emptied here, in the transaction that is being read."""
+        self._seal()
+        self._sealed.append(_Chunk())
 
     def commit(self, offset: int) -> None:
         """All changes since the last commit happened at `offset`."""
@@ -112,8 +120,7 @@ class Builder:
         offsets = self._offsets
         offsets += [offset] * (len(self._diffs) + len(self._keys) - len(offsets))
         if self._problems:
-            if self.sign > 0:
-                self._errors += [(offset, None, value, why) for value, why in self._problems]
+            self._errors += [(offset, None, value, why) for value, why in self._problems]
             self._problems.clear()
 
     @property
@@ -146,12 +153,12 @@ class Builder:
             self._problem(change, "the log has no old row: REPLICA IDENTITY is not FULL any more")
             return
         if old is not None:
-            self._diffs.append(-self.sign)
+            self._diffs.append(-1)
             self._rows.append([old[at] for at in layout.places])
         if new is not None:
             if old is not None and UNCHANGED in new:
                 new = [o if n is UNCHANGED else n for o, n in zip(old, new, strict=True)]
-            self._diffs.append(self.sign)
+            self._diffs.append(1)
             self._rows.append([new[at] for at in layout.places])
 
     def _add_keyed(self, change: Change, layout: Layout) -> None:
@@ -197,7 +204,7 @@ class Builder:
                 pa.array(self._keys[start:stop], pa.binary()),
                 pa.array(self._values[start:stop], pa.binary()),
             ]
-            return _Chunk(arrays, {}, [])
+            return _Chunk(arrays)
         rows = self._rows[start:stop]
         columns, reasons = typed_columns(self.table.schema, list(zip(*rows, strict=True)))
         lines = [(at, copytext.line(rows[at])) for at in sorted(reasons)]
@@ -206,13 +213,16 @@ class Builder:
 
     def _finish(self, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
         assert chunk.offset is not None, "a batch is taken between transactions"
+        if not chunk.arrays:
+            yield truncation_batch("number", WAL, chunk.offset, self.output)
+            return
         count = len(chunk.arrays[0])
         offsets = pa.array(chunk.offsets or np.full(count, chunk.offset), pa.int64())
         good, errors = split_errors(chunk.arrays, offsets, chunk.reasons, dict(chunk.lines))
         # Nothing was there for what cannot be read: its retraction is no error.
         if self.table.full and errors:
             diffs = chunk.arrays[0].to_pylist()
-            errors = [(at, row) for at, row in errors if diffs[at] > 0 and self.sign > 0]
+            errors = [(at, row) for at, row in errors if diffs[at] > 0]
         if errors:
             yield error_batch("number", WAL, [row for _, row in errors], self.output)
         offsets, arrays = good
@@ -225,11 +235,14 @@ class Builder:
 
 @dataclass
 class _Chunk:
-    """Rows in Arrow: columns, the reasons of those that have none, and their lines."""
+    """Rows in Arrow: columns, the reasons of those that have none, and their lines.
 
-    arrays: list[pa.Array]
-    reasons: Reasons
-    lines: list[tuple[int, bytes]]
+    One without columns is a truncation.
+    """
+
+    arrays: list[pa.Array] = field(default_factory=list)
+    reasons: Reasons = field(default_factory=Reasons)
+    lines: list[tuple[int, bytes]] = field(default_factory=list)
     offset: int | None = None
     offsets: list[int] = field(default_factory=list)
 

@@ -8,7 +8,6 @@ Where it runs: driver.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,8 @@ select (select system_identifier from pg_control_system()),
        s.slot_name is not null,
        coalesce(s.wal_status = 'lost', false),
        (s.confirmed_flush_lsn - '0/0'::pg_lsn)::bigint,
-       exists (select from pg_publication where pubname = %(publication)s)
+       (select pubinsert and pubupdate and pubdelete and pubtruncate
+        from pg_publication where pubname = %(publication)s)
 from (select 1) one
 left join pg_replication_slots s on s.slot_name = %(slot)s and s.database = current_database()
 """
@@ -51,6 +51,7 @@ class Doom(IntEnum):
     OTHER_TIMELINE = 5
     PUBLICATION_DROPPED = 6
     WENT_BACK = 7
+    PUBLICATION_NARROWED = 8
 
     def explain(self, slot: str, publication: str) -> str:
         """The sentence that readers of the errors see."""
@@ -63,44 +64,36 @@ class Doom(IntEnum):
             "backup restored",
             Doom.PUBLICATION_DROPPED: f'publication "{publication}" was dropped upstream',
             Doom.WENT_BACK: "upstream went back to an earlier state",
+            Doom.PUBLICATION_NARROWED: f'publication "{publication}" leaves changes out that it '
+            "published before",
         }[self]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What upstream said of the source as a whole.
-
-    `released` tells that the slot has moved: what it began from is durable with us.
-    """
-
-    doom: Doom | None
-    released: bool = False
-
-
-def look(connection: Any, source: Postgres, known: dict[Partition, int]) -> Finding:
-    """Whether the source as a whole has ended."""
+def look(connection: Any, source: Postgres, known: dict[Partition, int]) -> Doom | None:
+    """What has ended the source as a whole, if anything has."""
     values = {"slot": source.slot, "publication": source.publication}
     system, standby, there, lost, confirmed, published = connection.execute(
         _STATE, values
     ).fetchone()
     if system != source.system_id:
-        return Finding(Doom.OTHER_SYSTEM)
+        return Doom.OTHER_SYSTEM
     if standby:
         raise SourceStalled("upstream is a standby: connect to the primary")
     flushed, timeline = connection.execute(_HISTORY).fetchone()
     if timeline != source.timeline:
-        return Finding(Doom.OTHER_TIMELINE)
+        return Doom.OTHER_TIMELINE
     if not there:
-        return Finding(Doom.SLOT_DROPPED)
+        return Doom.SLOT_DROPPED
     if lost:
-        return Finding(Doom.SLOT_LOST)
+        return Doom.SLOT_LOST
     bound = known.get(WAL, 0)
     if confirmed is None or confirmed > max(of_bound(bound).lsn, source.start_lsn):
-        return Finding(Doom.SLOT_MOVED)
+        return Doom.SLOT_MOVED
     if flushed < of_bound(bound).lsn:
-        return Finding(Doom.WENT_BACK)
-    doom = None if published else Doom.PUBLICATION_DROPPED
-    return Finding(doom, released=confirmed > source.start_lsn)
+        return Doom.WENT_BACK
+    if published is None:
+        return Doom.PUBLICATION_DROPPED
+    return None if published else Doom.PUBLICATION_NARROWED
 
 
 def probe(connection: Any, source: Postgres, known: dict[Partition, int]) -> dict[Partition, int]:

@@ -12,12 +12,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import psycopg
 
 from noonmark.errors import ConfigError, SourceError, SourceStalled
 from noonmark.source.impl.postgres.describe import check_identity, read_tables
-from noonmark.source.impl.postgres.session import connect, literal, meaning, session
+from noonmark.source.impl.postgres.session import (
+    connect,
+    identifier,
+    literal,
+    meaning,
+    session,
+)
 from noonmark.source.impl.postgres.snapshot import Held
 from noonmark.source.impl.postgres.source import Postgres
 
@@ -29,6 +36,14 @@ where slot_name = %s and active_pid is not null
 _DROP = """
 select pg_drop_replication_slot(slot_name) from pg_replication_slots
 where slot_name = %s and database = current_database()
+"""
+_PUBLISHED = """
+select pubinsert and pubupdate and pubdelete and pubtruncate,
+       (select min(schemaname || '.' || tablename) from pg_publication_tables t
+        join pg_namespace n on n.nspname = t.schemaname
+        join pg_class c on c.relnamespace = n.oid and c.relname = t.tablename
+        where t.pubname = p.pubname and c.relkind = 'p')
+from pg_publication p where pubname = %s
 """
 _SELF = """
 select (select system_identifier from pg_control_system()),
@@ -88,6 +103,28 @@ def check(url: str, publication: str | None = None) -> None:
             raise ConfigError("upstream is a standby", hint="Connect to the primary.")
         if publication is not None:
             read_tables(connection, publication)
+            _check_published(connection, publication)
+
+
+def _check_published(connection: psycopg.Connection[tuple[Any, ...]], publication: str) -> None:
+    """Refuse a publication that leaves changes out: its tables would stay as they never were."""
+    row = connection.execute(_PUBLISHED, (publication,)).fetchone()
+    every_kind, rooted = row or (True, None)
+    name = identifier(publication)
+    if not every_kind:
+        raise ConfigError(
+            f'publication "{publication}" does not publish every kind of change',
+            hint=f"Run upstream: ALTER PUBLICATION {name} SET"
+            " (publish = 'insert, update, delete, truncate');",
+        )
+    if rooted is not None:
+        raise ConfigError(
+            f'publication "{publication}" publishes table {rooted} in place of its partitions',
+            detail="Upstream's log then leaves out partitions that are truncated, attached or"
+            " detached.",
+            hint=f"Run upstream: ALTER PUBLICATION {name} SET (publish_via_partition_root = false);"
+            " each partition is a table of the source then.",
+        )
 
 
 async def validate(url: str) -> None:

@@ -4,6 +4,11 @@ The moment is that of a slot's making: exactly the transactions that the slot wi
 it. The session that made the slot keeps the snapshot alive; any other session may read under it, as
 long as that one lives (`Held`).
 
+A snapshot sees what a table held only while the table stays where it lies: TRUNCATE, and an ALTER
+TABLE that rewrites, leave nothing there for snapshots that are older. So every piece is read under
+a lock that makes such statements wait, once it is sure that none came before: the table's file is
+the one that the snapshot knows.
+
 Law (cover): the pieces of a table hold each of its rows at that moment exactly once. A row has one
 place under a snapshot; the last piece has no end, so that pages added meanwhile are in it.
 
@@ -16,8 +21,8 @@ Where it runs: `Held` on the driver; `read_piece` and `records` on executors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +31,7 @@ import pyarrow as pa
 from psycopg import pq
 from psycopg.pq.abc import PGconn
 
-from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.errors import SourceStalled
 from noonmark.source.contract import error_batch
 from noonmark.source.format.convert import Reasons
 from noonmark.source.impl.postgres import copytext
@@ -60,6 +65,7 @@ class Held:
     position: Position
     name: str
     connection: PGconn
+    locks: psycopg.Connection[tuple[Any, ...]] | None = None
 
     @classmethod
     def with_slot(cls, url: str, slot: str, *, temporary: bool = False) -> Held:
@@ -78,6 +84,39 @@ class Held:
             raise
         return cls(of_slot(point.decode()), name.decode(), connection)
 
+    @classmethod
+    def locked(cls, url: str, slot: str, tables: Sequence[Table]) -> Held:
+        """A snapshot of a temporary slot, whose tables stay as they are for as long as it is held.
+
+        Raises:
+            SourceStalled: a table was rewritten at that moment, or is locked.
+        """
+        held = cls.with_slot(url, slot, temporary=True)
+        try:
+            locks = _enter(url, held.name)
+            held = replace(held, locks=locks)
+            locks.execute("set local lock_timeout = '10s'")
+            for table in tables:
+                _lock(locks, table)
+        except BaseException as error:
+            held.close()
+            if isinstance(error, psycopg.Error):
+                raise SourceStalled(meaning(error).message) from error
+            raise
+        return held
+
+    def is_whole(self, url: str, tables: Sequence[Table]) -> bool:
+        """Whether everything can still be read under it."""
+        if not self.is_alive():
+            return False
+        try:
+            with _enter(url, self.name) as connection:
+                for table in tables:
+                    _check(connection, table)
+        except (psycopg.Error, SourceStalled):
+            return False
+        return True
+
     def is_alive(self) -> bool:
         """Whether the session that keeps the snapshot is still there."""
         try:
@@ -89,6 +128,8 @@ class Held:
     def close(self) -> None:
         """Let the snapshot go."""
         self.connection.finish()
+        if self.locks is not None:
+            self.locks.close()
 
 
 def pieces(table: Table) -> list[tuple[int, int]]:
@@ -102,9 +143,9 @@ def read_piece(
 ) -> Iterator[list[pa.Array]]:
     """The rows of some pages as columns of escaped fields (`copytext`), block by block."""
     # Not a `with`: that would commit, and a session is just closed, also in the middle of a COPY.
-    connection = connect(url)
+    connection = _enter(url, name)
     try:
-        _enter(connection, name)
+        _lock(connection, table)
         yield from _blocks(connection.pgconn, _copy(table, first, last), len(table.columns))
     except psycopg.Error as error:
         raise _of_table(table, error) from None
@@ -112,21 +153,38 @@ def read_piece(
         connection.close()
 
 
-def _enter(connection: psycopg.Connection[tuple[Any, ...]], name: str) -> None:
-    """Begin a transaction that sees the snapshot."""
+def _enter(url: str, name: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """A session in a transaction that sees the snapshot."""
+    connection = connect(url)
     try:
         connection.execute("begin isolation level repeatable read read only")
-        connection.execute(f"set transaction snapshot {literal(name)}")
+        connection.execute(f"set transaction snapshot {literal(name)}".encode())
     except psycopg.Error as error:
+        connection.close()
         raise SourceStalled(f"the snapshot is gone, and will be taken again: {error}") from None
+    return connection
 
 
-def _of_table(table: Table, error: psycopg.Error) -> SourceBroken | SourceStalled:
-    if error.sqlstate in ("42P01", "42703"):
-        return SourceBroken(f"table {table.full_name} was changed before it was read: {error}")
-    found = meaning(error)
-    assert isinstance(found, SourceBroken | SourceStalled)
-    return found
+def _lock(connection: psycopg.Connection[tuple[Any, ...]], table: Table) -> None:
+    """Keep a table as it is to the end of the transaction, if it is as the snapshot knows it."""
+    connection.execute(f"lock table only {table.sql_name} in access share mode".encode())
+    _check(connection, table)
+
+
+def _check(connection: psycopg.Connection[tuple[Any, ...]], table: Table) -> None:
+    # The query sees the catalog as of the snapshot; the function sees it as it is.
+    known = "select relfilenode::bigint, pg_relation_filenode(oid)::bigint from pg_class"
+    row = connection.execute(f"{known} where oid = %s".encode(), (table.oid,)).fetchone()
+    if row is not None and (row[1] or 0) != row[0]:
+        raise SourceStalled(
+            f"table {table.full_name} was truncated or rewritten before it was read: another"
+            " snapshot will be taken"
+        )
+
+
+def _of_table(table: Table, error: psycopg.Error) -> SourceStalled:
+    """Whatever it is: what has ended a table for good, the next probe says."""
+    return SourceStalled(f"table {table.full_name} could not be read: {meaning(error).message}")
 
 
 def _copy(table: Table, first: int, last: int) -> str:

@@ -2,15 +2,14 @@
 
 Partition 0 is the log; an offset is the end of a commit record, so a transaction is never split.
 What is bound, read from and confirmed is a `Position`: exact, and beyond every acknowledged commit.
-Every row of the snapshot stands at `start_lsn`, where the slot began; the stream follows. What ends
+Every row of the snapshot stands at the point c that it was taken at; the stream follows. What ends
 a table for good (`Fate`) is bound too: partition k + 1 is table k, partition -1 the source as a
 whole, and the offset says what happened. So such an error has a time, and is the same for all.
 
-The snapshot is read under `Held`, which lives in the driver's process. When that process ends
-before the snapshot is durable, another one is taken later, at c': tables with whole old rows take
-back what the log says happened in between, so every offset has the same rows as before. A keyed
-table cannot, as the log has no old rows of it: there the keys that were touched in between have,
-from `start_lsn` on, the values that they had at c'; from c' on it is exact.
+The snapshot is read under `Held`, which lives in the driver's process and dies with it. It is bound
+in the commit that makes it durable, so one that was lost was never bound: another is taken, at a
+later c, for all tables. A table that was rewritten (TRUNCATE, ALTER TABLE) has lost what it held at
+c: then another snapshot is taken as well, under locks that make such statements wait for it.
 
 Where it runs: as the contract says; calls that wait for upstream do so in a thread.
 """
@@ -18,7 +17,7 @@ Where it runs: as the contract says; calls that wait for upstream do so in a thr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -68,7 +67,6 @@ class Session(Live):
 
     held: Held | None = None
     connection: psycopg.Connection[tuple[Any, ...]] | None = None
-    snapshot_is_durable: bool = False
 
     def session(self, url: str) -> psycopg.Connection[tuple[Any, ...]]:
         """The one session of the driver, made again when it was lost."""
@@ -134,60 +132,72 @@ class Postgres(Numbered, Holding):
 
     # -- on the driver ----------------------------------------------------------------------
 
-    def snapshot_frontier(self) -> Frontier:
-        """See `HasSnapshot.snapshot_frontier`."""
-        return partition_frontier({WAL: self.start.offset})
+    async def snapshot_frontier(self, clock: Clock, probe: Frontier) -> Frontier | None:
+        """See `HasSnapshot.snapshot_frontier`: with what has ended meanwhile."""
+        ended = {p: offset for p, offset in known_partitions(probe).items() if p != WAL}
+        if WHOLE in ended:
+            return None
+        slot = f"{self.slot[:30]}_{clock.fresh_id()}"
+        position = await asyncio.to_thread(self._hold, slot, self._following(ended))
+        return partition_frontier({**ended, WAL: position.offset})
+
+    def _following(self, ended: Mapping[Partition, int]) -> list[Table]:
+        return [table for at, table in enumerate(self.tables) if at + 1 not in ended]
+
+    def _hold(self, spare: str, tables: list[Table]) -> Position:
+        """Have a snapshot to read under, of the slot itself or of a spare one."""
+        with self._live.mutex:
+            held = self._live.held
+            if held is None or not held.is_whole(self.url, tables):
+                if held is not None:
+                    held.close()
+                self._live.held = held = Held.locked(self.url, spare, tables)
+            return held.position
 
     async def latest(self, clock: Clock, known: Frontier = START) -> Frontier:
         """See `Source.latest`."""
+        del clock
         offsets = known_partitions(known)
         if known.is_empty() or WHOLE in offsets:
             return known
-        slot = f"{self.slot[:30]}_{clock.fresh_id()}"
-        return partition_frontier(await asyncio.to_thread(self._probe, offsets, slot))
+        return partition_frontier(await asyncio.to_thread(self._probe, offsets))
 
-    def _probe(self, known: dict[Partition, int], spare: str) -> dict[Partition, int]:
+    def _probe(self, known: dict[Partition, int]) -> dict[Partition, int]:
         with self._live.mutex:
             try:
                 connection = self._live.session(self.url)
-                found = look(connection, self, known)
-                if found.doom is not None:
-                    return {**known, WHOLE: int(found.doom)}
-                if not found.released and not self._live.snapshot_is_durable:
-                    self._hold(spare)
+                doom = look(connection, self, known)
+                if doom is not None:
+                    return {**known, WHOLE: int(doom)}
                 return probe(connection, self, known)
             except psycopg.Error as error:
                 raise SourceStalled(meaning(error).message) from error
 
-    def _hold(self, spare: str) -> None:
-        """Have a snapshot to read under, of the slot itself or of a spare one."""
-        held = self._live.held
-        if held is None or not held.is_alive():
-            self._live.held = Held.with_slot(self.url, spare, temporary=True)
-
     def plan(self, lower: Frontier, upper: Frontier) -> list[Split]:
         """See `Source.plan`."""
         splits: list[Split] = []
+        found: list[Split] = []
         for partition, start, stop in ranges(lower, upper):
             if partition != WAL:
                 splits += [Split(partition, start, stop)] if start == 0 else []
                 continue
-            held = self._live.held
-            if start <= self.start_lsn:
-                splits += self._plan_snapshot(held.name if held else "", stop)
-            first = max(start, self.start.offset)
-            rewound = held.position.lsn if held and start <= self.start_lsn else self.start_lsn
-            if first < stop or rewound > self.start_lsn:
+            if start == 0:
+                found = self._plan_snapshot(known_partitions(upper))
+                splits += found
+            first = start or max((split.upper for split in found), default=stop)
+            if first < stop:
                 weight = 1 + (stop - first) // _BYTES_PER_CHANGE
-                splits.append(Split(WAL, start, stop, ("stream", rewound), weight))
+                splits.append(Split(WAL, first, stop, ("stream",), weight))
         return splits
 
-    def _plan_snapshot(self, name: str, stop: int) -> list[Split]:
-        if stop <= self.start_lsn:
-            return []
+    def _plan_snapshot(self, upper: Mapping[Partition, int]) -> list[Split]:
+        held, stop = self._live.held, upper[WAL]
+        if held is None and WHOLE in upper:
+            return []  # what was bound before the end cannot be had any more
         splits = []
-        end = self.start.offset
-        for number, table in enumerate(self.tables):
+        name, end = (held.name, held.position.offset) if held else ("", stop)
+        for table in self._following(upper):
+            number = self.tables.index(table)
             for first, last in pieces(table):
                 pages = max(table.pages if last < 0 else last, first + 1) - first
                 # No change of a key is read with its row: then the row needs no envelope.
@@ -204,7 +214,6 @@ class Postgres(Numbered, Holding):
 
     def _release(self, position: Position) -> None:
         with self._live.mutex:
-            self._live.snapshot_is_durable = True
             if self._live.held is not None:
                 self._live.held.close()
                 self._live.held = None
@@ -223,9 +232,9 @@ class Postgres(Numbered, Holding):
         if split.partition != WAL:
             yield self._fate(split)
         elif split.piece[0] == "table":
-            yield from self._read_table(*split.piece[1:])
+            yield from self._read_table(split.upper, *split.piece[1:])
         else:
-            yield from self._read_stream(split, int(split.piece[1]))
+            yield from self._read_stream(split)
 
     def _fate(self, split: Split) -> pa.RecordBatch:
         number = int(split.partition)
@@ -237,34 +246,26 @@ class Postgres(Numbered, Holding):
         row = (split.upper - 1, None, None, reason)
         return error_batch("number", number, [row], output)
 
-    def _read_table(
-        self, output: Any, first: Any, last: Any, name: Any, alone: Any
+    def _read_table(  # noqa: PLR0917 - the fields of a piece
+        self, upper: int, output: Any, first: Any, last: Any, name: Any, alone: Any
     ) -> Iterator[pa.RecordBatch]:
         if not name:
             raise SourceStalled("no snapshot is held; one will be taken")
         table = self.tables[output]
         is_typed = table.full or bool(alone)
         for fields in read_piece(self.url, table, first, last, name):
-            yield from records(table, output, self.start_lsn, fields, is_typed=is_typed)
+            yield from records(table, output, of_bound(upper).lsn, fields, is_typed=is_typed)
 
-    def _read_stream(self, split: Split, rewound: int) -> Iterator[pa.RecordBatch]:
-        lower = max(split.lower, self.start.offset)
-        check_slot(self.url, self.slot, of_bound(lower))
+    def _read_stream(self, split: Split) -> Iterator[pa.RecordBatch]:
+        span = of_bound(split.lower), of_bound(split.upper)
+        check_slot(self.url, self.slot, span[0])
+        builders = [Builder(table, at) for at, table in enumerate(self.tables)]
         try:
-            if rewound > self.start_lsn:
-                builders = [Builder(t, at, sign=-1) for at, t in enumerate(self.tables) if t.full]
-                replay = _Replay(builders, commit_below=rewound, offset=self.start_lsn)
-                yield from replay.run(self._messages(self.start, of_bound(rewound + 1)))
-            if lower < split.upper:
-                builders = [Builder(table, at) for at, table in enumerate(self.tables)]
-                replay = _Replay(builders, lower=lower, upper=split.upper)
-                yield from replay.run(self._messages(of_bound(lower), of_bound(split.upper)))
+            stream = messages(self.url, self.slot, self.publication, span)
+            yield from _Replay(builders, split.lower, split.upper).run(stream)
         except SourceBroken as error:
-            error.fields.setdefault("offset", lower)
+            error.fields.setdefault("offset", split.lower)
             raise
-
-    def _messages(self, start: Position, stop: Position) -> Iterator[pgoutput.Message]:
-        return messages(self.url, self.slot, self.publication, (start, stop))
 
     # -- as plain data ----------------------------------------------------------------------
 
@@ -284,16 +285,11 @@ class Postgres(Numbered, Holding):
 
 @dataclass
 class _Replay:
-    """Messages of the log to batches: those transactions that the bounds let through.
-
-    `offset` stands in for that of each transaction when it is given: rewinding.
-    """
+    """Messages of the log to batches: those of the transactions in [lower, upper)."""
 
     builders: list[Builder]
-    lower: int = 0
-    upper: int | None = None
-    commit_below: int | None = None
-    offset: int | None = None
+    lower: int
+    upper: int
 
     def run(self, stream: Iterator[pgoutput.Message]) -> Iterator[pa.RecordBatch]:
         by_oid = {builder.table.oid: builder for builder in self.builders}
@@ -320,14 +316,9 @@ class _Replay:
             yield from builder.batches()
 
     def _end(self, builder: Builder, commit: pgoutput.Commit) -> Iterator[pa.RecordBatch]:
-        if not self._wanted(commit):
+        if not self.lower <= commit.end_lsn < self.upper:
             builder.discard()
             return
-        builder.commit(commit.end_lsn if self.offset is None else self.offset)
+        builder.commit(commit.end_lsn)
         if builder.is_full:
             yield from builder.batches()
-
-    def _wanted(self, commit: pgoutput.Commit) -> bool:
-        if self.commit_below is not None and commit.commit_lsn >= self.commit_below:
-            return False
-        return commit.end_lsn >= self.lower and (self.upper is None or commit.end_lsn < self.upper)
