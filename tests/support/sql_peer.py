@@ -19,12 +19,12 @@ from psycopg.pq import ExecStatus
 from noonmark.compute.reference import evaluate, in_order
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
+from noonmark.rows.identity import hashable
+from noonmark.rows.order import row_key, total_key
 from noonmark.rows.pgtext import format_value
 from noonmark.rows.postgres import decode_text, oid
 from noonmark.rows.schema import Schema
-from noonmark.sql.functions.cast import freeze
 from noonmark.sql.functions.fit import quantize
-from noonmark.sql.functions.order import row_key, total_key
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
@@ -90,7 +90,7 @@ def theirs(connection: psycopg.Connection, sql: str, schema: Schema) -> list[Row
 def _decode(raw: bytes | None, kind: t.SqlType) -> Any:
     if raw is not None and isinstance(kind, t.Numeric):
         return Decimal(raw.decode())
-    return freeze(decode_text(raw, kind))
+    return hashable(decode_text(raw, kind))
 
 
 def ours(sql: str, schemas: Mapping[str, Schema], rows: Rows, *, rules: bool) -> list[Row]:

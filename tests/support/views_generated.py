@@ -19,7 +19,7 @@ from noonmark.compute.definition import Definition, errors_name
 from noonmark.compute.reference import outcome
 from noonmark.errors import EvaluationError, NoonmarkError
 from noonmark.persist.run import TIME
-from noonmark.sql.functions.cast import freeze
+from noonmark.rows.identity import hashable
 from noonmark.tvc import Update
 from support.sql_queries import SCHEMAS
 from support.sql_wide import WideGenerator
@@ -175,5 +175,5 @@ class _Replay(_Played):
         first = [Update(row, start, n) for row, n in read.snapshot(start).result().counts().items()]
         step = next(iter(read.listen(start)))
         assert step.table.num_rows == 0 or max(step.table.column(TIME).to_pylist()) <= times
-        later = [Update(tuple(map(freeze, u.data)), u.time, u.diff) for u in step.updates]
+        later = [Update(tuple(map(hashable, u.data)), u.time, u.diff) for u in step.updates]
         super().__init__([*first, *later])

@@ -29,11 +29,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from noonmark.adapter.key_query import look_up
 from noonmark.adapter.table_requests import (
     Advance,
     Beside,
@@ -66,6 +67,7 @@ from noonmark.persist.snapshot import counts_of
 from noonmark.persist.state import Collection
 from noonmark.rows import pgtext
 from noonmark.rows.arrow import to_table
+from noonmark.rows.order import row_key
 from noonmark.supervise import Supervisor, Task
 from noonmark.tvc import Antichain
 
@@ -395,34 +397,50 @@ class Tables:
         return found
 
     async def _keys_of(self, collection: Collection, writes: list[Write]) -> _Keys:
-        places = tuple(collection.schema.index(column) for column in collection.key)
-        keys = {_key(row, places) for row, _ in writes}
+        found = _Keys.of(collection)
         upper = collection.upper.only()
         assert upper is not None, "a table is not closed while it lives"
-        counts: Counter[Row] = Counter()
-        if collection.since != collection.upper:
-            wanted = [key[0] if len(key) == 1 else key for key in sorted(keys, key=repr)]
-            found = self._client.runtime.submit(self._look_up(collection, upper - 1, wanted))
-            for row, count in (await asyncio.wrap_future(found)).items():
-                if _key(row, places) in keys:
-                    counts[row] = count
-        return _Keys(collection, places, counts)
+        if collection.since == collection.upper:
+            return found
+        query = look_up(collection, [found.key(row) for row, _ in writes], upper - 1)
+        wanted = {found.form(row) for row, _ in writes}
+        rows = self._client.runtime.submit(self._look_up(collection, query))
+        for row, count in (await asyncio.wrap_future(rows)).items():
+            if found.form(row) in wanted:
+                found.rows[row] = count
+        return found
 
-    async def _look_up(self, collection: Collection, time: int, keys: list[Any]) -> Counter[Row]:
+    async def _look_up(self, collection: Collection, query: Query) -> Counter[Row]:
         """The rows of some keys at a time; on persist's loop."""
         reader, codec = self._client.reader, RowCodec(collection.schema)
-        plan = reader.plan(collection.id, Query(time, keys=keys))
+        plan = reader.plan(collection.id, query)
         tables = [table async for table in reader.contents(plan)]
         return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
 
 
 @dataclass(frozen=True)
 class _Keys:
-    """The rows of some keys of a table."""
+    """The rows of some keys of a table. Keys are one when they are equal in SQL: 0 and -0 are."""
 
     collection: Collection
     places: tuple[int, ...]
+    equal: Callable[[Row], Row]
     rows: Counter[Row]
+
+    @classmethod
+    def of(cls, collection: Collection) -> _Keys:
+        """No rows yet."""
+        places = tuple(collection.schema.index(column) for column in collection.key)
+        types = tuple(collection.schema.columns[place].type for place in places)
+        return cls(collection, places, row_key(types), Counter())
+
+    def key(self, row: Row) -> Row:
+        """The values of the key, as they are."""
+        return tuple([row[place] for place in self.places])
+
+    def form(self, row: Row) -> Row:
+        """What rows have in common iff their keys are equal."""
+        return self.equal(self.key(row))
 
     def tried(self, writes: Sequence[Write]) -> _Keys:
         """These rows after the writes; raises `UniqueViolation`."""
@@ -431,12 +449,11 @@ class _Keys:
             rows[fill(row)] += diff
         counts: Counter[Row] = Counter()
         for row, count in rows.items():
-            counts[_key(row, self.places)] += count
+            counts[self.form(row)] += count
         for row, _ in writes:
-            key = _key(row, self.places)
-            if counts[key] > 1:
-                raise self._violated(key)
-        return _Keys(self.collection, self.places, rows)
+            if counts[self.form(row)] > 1:
+                raise self._violated(self.key(row))
+        return replace(self, rows=rows)
 
     def _violated(self, key: Row) -> UniqueViolation:
         name, columns = self.collection.name, self.collection.key
@@ -458,15 +475,10 @@ def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa
         UniqueViolation: a key would be there twice.
     """
     if found.key:
-        places = tuple(found.schema.index(column) for column in found.key)
-        _Keys(found, places, Counter()).tried(writes)
+        _Keys.of(found).tried(writes)
     data = to_table([row for row, _ in writes], found.schema)
     parts = [Encoded(found.id, data, [diff for _, diff in writes])]
     return lambda time: updates_at(time, parts)
-
-
-def _key(row: Row, places: tuple[int, ...]) -> Row:
-    return tuple(row[place] for place in places)
 
 
 def _moved(name: str) -> SerializationFailure:

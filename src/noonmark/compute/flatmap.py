@@ -17,10 +17,11 @@ import pyarrow as pa
 from noonmark.compute.frame import ERROR, arrow_frame_schema, frame_schema
 from noonmark.compute.keyed import over_scans
 from noonmark.compute.reference import evaluate
-from noonmark.compute.row_by_row import error_text, hashable
+from noonmark.compute.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array
+from noonmark.rows.identity import hashable
 from noonmark.sql.ir import relation as r
 
 if TYPE_CHECKING:

@@ -39,10 +39,11 @@ from noonmark.compute.frame import (
 from noonmark.compute.linear import extended
 from noonmark.compute.once import once
 from noonmark.compute.reference import evaluate
-from noonmark.compute.row_by_row import error_text, hashable
+from noonmark.compute.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array
+from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import SqlType

@@ -22,10 +22,10 @@ from typing import Any
 from noonmark.compute.reference_window import window
 from noonmark.errors import EvaluationError, UnknownCollection, UsageError
 from noonmark.rows import types as t
+from noonmark.rows.order import null_last, row_key, sort_key, total_key
 from noonmark.sql.evaluate import Outer
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.functions.fit import fit
-from noonmark.sql.functions.order import null_last, row_key, sort_key, total_key
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.scalar import Scalar

@@ -7,7 +7,6 @@ Where it runs: executors; pure.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
+from noonmark.rows.identity import hashable
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, columns_of, map_columns
 
@@ -51,13 +51,6 @@ def row_by_row(
             errors.append(error_text(error))
     found = errors if any(text is not None for text in errors) else None
     return to_array(values, scalar.type), found
-
-
-def hashable(value: Any) -> Any:
-    """A value as the functions take it: an array is a tuple, and there is one NaN."""
-    if isinstance(value, list | tuple):
-        return tuple(map(hashable, value))
-    return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
 def error_text(error: EvaluationError) -> str:

@@ -26,6 +26,7 @@ from noonmark.errors import CapabilityInvalid, MissingObject
 from noonmark.persist import run
 from noonmark.persist.config import Config
 from noonmark.persist.journal import Journal
+from noonmark.persist.order import as_one_column
 from noonmark.persist.part import Part
 from noonmark.persist.parts import PartStore
 from noonmark.persist.plan import Plan, Query, plan_read
@@ -238,14 +239,19 @@ def narrow(table: pa.Table, plan: Plan, *, project: bool = True) -> pa.Table:
 
 
 def _matching(table: pa.Table, plan: Plan) -> pa.Table:
-    """The rows whose key begins with one of the probes."""
+    """The rows whose key begins with one of the probes.
+
+    Values are the same by their bits (`order.as_one_column`): Python has no date for infinity.
+    """
     assert plan.probes is not None
     names, arrays = plan.probes.names, plan.probes.arrays
+    first = as_one_column(table.column(names[0]))
+    table = table.filter(pc.is_in(first, as_one_column(plan.probes.first)))
     if len(names) == 1:
-        return table.filter(pc.is_in(table.column(names[0]), plan.probes.first))
-    wanted = set(zip(*(array.to_pylist() for array in arrays), strict=True))
-    table = table.filter(pc.is_in(table.column(names[0]), plan.probes.first))
-    found = zip(*(table.column(name).to_pylist() for name in names), strict=True)
+        return table
+    wanted = set(zip(*(as_one_column(array).to_pylist() for array in arrays), strict=True))
+    columns = [as_one_column(table.column(name)) for name in names]
+    found = zip(*(column.to_pylist() for column in columns), strict=True)
     return table.filter(pa.array([key in wanted for key in found], pa.bool_()))
 
 

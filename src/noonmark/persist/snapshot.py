@@ -23,6 +23,7 @@ from noonmark.persist.plan import Plan, Query
 from noonmark.persist.read import shape, stored_schema
 from noonmark.persist.run import DIFF
 from noonmark.persist.state import Frontier, State
+from noonmark.rows.identity import hashable
 from noonmark.tvc import Antichain, Update
 
 if TYPE_CHECKING:
@@ -76,19 +77,15 @@ class Snapshot:
 
 
 def counts_of(table: pa.Table, codec: Codec) -> Counter[Any]:
-    """Rows with `_diff` as a multiset, zeros dropped; arrays in it are tuples."""
+    """Rows with `_diff` as a multiset of `hashable` values, zeros dropped."""
     counts: Counter[Any] = Counter()
     diffs = table.column(DIFF).to_pylist()
     values = codec.decode(table.drop_columns([DIFF]))
-    if any(pa.types.is_nested(each) for each in table.schema.types):
-        values = [_hashable(value) for value in values]
+    if any(pa.types.is_nested(each) or pa.types.is_floating(each) for each in table.schema.types):
+        values = [hashable(value) for value in values]
     for value, diff in zip(values, diffs, strict=True):
         counts[value] += diff
     return Counter({value: count for value, count in counts.items() if count})
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if type(value) in (list, tuple) else value
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
 from noonmark.persist.snapshot import Listen, Snapshot
 from noonmark.rows.arrow import from_table
+from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Schema
 from noonmark.sink.envelope import Envelope
 from noonmark.sink.kafka import Writer
@@ -156,8 +157,4 @@ class Sink:
 def _rows(table: pa.Table, schema: Schema) -> Iterator[tuple[Any, int]]:
     rows = from_table(table.select(list(schema.names)), schema)
     diffs = table.column("_diff").to_pylist()
-    return zip((tuple(map(_hashable, row)) for row in rows), diffs, strict=True)
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+    return zip(map(hashable, rows), diffs, strict=True)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noonmark.errors import UsageError
+from noonmark.rows.order import sort_key
 from noonmark.sql.functions.array import OPERATORS
 from noonmark.sql.functions.cast import cast
 from noonmark.sql.functions.fit import fit
-from noonmark.sql.functions.order import sort_key
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Ask, Now, Parameter
 

@@ -1,12 +1,11 @@
 """Rows as the evaluator takes them, and back.
 
-The evaluator keeps rows in dicts, so an array is a tuple and there is one NaN; a client gets an
-array as a list (`noonmark.rows.value`). Most schemas need neither.
+The evaluator keeps rows in dicts: equal is the same there (`noonmark.rows.identity`), and an array
+is a tuple; a client gets an array as a list (`noonmark.rows.value`). Most schemas need neither.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_table
+from noonmark.rows.identity import hashable, is_own_identity
 from noonmark.rows.schema import Schema
 
 Row = tuple[Any, ...]
@@ -22,23 +22,12 @@ Row = tuple[Any, ...]
 Change = tuple[Row, int, int]
 
 
-def hashable(value: Any) -> Any:
-    """A value that can be in a dict's key: an array as a tuple, and one NaN for all."""
-    if isinstance(value, list | tuple):
-        return tuple(map(hashable, value))
-    return math.nan if isinstance(value, float) and math.isnan(value) else value
-
-
-def _needs_care(kind: t.SqlType) -> bool:
-    return isinstance(kind, t.Array | t.Record | t.Real | t.Double)
-
-
 def decoded(table: pa.Table, schema: Schema) -> list[Row]:
     """The rows of a table in the order of the schema, each fit for a dict."""
     rows = from_table(table.select(list(schema.names)), schema)
-    if any(_needs_care(column.type) for column in schema):
-        return [tuple(map(hashable, row)) for row in rows]
-    return rows
+    if all(is_own_identity(column.type) for column in schema):
+        return rows
+    return [tuple(map(hashable, row)) for row in rows]
 
 
 def counted(table: pa.Table, schema: Schema) -> list[tuple[Row, int]]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
-from noonmark.adapter.peek.rows import hashable
 from noonmark.adapter.run.dml_read import write
 from noonmark.adapter.run.dml_target import columns_of, default_of, fitted, loose, target
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.transaction import writing
 from noonmark.errors import InvalidSyntax
+from noonmark.rows.identity import hashable
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
 from noonmark.sql.coerce import coerce
@@ -79,7 +79,7 @@ class CopyFrom:
         for row in rows:
             values: list[Any] = [None] * width
             for place, value in zip(places, row, strict=True):
-                values[place] = hashable(value) if isinstance(value, list) else value
+                values[place] = hashable(value)
             for at in rest:
                 values[at] = self._default(at)
             self._rows.append(fitted(self._item, values))

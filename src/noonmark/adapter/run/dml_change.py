@@ -27,10 +27,10 @@ from noonmark.adapter.run.dml_target import (
     loose,
 )
 from noonmark.rows import types as t
+from noonmark.rows.order import row_key, total_key
 from noonmark.rows.types import SqlType
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
-from noonmark.sql.functions.order import row_key, total_key
 from noonmark.sql.ir.relation import Project, Scan
 from noonmark.sql.ir.scalar import Scalar, column
 from noonmark.sql.statement import statement as st

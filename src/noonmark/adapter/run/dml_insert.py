@@ -26,6 +26,7 @@ from noonmark.adapter.run.dml_target import (
 )
 from noonmark.errors import InvalidReference, InvalidSyntax, TooManyRows, Unsupported
 from noonmark.rows import types as t
+from noonmark.rows.order import row_key
 from noonmark.rows.types import SqlType
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
@@ -223,12 +224,14 @@ async def settle_conflicts(
     conflict, item = plan.conflict, plan.item
     assert conflict is not None
     places = tuple(item.schema.index(name) for name in item.key)
-    present = await _present(plan, reading, rows, places)
+    equal = row_key(tuple(item.schema.columns[place].type for place in places))
+    found = await _present(plan, reading, rows, places)
+    present = {equal(key): row for key, row in found.items()}
     writes: list[Write] = []
     touched: list[Row] = []
     seen: set[Row] = set()
     for row in rows:
-        key = tuple([row[place] for place in places])
+        key = equal(tuple([row[place] for place in places]))
         old = present.get(key)
         if old is None:
             writes.append((row, 1))

@@ -15,11 +15,11 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, over_collections
 from noonmark.adapter.peek.answer import Peek
-from noonmark.adapter.peek.rows import hashable
 from noonmark.adapter.run.dml_read import Needs, tables_read
 from noonmark.adapter.run.dml_target import Row
 from noonmark.adapter.system.settings import search_path
 from noonmark.errors import InvalidSyntax, Unsupported
+from noonmark.rows.identity import hashable
 from noonmark.rows.types import SqlType
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.asked import bind
@@ -121,4 +121,4 @@ class Returning:
 
 def bound_values(values: Sequence[Any]) -> list[Any]:
     """The parameters' values as the evaluator takes them."""
-    return [hashable(value) if isinstance(value, list) else value for value in values]
+    return list(hashable(values))

@@ -26,6 +26,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import pgtext
 from noonmark.rows import types as t
+from noonmark.rows.identity import one_float
 from noonmark.rows.schema import Column
 from noonmark.sql.coerce import UNKNOWN, coerce
 from noonmark.sql.dialect import parse_scalar, position_of
@@ -176,6 +177,8 @@ def _sized(value: Any, kind: t.SqlType) -> Any:
             return value[:length]
         case t.Char(length):
             return value.ljust(length)
+        case t.Real() | t.Double():
+            return one_float(value)
         case t.Array(element):
             return tuple(None if each is None else _sized(each, element) for each in value)
     return value

@@ -22,7 +22,7 @@ from noonmark.adapter.contract import Field
 from noonmark.adapter.peek.rows import Change, Row
 from noonmark.errors import InvalidReference, UndefinedColumn
 from noonmark.rows import types as t
-from noonmark.sql.functions.order import row_key
+from noonmark.rows.order import row_key
 
 TIMESTAMP = Field("mz_timestamp", t.Numeric(20, 0))
 PROGRESSED = Field("mz_progressed", t.Boolean())

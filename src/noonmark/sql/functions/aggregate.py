@@ -23,13 +23,13 @@ from typing import Any
 from noonmark.errors import InvalidArgument, OutOfRange, TooManyRows
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.order import sort_key
 from noonmark.rows.pgtext import format_value
 from noonmark.sql.functions import numeric
 from noonmark.sql.functions.calendar import interval_add, interval_scale
 from noonmark.sql.functions.fit import WIDE, numeric_for
 from noonmark.sql.functions.function import Any_, Parameter, Result, Signature
 from noonmark.sql.functions.jsonb import data_of, jsonb_of, parse
-from noonmark.sql.functions.order import sort_key
 
 _SUM_DIGITS = t.NUMERIC_PRECISION_MAX - 10
 

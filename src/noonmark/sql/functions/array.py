@@ -8,9 +8,9 @@ from typing import Any
 
 from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
+from noonmark.rows.order import sort_key
 from noonmark.rows.pgtext import format_value
 from noonmark.sql.functions.function import Any_, Function
-from noonmark.sql.functions.order import sort_key
 
 Types = tuple[t.SqlType, ...]
 

@@ -28,6 +28,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.identity import hashable
 from noonmark.rows.pgtext import format_value, parse_value
 from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.calendar import date_stamp
@@ -57,7 +58,7 @@ def _to_text(value: Any, source: t.SqlType, target: t.SqlType) -> str:
 def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
     text = value.rstrip(" ") if isinstance(source, t.Char) else value
     try:
-        return freeze(parse_value(text, target))
+        return hashable(parse_value(text, target))
     except InvalidValue as error:
         raise _input_error(error, target) from None
     except Unsupported as error:
@@ -88,13 +89,6 @@ def _input_error(error: InvalidValue, target: t.SqlType) -> Exception:
         is_time = isinstance(target, t.Date | t.Time | t.Timestamp | t.TimestampTz | t.Interval)
         return DatetimeOutOfRange(message) if is_time else OutOfRange(message)
     return InvalidText(message, detail=error.detail)
-
-
-def freeze(value: Any) -> Any:
-    """Arrays as tuples, so that a value can be hashed."""
-    if isinstance(value, list):
-        return tuple(freeze(item) for item in value)
-    return value
 
 
 def _number(value: Any, source: t.SqlType, target: t.SqlType) -> Any:

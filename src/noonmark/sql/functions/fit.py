@@ -26,6 +26,7 @@ from typing import Any
 
 from noonmark.errors import OutOfRange
 from noonmark.rows import types as t
+from noonmark.rows.identity import one_float
 
 WIDE = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emin=-100_000, Emax=100_000)
 _BITS: dict[type[t.SqlType], int] = {t.SmallInt: 15, t.Integer: 31, t.BigInt: 63}
@@ -44,8 +45,8 @@ def fit(value: Any, sql_type: t.SqlType) -> Any:
     if isinstance(sql_type, t.Numeric):
         return fit_numeric(value, sql_type)
     if isinstance(sql_type, t.Real):
-        return to_real(value)
-    return value
+        return one_float(to_real(value))
+    return one_float(value) if isinstance(sql_type, t.Double) else value
 
 
 def fit_numeric(value: Decimal | int, sql_type: t.Numeric) -> Decimal:

@@ -15,8 +15,8 @@ from typing import Any
 
 from noonmark.errors import DivisionByZero, InvalidArgument, OutOfRange
 from noonmark.rows import types as t
+from noonmark.rows.order import sort_key
 from noonmark.sql.functions.function import Any_, Function
-from noonmark.sql.functions.order import sort_key
 
 INTEGERS: tuple[type[t.SqlType], ...] = (t.SmallInt, t.Integer, t.BigInt)
 FLOATS: tuple[type[t.SqlType], ...] = (t.Real, t.Double)

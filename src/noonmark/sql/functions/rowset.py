@@ -13,10 +13,10 @@ from typing import Any
 from noonmark.errors import InvalidArgument, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.order import interval_micros
 from noonmark.sql.functions.calendar import stamp_add, stamptz_add
 from noonmark.sql.functions.function import Any_, Function
 from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
-from noonmark.sql.functions.order import interval_micros
 from noonmark.sql.functions.pattern import is_linear, regex, split
 
 ROWS_MAX = 10_000_000

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from noonmark.errors import DatatypeMismatch, Unsupported
 from noonmark.rows import types as t
+from noonmark.rows.order import is_ordered
 from noonmark.sql.functions import AGGREGATES, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.order import is_ordered
 from noonmark.sql.ir.node import Node
 from noonmark.sql.ir.scalar import BOOLEAN, Scalar, is_bounded
 

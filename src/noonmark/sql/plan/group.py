@@ -17,10 +17,10 @@ from sqlglot import exp
 
 from noonmark.errors import GroupingError, InvalidReference, SqlError, UndefinedFunction
 from noonmark.rows import types as t
+from noonmark.rows.order import is_ordered
 from noonmark.sql.coerce import resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES
-from noonmark.sql.functions.order import is_ordered
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Aggregate, Project, Relation, Union, distinct_names

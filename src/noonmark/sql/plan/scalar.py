@@ -20,11 +20,11 @@ from noonmark.errors import (
     UndefinedFunction,
 )
 from noonmark.rows import types as t
+from noonmark.rows.order import is_ordered
 from noonmark.sql.coerce import UNKNOWN, coerce, common_type, resolve, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.fit import numeric_for
-from noonmark.sql.functions.order import is_ordered
 from noonmark.sql.ir.asked import Now, Parameter
 from noonmark.sql.ir.scalar import (
     BOOLEAN,
@@ -143,8 +143,10 @@ def _as_kind(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
         scalar = scalar.declared(target)
     if type(scalar.type) is type(target) and not isinstance(target, t.Array | t.Record):
         return scalar
-    if isinstance(target, t.Numeric) and scalar.type != UNKNOWN:
-        return coerce(scalar, numeric_for(scalar.type), position)
+    if isinstance(target, t.Numeric):
+        # A quoted literal has the digits that are written: the column's would round it.
+        own = t.Numeric() if scalar.type == UNKNOWN else numeric_for(scalar.type)
+        return coerce(scalar, own, position)
     if isinstance(target, t.Char) and isinstance(scalar, Literal) and scalar.value is not None:
         return Literal(t.Char(max(len(scalar.value), 1)), scalar.value.ljust(1))
     if isinstance(target, t.Varchar):

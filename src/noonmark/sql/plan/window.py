@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from noonmark.errors import InvalidArgument, InvalidSyntax, UndefinedFunction, WindowingError
 from noonmark.rows import types as t
+from noonmark.rows.order import sort_key as sort_key_of
 from noonmark.rows.value import Interval
 from noonmark.sql.coerce import coerce, resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES, WINDOWS
-from noonmark.sql.functions.order import sort_key as sort_key_of
 from noonmark.sql.ir.call import Exclusion, Frame, SortKey, Unit, WindowCall
 from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Window

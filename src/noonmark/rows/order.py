@@ -14,6 +14,7 @@ jsonb has equality and no order here: PostgreSQL's order of documents serves nob
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -55,6 +56,8 @@ def total_key(sql_type: t.SqlType) -> Key:
         return lambda value: (key(value), value.months, value.days, value.micros)
     if isinstance(sql_type, t.Jsonb):
         return lambda value: (key(value), value)
+    if isinstance(sql_type, t.Real | t.Double):
+        return lambda value: (key(value), math.copysign(1.0, value))
     if isinstance(sql_type, t.Array | t.Record):
         return lambda value: (key(value), repr(value))
     return key
@@ -76,7 +79,8 @@ def _same(value: Any) -> Any:
 
 
 def _float_key(value: float) -> tuple[bool, float]:
-    return (value != value, 0.0 if value != value else value)  # noqa: PLR0124 - NaN
+    # A negative zero plus zero is zero, and a float of the plain kind.
+    return (value != value, 0.0 if value != value else value + 0.0)  # noqa: PLR0124 - NaN
 
 
 def interval_micros(value: v.Interval) -> int:
@@ -92,12 +96,23 @@ def _json_key(value: str) -> str:
 def _json_numbers(node: Any) -> Any:
     """The document with numbers that are equal made the same: 1.0 and 1."""
     if isinstance(node, Decimal):
-        return format(node.normalize(), "f") if node else "0"
+        return _digits(node)
     if isinstance(node, list):
         return [_json_numbers(item) for item in node]
     if isinstance(node, dict):
         return {key: _json_numbers(item) for key, item in node.items()}
     return (node,) if isinstance(node, str) else node
+
+
+def _digits(number: Decimal) -> str:
+    """Sign, digits without trailing zeros, and exponent: equal iff the numbers are."""
+    if not number:
+        return "0"
+    sign, digits, exponent = number.as_tuple()
+    text = "".join(map(str, digits))
+    kept = text.rstrip("0")
+    assert isinstance(exponent, int)
+    return f"{'-' if sign else ''}{kept.lstrip('0')}e{exponent + len(text) - len(kept)}"
 
 
 def _timestamp_key(value: Any) -> int:
