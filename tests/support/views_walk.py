@@ -51,7 +51,13 @@ class Walker:
         self.inputs = dict(schemas)
         for name, schema in schemas.items():
             handle = self.client.create_or_load(name, schema, key=keys.get(name, ()))[0]
-            handle.compare_and_append([], 0, 1).result()
+            if self.client.state.collection(name).upper.only() == 0:
+                handle.compare_and_append([], 0, 1).result()
+
+    @classmethod
+    def found(cls, path: Path, schemas: Mapping[str, Schema]) -> Walker:
+        """A location that is there already, without its views."""
+        return cls(path, schemas, {})
 
     @staticmethod
     def no_spark() -> NoReturn:
@@ -65,6 +71,13 @@ class Walker:
         self.views[view.name] = view
         self.tick(view.name)
         return view.hydrated_at
+
+    def take_up(self, definition: Definition) -> View:
+        """A view that is there already."""
+        view = View(self.client, self.no_spark, definition)
+        view.walk_bytes_max = 1 << 60
+        self.views[view.name] = view
+        return view
 
     def write(self, updates: Mapping[str, list[Update[Row, int]]], upper: int) -> None:
         """The updates of the collections below `upper`, where each of them is not yet."""

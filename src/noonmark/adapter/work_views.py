@@ -188,10 +188,12 @@ class ViewWorker:
         definition = view_definition(database.catalog, item)
         retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
         strict = item.definition.get("maintenance") == "strict"
-        return View(
+        view = View(
             database.client, self._session, definition, retain_ms=retain_ms, strict=strict,
             create=False,
         )  # fmt: skip
+        view.adopt()
+        return view
 
     def _session(self) -> Session:
         """Called in the thread of a tick, which only begins when Spark has started."""
@@ -224,7 +226,9 @@ def _left_behind(view: View, state: State, tables: dict[str, list[str]]) -> dict
 
 
 def _can_go_on(view: View, state: State) -> bool:
-    """Whether every input is complete at the view's next time."""
+    """Whether every input is complete at the view's next time, or it is itself to be filled."""
+    if view.lacks:
+        return True
     own = state.collection(view.name).upper.only()
     uppers = [state.collection(name).upper.only() for name in view.inputs]
     return own is not None and all(upper is None or upper > own for upper in uppers)

@@ -9,6 +9,12 @@ its definition says whenever one of them is brought up to a time.
 Views with the same need share its arrangement (`noonmark.compute.owned`). What waits for its turn
 is each view's own: what has come and gone within one tick was never there.
 
+Law (names): two needs have one digest only if they are equal, and equal needs have one digest in
+every process and every version that stores the same for them. It is made of the canonical encoding
+of the plan (`noonmark.sql.ir.encoding`). Whoever changes what is stored for a need, say the columns
+of accumulators, raises `STORED_VERSION`: views then get arrangements of the new kind
+(`noonmark.compute.adoption`).
+
 Where it runs: driver.
 """
 
@@ -17,6 +23,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from noonmark.compute.accumulator import accumulator_schema, is_linear
@@ -26,12 +33,18 @@ from noonmark.compute.group import Keys
 from noonmark.compute.turns import TURN, turns_schema
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.encoding import encode
 from noonmark.sql.ir.temporal import temporal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from noonmark.compute.batch import Batch
+
+
+#: Of what arrangements hold for a need: their columns, and how values are kept in them.
+STORED_VERSION = 1
+_WHOLE, _SUMS, _TURNS = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -42,13 +55,12 @@ class Need:
     sums: bool = False
     turns: bool = False
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """The same for the same need, in every process."""
-        text = repr((self.relation, "turns" if self.turns else self.sums))
-        # Recursions had no `returns` once: what was kept of them then keeps its name.
-        text = text.replace(", returns=False", "")
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        """The same for the same need, in every process; and for no other."""
+        kind = _TURNS if self.turns else _SUMS if self.sums else _WHOLE
+        text = bytes([STORED_VERSION, kind]) + encode(self.relation)
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
 
     @property
     def can_be_shared(self) -> bool:

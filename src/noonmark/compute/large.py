@@ -2,6 +2,7 @@
 
     changes   the delta rules over a range of times (`noonmark.compute.delta`)
     contents  everything at a time: how a view is hydrated (`noonmark.compute.batch`)
+    arrangements  of that, what the view lacks: an earlier version made it
     anew      everything at a time, less what was stored before: changes that are all at that time
 
 Where it runs: the driver plans; rows stay with the executors.
@@ -86,6 +87,12 @@ class Large:
                 given[0] = replace(given[0], frame=union([given[0].frame, self._taken_away(time)]))
             return self._output({**stage_together(self.client, given, checks)})
 
+    def arrangements(self, time: int) -> Output:
+        """Those that are behind, at a time, without the view."""
+        checks: list[Part] = []
+        with self._contents_at(time, checks, shows=False) as given:
+            return Output(arrangements={**stage_together(self.client, given, checks)})
+
     def anew(self, before: int, time: int) -> Output:
         """Everything at a time, less what was stored at the time `before`."""
         made: dict[str, Stored] = {}
@@ -108,7 +115,12 @@ class Large:
 
     @contextmanager
     def _contents_at(
-        self, time: int, checks: list[Part] | None = None, *, together: bool = False
+        self,
+        time: int,
+        checks: list[Part] | None = None,
+        *,
+        together: bool = False,
+        shows: bool = True,
     ) -> Iterator[list[Contents]]:
         """What the collections of the view hold at a time by its definition, for a block.
 
@@ -116,6 +128,7 @@ class Large:
             time: when.
             checks: where the parts go that are not compared with their checksums.
             together: whether what is shown of accumulators may be made as they are stored.
+            shows: whether the view itself is among them.
         """
         read = partial(frame_at, self._spark, self.client, time, checks=checks)
         plan, name = self.definition.plan, self.definition.name
@@ -127,7 +140,7 @@ class Large:
         fails = self.inputs_fail
         batch = Batch(self._spark, read, inputs_fail=fails, now=time, shared=shared)
         made = []
-        if not fed:
+        if shows and not fed:
             failed = errors_name(name) if batch.fails(plan) else None
             made.append(Contents(batch.frame(plan), time, name, failed))
         for keeper in keepers:

@@ -3,6 +3,9 @@
 A view has `<view>`, its contents; and `<view>_errors`, why there is no answer, at times when there
 is none. What its operators remember is in `arrangement_<digest>`, which views share that remember
 the same, or in `<view>_arrangement_<digest>`, which is its own.
+
+Law: two holds have one name only if they are of one view on one collection, whatever either is
+called. A slash in the name of a view is therefore not written as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +21,16 @@ def errors_name(view: str) -> str:
 
 
 def hold_id(view: str, name: str) -> str:
-    """The hold of a view on a collection that it reads."""
+    """The hold of a view on a collection that it reads.
+
+    >>> hold_id("a", "b/c"), hold_id("a/b", "c")
+    ('view/a/b/c', 'view/a%2Fb/c')
+    """
+    return f"{HOLD}{view.replace('%', '%25').replace('/', '%2F')}/{name}"
+
+
+def former_hold_id(view: str, name: str) -> str:
+    """What such a hold was called once: the same, unless there is a slash or a percent sign."""
     return f"{HOLD}{view}/{name}"
 
 

@@ -33,10 +33,9 @@ from noonmark.compute.definition import (
     Definition,
     errors_name,
 )
-from noonmark.compute.naming import HOLD, arrangement_name, hold_id
+from noonmark.compute.naming import HOLD, arrangement_name, former_hold_id, hold_id
 from noonmark.compute.tick import Stored
 from noonmark.compute.written import WAS, check_output, handed_back, held_from, takeover
-from noonmark.errors import UnknownCollection
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.run import TIME
@@ -63,9 +62,11 @@ class Owned:
         self.name = definition.name
         self.inputs = inputs
         own = {need: arrangement_name(need.digest, self.name) for need in needs}
-        taken = client.state.names
+        state = client.state
         self.keepers = {
-            need: keeper(name if name in taken else _usual_name(need, self.name), need)
+            need: keeper(
+                name if is_arrangement(state, name) else _usual_name(need, self.name), need
+            )
             for need, name in own.items()
         }
 
@@ -91,17 +92,6 @@ class Owned:
         """Whether its collection was there before it (`noonmark.compute.written`)."""
         return WAS in self.details
 
-    def check_complete(self) -> None:
-        """Refuse a view that does not have all it needs: an earlier version made it."""
-        missing = [k.name for k in self.keepers.values() if k.name not in self.client.state.names]
-        if missing:
-            raise UnknownCollection(
-                f'view "{self.name}" was made by an earlier version, which kept less for it',
-                detail=f"It has no {', '.join(missing)}.",
-                hint="Make it anew: CREATE OR REPLACE MATERIALIZED VIEW with the same query.",
-                collection=self.name,
-            )
-
     # -- life -------------------------------------------------------------------------------
 
     def begin_at(self) -> int:
@@ -116,7 +106,8 @@ class Owned:
         complete = min((upper for upper in uppers if upper is not None), default=0) - 1
         first = max([0, *(each.since.only() or 0 for each in collections)])
         usual = max(complete, first)
-        shared = [name for need in self.keepers if (name := _usual_name(need)) in state.names]
+        usual_names = [_usual_name(need) for need in self.keepers]
+        shared = [name for name in usual_names if is_arrangement(state, name)]
         known = [_last_time(state.collection(name)) for name in shared]
         early = min([usual, *(time for time in known if time is not None)])
         return early if early >= first else usual
@@ -129,7 +120,7 @@ class Owned:
             write: the right to write the collection that it is to be; None to make one.
         """
         state = self.client.state
-        self.keepers = {need: self._kept(state, need, as_of) for need in self.keepers}
+        self.keepers = {need: self.kept(state, need, as_of) for need in self.keepers}
         sql, plan = self.definition.sql, self.definition.plan
         details = {"sql": sql, "as_of": as_of, "inputs": list(self.inputs)}
         if write is None:
@@ -142,19 +133,19 @@ class Owned:
         errors = CollectionDescription(ERRORS_SCHEMA, (), ERRORS, {"view": self.name})
         commands = [*output, _new(errors_name(self.name), errors, as_of)]
         for each in self.keepers.values():
-            commands += self._arrangement(state, each, as_of, commands)
+            commands += self.arrangement(state, each, as_of, commands)
         inputs = {name: state.collection(name).id for name in self.inputs}
         commands += [self._hold(name, ref, as_of) for name, ref in inputs.items()]
         return tuple(commands)
 
-    def _kept(self, state: State, need: Need, as_of: int) -> Keeper:
+    def kept(self, state: State, need: Need, as_of: int) -> Keeper:
         """The arrangement for a need; one that is there, if it is known at the first time."""
         name = _usual_name(need, self.name)
-        if name in state.names and not _can_begin(state.collection(name), as_of):
+        if name in state.names and not _can_begin(state, name, as_of):
             name = arrangement_name(need.digest, self.name)
         return keeper(name, need)
 
-    def _arrangement(
+    def arrangement(
         self, state: State, kept: Keeper, as_of: int, before: Sequence[c.AnyCommand]
     ) -> list[c.AnyCommand]:
         """Take a part in an arrangement, or make it."""
@@ -182,6 +173,12 @@ class Owned:
         return min(
             [time for time in (*kept, upper) if time is not None and time > lower], default=upper
         )
+
+    def late(self, lower: int) -> frozenset[str]:
+        """The arrangements that are not yet where the view is: they came to life after it."""
+        state, here = self.client.state, Antichain.of(lower)
+        names = [each.name for each in self.keepers.values()]
+        return frozenset(n for n in names if not state.collection(n).upper.at_or_beyond(here))
 
     def behind(self, upper: int | None) -> frozenset[str]:
         """The arrangements that a tick up to there is to bring forward."""
@@ -240,6 +237,17 @@ class Owned:
         kept = [each.name for each in self.keepers.values()]
         return {self._hold_id(name): name for name in (*self.inputs, self.name, *kept)}
 
+    def all_holds(self, state: State) -> dict[str, str]:
+        """As `holds`, and those on arrangements that it does not need any more."""
+        by_id = {ref: name for name, ref in state.names.items()}
+        known, made = self.holds, {}
+        for hold in state.holds.values():
+            name = by_id.get(hold.collection, "")
+            ours = hold.id in (hold_id(self.name, name), former_hold_id(self.name, name))
+            if hold.id in known or (ours and name):
+                made[hold.id] = name
+        return made
+
     def _hold_id(self, name: str) -> str:
         return hold_id(self.name, name)
 
@@ -260,30 +268,45 @@ def removal(views: Sequence[Owned]) -> c.Transaction:
     if not views:
         return ()
     state = views[0].client.state
-    released = [hold for each in views for hold in each.holds if hold in state.holds]
-    others = {
-        hold.collection
-        for hold in state.holds.values()
-        if hold.id.startswith(HOLD) and hold.id not in set(released)
-    }
+    held = {hold: name for each in views for hold, name in each.all_holds(state).items()}
+    released = [hold for hold in held if hold in state.holds]
+    others = held_by_others(state, released)
     drops: dict[str, c.AnyCommand] = {}
     for each in views:
         if each.is_written:
             drops[each.name] = handed_back(each.client, each.name)
-        for name in (name for name in each.names if name in state.names):
+        own = (each.name, errors_name(each.name))
+        kept = [name for name in each.all_holds(state).values() if is_arrangement(state, name)]
+        for name in (name for name in (*own, *each.names, *kept) if name in state.names):
             ref = state.collection(name).id
-            if name in (each.name, errors_name(each.name)) or ref not in others:
+            if name in own or ref not in others:
                 drops.setdefault(name, c.Drop(ref))
     return (*map(c.Release, released), *drops.values())
+
+
+def held_by_others(state: State, released: Iterable[str]) -> set[int]:
+    """The collections that views hold by other holds than these."""
+    gone = set(released)
+    holds = state.holds.values()
+    return {hold.collection for hold in holds if hold.id.startswith(HOLD) and hold.id not in gone}
+
+
+def is_arrangement(state: State, name: str) -> bool:
+    """Whether a collection is there, and keeps something for views."""
+    if name not in state.names:
+        return False
+    found = state.collection(name)
+    return bool(found.annotation) and description_of(found).kind == ARRANGEMENT
 
 
 def _usual_name(need: Need, view: str = "") -> str:
     return arrangement_name(need.digest, "" if need.can_be_shared else view)
 
 
-def _can_begin(kept: Collection, as_of: int) -> bool:
-    """Whether a view may begin at a time with what is kept."""
-    if not kept.since.less_equal(as_of):
+def _can_begin(state: State, name: str, as_of: int) -> bool:
+    """Whether a view may begin at a time with what is kept under a name."""
+    kept = state.collection(name)
+    if not is_arrangement(state, name) or not kept.since.less_equal(as_of):
         return False
     return _last_time(kept) == as_of or not kept.upper.less_equal(as_of)
 

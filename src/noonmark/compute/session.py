@@ -70,7 +70,8 @@ _CONTEXT = {
 }
 
 #: The sessions that were derived from a session, by their settings.
-_DERIVED: WeakKeyDictionary[SparkSession, dict[str, SparkSession]] = WeakKeyDictionary()
+Settings: TypeAlias = "tuple[tuple[str, str], ...]"
+_DERIVED: WeakKeyDictionary[SparkSession, dict[Settings, SparkSession]] = WeakKeyDictionary()
 
 _IMPORTING = threading.Lock()
 _LOOPBACK = "127.0.0.1"
@@ -149,7 +150,7 @@ def _derive(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """The session with these settings; made once, because it brings a catalog and rules along."""
     wanted = {**MEANING, **settings}
     known = _DERIVED.setdefault(session, {})
-    name = repr(wanted)
+    name = tuple(sorted(wanted.items()))
     if name not in known:
         derived = session.newSession()
         for key, value in wanted.items():

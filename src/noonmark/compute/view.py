@@ -7,6 +7,7 @@ Life, each step durable before the next depends on it:
 
     create    the view's collections begin at one time, and its inputs are held there
     hydrate   one Spark batch per collection at that time, all committed at once
+    backfill  only for a view that another version made: the arrangements that it lacked
     tick      the changes of the inputs over [own upper, the least of their uppers) through the
               delta rules; output, errors and arrangements appended, and holds moved, in one commit
 
@@ -19,10 +20,11 @@ Where it runs: driver. One caller ticks a view at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from noonmark.compute.adoption import adopt
 from noonmark.compute.arrangement import Keeper, Need
 from noonmark.compute.definition import Definition
 from noonmark.compute.frame import WALK_BYTES_MAX
@@ -66,7 +68,7 @@ class TickRecord:
     """What one tick of a view did: for people, for metrics and for tests.
 
     Attributes:
-        strategy: "hydrate", or one of those of `noonmark.compute.tick`.
+        strategy: "hydrate", "backfill", or one of those of `noonmark.compute.tick`.
     """
 
     view: str
@@ -116,6 +118,7 @@ class View:
         self.retain_ms = retain_ms
         self.strict = strict
         self._spark = spark
+        self._adopted = False
         self.walk_bytes_max = WALK_BYTES_MAX
         #: How long its last walk took; None before there was one.
         self.walked_ms: float | None = None
@@ -194,6 +197,18 @@ class View:
         """
         return self.owned.creation(self.owned.begin_at() if as_of is None else as_of, write)
 
+    def adopt(self) -> None:
+        """Give a view that another version made what it lacks (`noonmark.compute.adoption`)."""
+        if not self._adopted:
+            adopt(self.owned)
+            self._adopted = True
+
+    @property
+    def lacks(self) -> bool:
+        """Whether it has arrangements that are still to be filled, and so waits for no input."""
+        upper = self.upper.only()
+        return upper is not None and self.is_hydrated and bool(self.owned.late(upper))
+
     def _check_same(self) -> None:
         found = self.owned.details.get("sql")
         if found != self.definition.sql:
@@ -219,13 +234,15 @@ class View:
 
     def begin(self) -> Begun | None:
         """What the next tick is about; None when the inputs have not moved."""
-        self.owned.check_complete()
+        self.adopt()
         upper, lower = self._inputs_upper(), self.upper.only()
         clock = self.client.clock
         group, now = f"view-{self.name}-{clock.fresh_id()}", clock.monotonic()
         if not self.is_hydrated:
             waits = upper is not None and upper <= self.hydrated_at
-            return None if waits else self._begin_hydration(group, now)
+            return None if waits else self._begin_contents("hydrate", self.hydrated_at, group, now)
+        if lower is not None and self.lacks:
+            return self._begin_contents("backfill", lower - 1, group, now)
         if lower is None or (upper is not None and upper <= lower):
             return None
         upper = self.owned.steps(lower, upper)
@@ -247,19 +264,19 @@ class View:
         rows = sum(table.num_rows for table in tables.values())
         return Begun(lower, upper, "delta", group, now, rows, behind, work)
 
-    def _begin_hydration(self, group: str, now: float) -> Begun:
+    def _begin_contents(self, strategy: str, as_of: int, group: str, now: float) -> Begun:
         """Small inputs are changes from nothing, for a task; large ones are left to Spark."""
-        as_of = self.hydrated_at
         behind = self.owned.behind(as_of + 1)
         work = None
-        if self._input_bytes() <= self.walk_bytes_max // 2 and not self._replaces:
+        replaces = strategy == "hydrate" and self._replaces
+        if self._input_bytes() <= self.walk_bytes_max // 2 and not replaces:
             tables = contents_of(self.client, self.inputs, as_of)
             names = (*self.inputs, *self.owned.names)
             times = as_of, as_of + 1
             work = work_of(
                 self.client, self._program, tables, names, times, behind=behind, hydrates=True
             )
-        return Begun(as_of, as_of + 1, "hydrate", group, now, 0, behind, work)
+        return Begun(as_of, as_of + 1, strategy, group, now, 0, behind, work)
 
     def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
         """Commit what a tick made, or make it: all of it in one commit."""
@@ -275,7 +292,10 @@ class View:
             raise made
         if made is not None:
             self.walked_ms = made.ms
-            return output_of(made)
+            output = output_of(made)
+            return (
+                output if begun.strategy != "backfill" else replace(output, rows=None, errors=None)
+            )
         if begun.strategy == "idle":
             return NO_OUTPUT
         return self._large(begun)
@@ -284,7 +304,8 @@ class View:
         """What ends a tick, as a part of a commit."""
         upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
         stored = output.of(self.name)
-        for name in self.owned.names:
+        names = sorted(begun.behind) if begun.strategy == "backfill" else self.owned.names
+        for name in names:
             self.owned.append(txn, name, stored.get(name), begun.lower, upper)
         last = self._end() if begun.upper is None else begun.upper
         # What is complete for ever may end long after now.
@@ -292,7 +313,7 @@ class View:
         held = self.since.only() or 0
         # An idle view lets go now and then: what it holds is old anyway.
         due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS
-        if begun.strategy != "hydrate" and due:
+        if begun.strategy not in ("hydrate", "backfill") and due:
             self.owned.let_go(txn, last, Antichain.of(horizon))
 
     def record(self, begun: Begun, output: Output = NO_OUTPUT, jobs: int = 0) -> TickRecord:
@@ -342,6 +363,8 @@ class View:
         large = self._on_spark(begun)
         if begun.strategy == "hydrate":
             return large.contents(begun.lower, replaces=self._replaces)
+        if begun.strategy == "backfill":
+            return large.arrangements(begun.lower)
         last = self._end() if begun.upper is None else begun.upper
         if begun.strategy == "recompute":
             time = Inputs.of(self.client, self.inputs, begun.lower, last).time

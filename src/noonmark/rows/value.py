@@ -28,7 +28,11 @@ where 64 bits of microseconds since 1970 end (PostgreSQL counts from 2000: 30 ye
 from __future__ import annotations
 
 import datetime as dt
+import math
+from collections.abc import Hashable
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 
 from noonmark.errors import InvalidValue
 
@@ -109,6 +113,24 @@ TIMESTAMP_INFINITY, TIMESTAMP_NEG_INFINITY = FarTimestamp(INT64_MAX), FarTimesta
 INTERVAL_INFINITY = Interval(INT32_MAX, INT32_MAX, INT64_MAX)
 INTERVAL_NEG_INFINITY = Interval(INT32_MIN, INT32_MIN, INT64_MIN)
 END_OF_DAY = EndOfDay()
+
+
+def identity(value: Any) -> Hashable:
+    """What tells a value from every other of its type, as it is shown and stored.
+
+    Python's equality does not: 0.0 equals -0.0, 1.0 equals 1.00, and NaN is not equal to itself.
+
+    >>> identity(0.0) == identity(-0.0), identity(math.nan) == identity(float("nan"))
+    (False, True)
+    """
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else (value, math.copysign(1.0, value))
+    if isinstance(value, Decimal):
+        return value.as_tuple()
+    if isinstance(value, tuple | list):
+        return tuple(map(identity, value))
+    hashable: Hashable = value
+    return hashable
 
 
 def days_of(value: dt.date | FarDate) -> int:

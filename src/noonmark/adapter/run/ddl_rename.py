@@ -47,15 +47,20 @@ class Renaming:
     async def commands(self) -> tuple[c.AnyCommand, ...]:
         """What renames everything; the work of `numbers` stands still."""
         made: list[c.AnyCommand] = []
+        views = [await asyncio.to_thread(self._taken_up, item.number) for item in self._views]
         state = self._database.client.state
         stored = self._before.collection
         if stored and stored in state.names and self._before.number not in self._workers:
             made.append(c.Rename(state.names[stored], self._after.collection))
-        for item in self._views:
-            view = await asyncio.to_thread(self._workers[item.number].taken_up)
+        for item, view in zip(self._views, views, strict=True):
             made += self._of_view(item, view)
         moved = {old: new for old, new in self._collections.items() if old != new}
         return (*made, *(c.Rename(state.names[old], new) for old, new in moved.items()))
+
+    def _taken_up(self, number: int) -> View:
+        view = self._workers[number].taken_up()
+        view.adopt()  # what it lacks has no name that could be changed
+        return view
 
     def _of_view(self, item: Item, view: View) -> list[c.AnyCommand]:
         state = self._database.client.state

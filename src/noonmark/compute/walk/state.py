@@ -31,6 +31,7 @@ from noonmark.persist.read import inline_table
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.state import Batch, Collection
 from noonmark.rows.arrow import arrow_type
+from noonmark.sql.ir.encoding import fingerprint
 from noonmark.sql.ir.scalar import Scalar, columns_of
 
 #: How many small batches stay decoded in a process.
@@ -93,7 +94,7 @@ class Shelf:
         """Pairs of a probe and an update; only these columns of it are there."""
         schema = place.collection.schema
         wanted = columns | _used(key)
-        label = repr((schema.names, key))
+        label = fingerprint(schema.names, key)
         hashes = ix.hashes_of(probes, len(probes[0]))
         order = np.argsort(hashes, kind="stable")
         given: list[Ints] = []
@@ -123,7 +124,7 @@ class Shelf:
 
     def count(self, place: Place, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> int:
         """How many updates `find` would look at."""
-        label = repr((place.collection.schema.names, key))
+        label = fingerprint(place.collection.schema.names, key)
         hashes = np.sort(ix.hashes_of(probes, len(probes[0])))
         return sum(
             int(ix.ranges(segment.index(label, partial(_index, key)), hashes)[2].sum())

@@ -22,6 +22,7 @@ from typing import Any
 
 from noonmark.errors import DatatypeMismatch
 from noonmark.rows.schema import Column, Schema
+from noonmark.rows.value import identity
 from noonmark.sql.ir.call import AggregateCall, SortKey, TableCall, WindowCall
 from noonmark.sql.ir.node import Node, children, walk, walk_once
 from noonmark.sql.ir.scalar import BOOLEAN, TRUE, ColumnRef, Scalar, same_kind
@@ -97,9 +98,9 @@ class Scan(Relation):
         _output(self, self.columns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant(Relation):
-    """The rows, each as often as it is listed, at every time."""
+    """The rows, each as often as it is listed, at every time; equal as literals are."""
 
     columns: Schema
     rows: tuple[tuple[Any, ...], ...]
@@ -108,6 +109,14 @@ class Constant(Relation):
         for row in self.rows:
             _require(len(row) == len(self.columns), "a row of VALUES has another length")
         _output(self, self.columns)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return self.columns == other.columns and identity(self.rows) == identity(other.rows)
+
+    def __hash__(self) -> int:
+        return hash((self.columns, identity(self.rows)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Any
 from noonmark.errors import DatatypeMismatch, EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column
+from noonmark.rows.value import identity
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.cast import cast_exists, cast_fails
 from noonmark.sql.functions.function import Function
@@ -88,9 +89,12 @@ class OuterRef(Scalar):
     name: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(Scalar):
-    """One value; None is NULL. An array is a tuple."""
+    """One value; None is NULL. An array is a tuple.
+
+    Literals are equal if nobody can tell them apart: 0.0 and -0.0 are not, 1.0 and 1.00 are not.
+    """
 
     type: t.SqlType
     nullable: bool = field(init=False)
@@ -98,6 +102,14 @@ class Literal(Scalar):
 
     def __post_init__(self) -> None:
         _derive(self, self.type, self.value is None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self.type == other.type and identity(self.value) == identity(other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.type, identity(self.value)))
 
 
 def is_bounded(function: Function, arguments: Sequence[Scalar]) -> bool:
