@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import KINDS, Kind
-from noonmark.adapter.catalog.privilege import OWN, has, memberships
+from noonmark.adapter.catalog.privilege import has, memberships
+from noonmark.adapter.catalog.rights import OWN
 from noonmark.adapter.catalog.store import from_row, to_row
 from noonmark.errors import DuplicateObject, NameTaken, NewerFormat, UndefinedTable
 from noonmark.rows.schema import Schema

@@ -91,7 +91,7 @@ async def test_rights_as_sql_tells_of_them(opened: Database) -> None:
         ("noonmark=UC/noonmark =U/noonmark",),
     ]
     table = "select array_to_string(relacl, ' ') from pg_class where relname = 't'"
-    assert await root.ask(table) == [("noonmark=arwd/noonmark ann=ar/noonmark",)]
+    assert await root.ask(table) == [("noonmark=arwdD/noonmark ann=ar/noonmark",)]
 
 
 @with_database

@@ -49,7 +49,7 @@ COMMANDS = {
     r"\d nope": ('Did not find any relation named "nope".',),
     r"\dT": ("List of data types",),
     r"\dx": ("List of installed extensions",),
-    r"\dp t": ("Access privileges", "noonmark=arwd/noonmark", "amy=r/noonmark"),
+    r"\dp t": ("Access privileges", "noonmark=arwdD/noonmark", "amy=r/noonmark"),
     r"\dn+": ("noonmark=UC/noonmark", "=U/noonmark"),
     r"\l noonmark": ("=UTc/noonmark",),
     r"\conninfo": ("noonmark",),

@@ -23,7 +23,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noonmark.adapter.catalog import Catalog
-from noonmark.adapter.catalog.privilege import BUILT_IN, require
+from noonmark.adapter.catalog.item import DATABASE
+from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_open
 from noonmark.adapter.catalog.store import CatalogStore
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
@@ -34,7 +35,7 @@ from noonmark.adapter.times import Times
 from noonmark.adapter.work import Work
 from noonmark.clock import SYSTEM, Clock
 from noonmark.compute.session import OpenSession, Session, spark_session
-from noonmark.errors import ConfigError, NotAuthorized
+from noonmark.errors import ConfigError, InsufficientPrivilege, NotAuthorized
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.storage import Storage
@@ -237,13 +238,17 @@ class Database:
 
     def _check_user(self, user: str) -> None:
         roles = self.catalog.roles()
-        if not roles or user == BUILT_IN:
+        if is_open(self.catalog) or user == BUILT_IN:
             return
         if user not in roles:
             raise NotAuthorized(f'role "{user}" does not exist')
         if not roles[user].definition.get("login", True):
             raise NotAuthorized(f'role "{user}" is not permitted to log in')
-        require(self.catalog, user, "CONNECT", self.catalog.database)
+        if not has(self.catalog, user, "CONNECT", self.catalog.database):
+            raise InsufficientPrivilege(
+                f"permission denied for database {DATABASE}",
+                hint=f"Its owner may GRANT CONNECT ON DATABASE {DATABASE} TO {user}.",
+            )
 
     async def verifier(self, user: str) -> str | None:
         """See `contract.Sessions.verifier`."""

@@ -15,8 +15,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from noonmark.adapter.catalog.catalog import SEARCH_PATH, Catalog
+from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.rights import Access
 from noonmark.errors import InvalidSyntax, NameTaken
 from noonmark.rows.schema import Schema
 from noonmark.sql.dialect import parse
@@ -32,17 +33,24 @@ Pin = tuple[int, int]
 
 
 class Names(Mapping[str, Schema]):
-    """The relations of a catalog as the planner asks for them; remembers what it was asked."""
+    """The relations of a catalog as the planner asks for them; remembers what it was asked.
+
+    A name is looked up and its right checked by an `Access`; what a view pinned was checked when
+    the view was named. `granted` is an item whose rights the statement checks itself: the target of
+    UPDATE and DELETE.
+    """
 
     def __init__(
         self,
         catalog: Catalog,
-        path: Sequence[str] = SEARCH_PATH,
+        access: Access | None,
         pins: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
+        assert (access is None) != (pins is None), "a name is looked up, or it is pinned"
         self._catalog = catalog
-        self._path = path
+        self._access = access
         self._pins = pins
+        self.granted: Item | None = None
         self.used: dict[str, Item] = {}
 
     def __getitem__(self, name: str) -> Schema:
@@ -51,12 +59,15 @@ class Names(Mapping[str, Schema]):
             item = self._catalog.by_number[number]
             self.used[name] = item
             return Schema(item.schema.columns[:width])
+        assert self._access is not None
         # A quoted name may have a dot in it: whole names go first.
-        item_or_none = self._catalog.find((name,), self._path)
+        item_or_none = self._access.find((name,))
         if item_or_none is None and "." in name:
-            item_or_none = self._catalog.find(tuple(name.split(".", 1)), self._path)
+            item_or_none = self._access.find(tuple(name.split(".", 1)))
         if item_or_none is None or not item_or_none.is_relation or _has_no_rows(item_or_none):
             raise KeyError(name)
+        if item_or_none is not self.granted:
+            self._access.check("relation", item_or_none)
         self.used[name] = item_or_none
         return item_or_none.schema
 
@@ -96,15 +107,15 @@ def plan_tree(
     catalog: Catalog,
     tree: exp.Expr,
     *,
-    path: Sequence[str] = SEARCH_PATH,
+    access: Access | None = None,
     pins: Mapping[str, Sequence[int]] | None = None,
 ) -> Planned:
-    """The plan of a query's tree.
+    """The plan of a query's tree, its names looked up with `access` or pinned.
 
     Raises:
         SqlError, Unsupported: it means nothing, or something that is not built; says where.
     """
-    names = Names(catalog, path, pins)
+    names = Names(catalog, access, pins)
     return over_collections(catalog, plan_query(tree, Statement(names)), names)
 
 

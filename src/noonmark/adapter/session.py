@@ -17,8 +17,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noonmark.adapter.aside import aside
-from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.catalog.privilege import require
+from noonmark.adapter.catalog import Catalog
+from noonmark.adapter.catalog.privilege import is_superuser
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.catalog.staging import Staging, Store
 from noonmark.adapter.contract import (
     Answer,
@@ -37,7 +38,7 @@ from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
-from noonmark.adapter.system.settings import at_start, span_of
+from noonmark.adapter.system.settings import at_start, search_path, span_of
 from noonmark.adapter.transaction import current
 from noonmark.errors import (
     BeforeSince,
@@ -115,7 +116,8 @@ class AdapterSession:
         self.database = database
         self.id = id
         self.secret = secret
-        self.user = user
+        #: Who came in; who SET SESSION AUTHORIZATION made them; whose rights count now.
+        self.login_user = self.session_user = self.user = user
         self.database_name = database_name
         self.peer = peer
         #: What RESET goes back to.
@@ -162,7 +164,18 @@ class AdapterSession:
     @property
     def settings(self) -> Mapping[str, str]:
         """See `contract.Session.settings`."""
-        return {name: self.variables.get(name, value) for name, value in REPORTED.items()}
+        shown = self.shown_variables
+        return {name: shown.get(name, value) for name, value in REPORTED.items()}
+
+    @property
+    def shown_variables(self) -> Mapping[str, str]:
+        """The variables as SHOW has them: also those that say who the session is."""
+        return {
+            **self.variables,
+            "is_superuser": "on" if is_superuser(self.catalog, self.user) else "off",
+            "role": "none" if self.user == self.session_user else self.user,
+            "session_authorization": self.session_user,
+        }
 
     @property
     def statements(self) -> MutableMapping[str, Prepared]:
@@ -342,10 +355,17 @@ class AdapterSession:
 
     # -- rights ----------------------------------------------------------------------------------
 
-    def require(self, privilege: str, *items: Item) -> None:
-        """Refuse with `InsufficientPrivilege` unless the user has a right on every item."""
-        for item in items:
-            require(self.catalog, self.user, privilege, item)
+    def access(self, statement: str, catalog: Catalog | None = None) -> Access:
+        """How a statement of this session looks names up: with the rights of its role."""
+        found = self.catalog if catalog is None else catalog
+        return Access(found, self.user, statement, search_path(self.variables))
+
+    def become(self, role: str, *, session: bool = False) -> None:
+        """Have the rights of another role from now on: the caller has checked that it may be."""
+        self.user = role
+        if session:
+            self.session_user = role
+        self.plans.clear()  # the rights of the role before were checked
 
     # -- watching over ---------------------------------------------------------------------------
 

@@ -9,11 +9,20 @@ item needs only items with smaller numbers or of its own source: so dependents c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
-from noonmark.adapter.catalog.item import DATABASE, GLOBAL, PUBLIC, Item, Kind
+from noonmark.adapter.catalog.item import (
+    BUILT_IN,
+    DATABASE,
+    GLOBAL,
+    PREDEFINED,
+    PUBLIC,
+    Item,
+    Kind,
+)
 from noonmark.errors import DuplicateObject, NameTaken, UndefinedObject, UndefinedTable
 
 #: Where an unqualified name is looked for, in this order.
@@ -82,15 +91,23 @@ class Catalog:
         return item
 
     def role(self, name: str) -> Item:
-        """The role of that name; raises `UndefinedObject`."""
-        item = self.by_name.get((_ROLES, name))
+        """The role of that name, also one that is always there; raises `UndefinedObject`."""
+        item = self.by_name.get((_ROLES, name)) or _ALWAYS.get(name)
         if item is None:
             raise UndefinedObject(f'role "{name}" does not exist')
         return item
 
-    def roles(self) -> dict[str, Item]:
-        """The roles by name."""
+    def roles(self) -> Mapping[str, Item]:
+        """The roles that somebody made, or changed, by name."""
+        return self._roles
+
+    @cached_property
+    def _roles(self) -> dict[str, Item]:
         return {item.name: item for item in self.items("role")}
+
+    def all_roles(self) -> dict[str, Item]:
+        """Every role by name: first those that are always there."""
+        return {**_ALWAYS, **self._roles}
 
     def has_schema(self, name: str) -> bool:
         """Whether something can be made in that schema."""
@@ -155,6 +172,10 @@ class Catalog:
 _ROLES, _SCHEMAS, _DATABASES = "\0role", "\0schema", "\0database"
 #: What is always there, with the rights that everybody has at first, as in PostgreSQL. It has no
 #: number, and no row, before somebody changes them.
+_ALWAYS: dict[str, Item] = {
+    BUILT_IN: Item(0, "role", "", BUILT_IN, definition={"login": True, "superuser": True}),
+    **{name: Item(0, "role", "", name, definition={"login": False}) for name in PREDEFINED},
+}
 _PUBLIC_SCHEMA = Item(0, "schema", "", PUBLIC, grants={"public": frozenset({"USAGE"})})
 _DATABASE = Item(
     0,

@@ -54,6 +54,12 @@ GLOBAL: frozenset[Kind] = frozenset(("role", "schema", "database"))
 PUBLIC = "public"
 #: Where the views of subscriptions are: nobody can make anything there.
 TEMPORARY = "noonmark_temporary"
+#: The superuser that is always there.
+BUILT_IN = "noonmark"
+#: What stands for every role.
+EVERYBODY = "public"
+#: Roles that are always there, for membership alone, with PostgreSQL's numbers.
+PREDEFINED = {"pg_read_server_files": 4569}
 #: The one database of a location.
 DATABASE = "noonmark"
 #: Numbers below are PostgreSQL's own: an item's oid in pg_catalog is above them.

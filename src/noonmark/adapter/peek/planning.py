@@ -19,7 +19,6 @@ from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, Planned, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.indexes import Indexes
-from noonmark.adapter.system.settings import search_path
 from noonmark.compute.reference import evaluate
 from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
@@ -70,17 +69,19 @@ def plan_query(
     tree: exp.Expr,
     types: Sequence[t.SqlType | None] = (),
     values: Sequence[Any] | None = None,
+    use: str = "SELECT",
 ) -> PlannedQuery:
-    """Plan a query of a session.
+    """Plan a query of a session, over relations that it may read.
 
     Args:
         session: whose catalog, search path and functions it sees.
         tree: the query.
         types: those of parameters that the client stated.
         values: those of the parameters, where the plan depends on them.
+        use: the statement that it is of, as `catalog.rights` calls it.
     """
     catalog = session.catalog
-    names = Names(catalog, search_path(session.variables))
+    names = Names(catalog, session.access(use, catalog))
     stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
     statement = Statement(names, parameters=stated, values=values, session=session.functions)
     indexes = Indexes(catalog, session.database.client.state)

@@ -19,6 +19,7 @@ from noonmark.adapter.run import (
     ddl_alter,
     ddl_connection,
     ddl_drop,
+    ddl_grant,
     ddl_role,
     dml,
     explain,
@@ -51,6 +52,7 @@ _OF_THE_CATALOG = (
     ddl_alter,
     ddl_connection,
     ddl_drop,
+    ddl_grant,
     ddl_role,
     source,
     view,
@@ -94,7 +96,7 @@ HANDLERS: Handlers = {
     kind: _guarded(kind, handler) if module in _OF_THE_CATALOG else handler
     for module in _MODULES
     for kind, handler in module.HANDLERS.items()
-}
+} | ddl_role.SESSION_HANDLERS
 DESCRIBERS: Describers = {
     kind: describer
     for module in _MODULES

@@ -30,12 +30,12 @@ async def describe_audit(
     session: AdapterSession, statement: st.Audit, _: Sequence[SqlType | None]
 ) -> Described:
     """How often a row is there too often, an error, the row."""
-    return Described(fields=_fields(view_worker(session, statement.name)))
+    return Described(fields=_fields(view_worker(session, statement.name, "AUDIT")))
 
 
 async def run_audit(session: AdapterSession, statement: st.Audit, _: Sequence[Any]) -> Outcome:
     """The rows in which the view differs from its definition at one time: none, if all is well."""
-    worker = view_worker(session, statement.name)
+    worker = view_worker(session, statement.name, "AUDIT")
     database = session.database
     view = await asyncio.to_thread(worker.taken_up)
     names = (view.name, *view.definition.inputs)

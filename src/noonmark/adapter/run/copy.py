@@ -108,7 +108,7 @@ async def run_copy(session: AdapterSession, statement: st.Copy, _: Sequence[Any]
     if statement.direction == "from":
         assert statement.table is not None, "the parser takes only a table FROM STDIN"
         item = target(session, session.catalog, statement.table, "copy to")
-        session.require("INSERT", item)
+        session.access("COPY FROM").check("target", item)
         await writing(session)
         places = columns_of(item, statement.columns, statement.table.position)
         return CopyFrom(session, item, places, made)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import TEMPORARY
-from noonmark.adapter.catalog.privilege import OWN
+from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.ddl_common import (
     Created,
@@ -90,10 +90,11 @@ async def run_add_column(
     """ALTER TABLE ADD COLUMN: rows that are there have NULL in it."""
     store, spec = session.database.store, statement.column
     async with store.turn:
-        item = store.catalog.resolve(statement.name.parts, statement.name.position)
+        access = session.access("ALTER TABLE ADD COLUMN", store.catalog)
+        item = access.named(statement.name.parts, statement.name.position)
         if item.kind != "table":
             raise WrongObjectType(f'"{item.name}" is not a table')
-        session.require(OWN, item)
+        access.check("object", item)
         if spec.name in item.schema and statement.if_not_exists:
             skipped = f'column "{spec.name}" of relation "{item.name}" already exists, skipping'
             return Done("ALTER TABLE", (Notice(skipped),))
@@ -118,7 +119,7 @@ async def run_create_schema(
     """CREATE SCHEMA."""
     store, name = session.store, statement.name.last
     async with store.turn:
-        session.require("CREATE", store.catalog.database)
+        session.access("CREATE SCHEMA", store.catalog).check("database", store.catalog.database)
         if name == TEMPORARY:
             raise InvalidValue(
                 f'schema name "{name}" is reserved', position=statement.name.position
@@ -128,7 +129,7 @@ async def run_create_schema(
                 raise DuplicateObject(f'schema "{name}" already exists')
             return Done("CREATE SCHEMA", (Notice(f'schema "{name}" already exists, skipping'),))
         item = Item(store.catalog.next_number, "schema", "", name, owner=session.user)
-        await store.change([item])
+        await store.change([with_defaults(store.catalog, item)])
     return Done("CREATE SCHEMA")
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.catalog.privilege import OWN
+from noonmark.adapter.catalog.rights import require_role
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.run.ddl_common import Created, check_free, place, require_create
+from noonmark.adapter.run.ddl_common import Created, check_free, place, require_create, stored
 from noonmark.adapter.run.ddl_drop import find, missing
 from noonmark.adapter.run.ddl_rename import Renaming
 from noonmark.adapter.run.handler import Handlers
@@ -26,17 +26,18 @@ async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[
     database = session.database
     async with database.store.turn:
         catalog = database.store.catalog
-        item = find(catalog, statement.kind, statement.name)
+        access = session.access("ALTER RENAME", catalog)
+        item = find(access, statement.kind, statement.name)
         if item is None:
             if not statement.if_exists:
                 raise missing(statement.kind, statement.name)
             told = f'relation "{statement.name}" does not exist, skipping'
             return Done(tag, (Notice(told),))
-        session.require(OWN, item)
         if item.kind in ("role", "schema"):
             raise DuplicateObject(f"a {item.kind} keeps its name")
+        access.check("object", item)
         place(catalog, st.Name((item.schema_name, statement.new)))
-        require_create(session, catalog, item.schema_name)
+        require_create(session, catalog, item.schema_name, "ALTER RENAME")
         renamed = replace(item, name=statement.new)
         check_free(session, Created((renamed,), lambda _: ()))
         renaming = Renaming(database, item, renamed)
@@ -54,7 +55,6 @@ async def run_comment(session: AdapterSession, statement: st.Comment, _: Sequenc
     store = session.store
     async with store.turn:
         item = _commented(session, statement)
-        session.require(OWN, item)
         place_ = statement.column or ""
         comments = {**item.comments, place_: statement.text or ""}
         kept = {where: text for where, text in comments.items() if text}
@@ -64,18 +64,23 @@ async def run_comment(session: AdapterSession, statement: st.Comment, _: Sequenc
 
 def _commented(session: AdapterSession, statement: st.Comment) -> Item:
     catalog, name = session.catalog, statement.name
+    access = session.access("COMMENT", catalog)
     if statement.kind == "column":
-        item = catalog.resolve(name.parts, name.position)
+        item = access.resolve("object", name.parts, name.position)
         if statement.column not in item.schema:
             raise UndefinedColumn(
                 f'column "{statement.column}" of relation "{item.name}" does not exist',
                 position=name.position,
             )
         return item
-    found = find(catalog, statement.kind, name)
+    found = find(access, statement.kind, name)
     if found is None:
         raise missing(statement.kind, name)
-    return found
+    if found.kind == "role":
+        require_role(catalog, session.user, "COMMENT ON ROLE")
+    else:
+        access.check("object", found)
+    return stored(catalog, found)
 
 
 HANDLERS: Handlers = {st.Rename: run_rename, st.Comment: run_comment}

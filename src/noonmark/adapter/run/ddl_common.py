@@ -8,12 +8,13 @@ is COMMIT's (`adapter.staged`): until then only its own statements see the chang
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.item import PUBLIC
+from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.contract import Done, Notice
 from noonmark.errors import InvalidValue, NameTaken, UndefinedObject, UsageError
 from noonmark.persist import command as c
@@ -52,11 +53,15 @@ def place(catalog: Catalog, name: Name) -> tuple[str, str]:
 async def create(
     session: AdapterSession, tag: str, name: Name, if_not_exists: bool, make: Make
 ) -> tuple[Done, Created | None]:
-    """Make an object, unless IF NOT EXISTS finds one of that name."""
+    """Make an object, unless IF NOT EXISTS finds one of that name.
+
+    `tag` is also what `catalog.rights` calls the statement. What was made has the rights that its
+    owner's default privileges say.
+    """
     store = session.store
     async with store.turn:
         schema, last = place(store.catalog, name)
-        require_create(session, store.catalog, schema)
+        require_create(session, store.catalog, schema, tag)
         found = store.catalog.by_name.get((schema, last))
         if found is not None and if_not_exists:
             notice = Notice(
@@ -64,6 +69,10 @@ async def create(
             )
             return Done(tag, (notice,)), None
         created = await make(store.catalog, store.catalog.next_number)
+        items = tuple(with_defaults(store.catalog, item) for item in created.items)
+        created = replace(created, items=items)
+        for other in {item.schema_name for item in items} - {schema, ""}:
+            require_create(session, store.catalog, other, tag)  # FOR TABLES (t AS s.t)
         try:
             check_free(session, created)
             await store.change(created.items, created.removed, created.beside)
@@ -73,11 +82,22 @@ async def create(
     return Done(tag), created
 
 
-def require_create(session: AdapterSession, catalog: Catalog, schema: str) -> None:
+def require_create(session: AdapterSession, catalog: Catalog, schema: str, use: str) -> None:
     """Refuse with `InsufficientPrivilege` who may not make something in a schema."""
     item = catalog.schema(schema)
     assert item is not None, "a place is in a schema"
-    session.require("CREATE", item)
+    session.access(use, catalog).check("schema", item)
+
+
+def require_place(session: AdapterSession, use: str, name: Name) -> None:
+    """As `require_create`, before anything outside is asked on behalf of the statement."""
+    schema, _ = place(session.catalog, name)
+    require_create(session, session.catalog, schema, use)
+
+
+def stored(catalog: Catalog, item: Item) -> Item:
+    """An item that can be changed: what is always there becomes an item of its own."""
+    return item if item.number else replace(item, number=catalog.next_number)
 
 
 def check_free(session: AdapterSession, created: Created) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.peek.planning import value_of
-from noonmark.adapter.run.ddl_common import Created, create, place
+from noonmark.adapter.run.ddl_common import Created, create, place, require_place
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.upstream.connection import (
     check_connection,
@@ -52,11 +52,12 @@ def _connection(
     session: AdapterSession, catalog: Catalog, number: int, statement: st.CreateConnection
 ) -> Item:
     schema_name, name = place(catalog, statement.name)
+    access = session.access("CREATE CONNECTION", catalog)
     needs: list[int] = []
     options: dict[str, Any] = {}
     for key, value in statement.options.items():
         if isinstance(value, st.SecretRef):
-            secret = secret_of(catalog, value.name)
+            secret = secret_of(access, value.name)
             needs.append(secret.number)
             options[key] = {"secret": secret.number}
         else:
@@ -96,11 +97,13 @@ async def run_validate_connection(
     session: AdapterSession, statement: st.ValidateConnection, _: Sequence[Any]
 ) -> Outcome:
     """VALIDATE CONNECTION."""
-    item = session.catalog.find(statement.name.parts)
+    access = session.access("VALIDATE CONNECTION")
+    item = access.find(statement.name.parts)
     if item is None or item.kind != "connection":
         raise UndefinedObject(
             f'connection "{statement.name}" does not exist', position=statement.name.position
         )
+    access.check("connection", item)
     await _validate(session.catalog, item)
     return Done("VALIDATE CONNECTION")
 
@@ -126,6 +129,7 @@ async def run_create_sink(
     session: AdapterSession, statement: st.CreateSink, _: Sequence[Any]
 ) -> Outcome:
     """CREATE SINK."""
+    require_place(session, "CREATE SINK", statement.name)
     definition = await sink_definition(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.catalog.item import DATABASE, PUBLIC, TEMPORARY
-from noonmark.adapter.catalog.privilege import OWN
+from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, PUBLIC, TEMPORARY
+from noonmark.adapter.catalog.rights import Access, require_role
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import STAGED
@@ -44,15 +44,19 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
     store, told = session.store, []
     async with store.turn:
         catalog = store.catalog
+        access = session.access("DROP", catalog)
+        if statement.kind == "role":
+            require_role(catalog, session.user, "DROP ROLE")
         targets: list[Item] = []
         for name in statement.names:
-            item = find(catalog, statement.kind, name)
+            item = find(access, statement.kind, name)
             if item is None and statement.if_exists:
                 told.append(Notice(f'{_shown(statement.kind)} "{name}" does not exist, skipping'))
             elif item is None:
                 raise missing(statement.kind, name)
             else:
-                session.require(OWN, item)
+                if item.kind != "role":
+                    access.check("object", item)
                 targets.append(item)
         doomed = _doomed(catalog, targets, statement.cascade)
         if len(doomed) > len(targets):
@@ -66,19 +70,20 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
     return Done(tag, tuple(told))
 
 
-def find(catalog: Catalog, kind: str, name: st.Name) -> Item | None:
-    """The item of a kind and name.
+def find(access: Access, kind: str, name: st.Name) -> Item | None:
+    """The item of a kind and name; whoever asks checks its right.
 
     Raises:
         WrongObjectType: there is one of that name, and it is something else.
     """
+    catalog = access.catalog
     if kind == "role":
-        return catalog.roles().get(name.last)
+        return catalog.all_roles().get(name.last)
     if kind == "schema":
         return catalog.schema(name.last)
     if kind == "database":
         return catalog.database if name.last == DATABASE else None
-    item = catalog.find(name.parts)
+    item = access.find(name.parts)
     if item is None:
         return None
     same = item.kind == kind or (kind == "source" and item.kind in ("subsource", "progress"))
@@ -115,7 +120,8 @@ def _doomed(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
                 hint=f"You can drop {owner} instead.",
             )
     for item in targets:
-        if item.kind == "database" or (item.kind == "schema" and item.name == PUBLIC):
+        always = item.kind == "role" and (item.name == BUILT_IN or not item.number)
+        if always or item.kind == "database" or (item.kind == "schema" and item.name == PUBLIC):
             raise DependentObjects(f"cannot drop {item} because the database system requires it")
     _refuse_owners(catalog, targets)
     own = [*targets, *_contents(catalog, targets, cascade)]

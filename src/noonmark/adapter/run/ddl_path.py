@@ -28,6 +28,17 @@ _MAKES = (
 )
 
 
+_CHANGES = (
+    st.Rename,
+    st.Comment,
+    st.AddColumn,
+    st.AlterSource,
+    st.AlterOwner,
+    st.AlterSecret,
+    st.AlterConnection,
+)
+
+
 def in_path(session: AdapterSession, statement: Any) -> Any:
     """The statement with its names written out, where the session has set a path."""
     if "search_path" not in session.variables or getattr(statement, "kind", "") in GLOBAL:
@@ -41,7 +52,7 @@ def in_path(session: AdapterSession, statement: Any) -> Any:
         return replace(statement, objects=names)
     if isinstance(statement, st.CreateIndex):
         return replace(statement, on=_found(session, statement.on))
-    if isinstance(statement, st.Rename | st.Comment | st.AddColumn | st.AlterSource):
+    if isinstance(statement, _CHANGES):
         return replace(statement, name=_found(session, statement.name))
     return statement
 

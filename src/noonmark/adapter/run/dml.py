@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from noonmark.adapter.aside import aside
 from noonmark.adapter.contract import Done, Outcome, Rows
 from noonmark.adapter.peek.answer import Peek
@@ -64,9 +66,11 @@ async def _plan(
 
 
 def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType | None]) -> Plan:
-    planning = Planning(session, types)
+    planning = Planning(session, type(statement).__name__.upper(), types)
     verb = {st.Insert: "insert into", st.Update: "update", st.Delete: "delete from"}
     item = target(session, planning.catalog, statement.table, verb[type(statement)])
+    if not isinstance(statement, st.Insert):
+        planning.names.granted = item  # what it needs on its target is checked when it is run
     match statement:
         case st.Insert():
             return plan_insert(planning, item, statement)
@@ -76,9 +80,26 @@ def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType
 
 
 def _check_rights(session: AdapterSession, statement: Change, plan: Plan) -> None:
-    session.require(type(statement).__name__.upper(), plan.item)
-    if isinstance(plan, InsertPlan) and plan.conflict is not None:
-        session.require("UPDATE", plan.item)
+    access = session.access(type(statement).__name__.upper(), plan.catalog)
+    access.check("target", plan.item)
+    if isinstance(statement, st.Insert) and statement.conflict == "update":
+        access.check("conflicting target", plan.item)
+    if _reads_target(statement):
+        access.check("read target", plan.item)
+
+
+def _reads_target(statement: Change) -> bool:
+    """Whether a statement looks at columns of what it writes, as PostgreSQL sees it."""
+    trees: list[Any] = list(statement.returning)
+    if isinstance(statement, st.Insert):
+        if statement.conflict == "update" or statement.conflict_columns:
+            return True
+    else:
+        trees += [statement.where] if statement.where is not None else []
+    if isinstance(statement, st.Update):
+        trees += [tree for _, tree in statement.assignments]
+    looks = (exp.Column, exp.Star, exp.Query)
+    return any(tree.find(*looks) is not None for tree in trees)
 
 
 async def describe(
@@ -155,7 +176,7 @@ async def run_truncate(
     """Take all rows out of tables, at one time."""
     catalog = session.catalog
     items = [target(session, catalog, name, "truncate") for name in statement.tables]
-    session.require("DELETE", *items)
+    session.access("TRUNCATE", catalog).check("target", *items)
 
     async def compute(reading: Reading) -> tuple[Writes, Any]:
         writes = {}

@@ -17,7 +17,6 @@ from noonmark.adapter.names import Names, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.run.dml_read import Needs, tables_read
 from noonmark.adapter.run.dml_target import Row
-from noonmark.adapter.system.settings import search_path
 from noonmark.errors import InvalidSyntax, Unsupported
 from noonmark.rows.identity import hashable
 from noonmark.rows.types import SqlType
@@ -45,10 +44,10 @@ PLANS_MAX = 256
 class Planning:
     """The planning of one statement against one catalog."""
 
-    def __init__(self, session: AdapterSession, types: Sequence[SqlType | None]) -> None:
+    def __init__(self, session: AdapterSession, use: str, types: Sequence[SqlType | None]) -> None:
         self.session = session
         self.catalog: Catalog = session.catalog
-        self.names = Names(self.catalog, search_path(session.variables))
+        self.names = Names(self.catalog, session.access(use, self.catalog))
         stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
         self.statement = Statement(self.names, parameters=stated, session=session.functions)
 
@@ -66,7 +65,6 @@ class Planning:
         """What the statement reads, over collections."""
         names = relation.schema.names
         planned = over_collections(self.catalog, Query(relation, names, relation, ()), self.names)
-        self.session.require("SELECT", *planned.items)
         system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
         peek = Peek.of(simplify(planned.query.relation), (), None, system)
         tables = frozenset(tables_read(self.catalog, planned.leaves, position))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.system.settings import search_path
 from noonmark.errors import (
     DatatypeMismatch,
     InvalidSyntax,
@@ -51,7 +50,7 @@ def target(session: AdapterSession, catalog: Catalog, name: Name, verb: str) -> 
         UndefinedTable: there is none.
         WrongObjectType: it cannot be written.
     """
-    item = catalog.resolve(name.parts, name.position, search_path(session.variables))
+    item = session.access("SHOW", catalog).named(name.parts, name.position)
     if item.kind != "table":
         kind = item.kind.replace("-", " ")
         raise WrongObjectType(

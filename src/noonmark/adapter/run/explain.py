@@ -81,19 +81,20 @@ async def _timestamp(
     return explain(question, select_timestamp(question))
 
 
-def view_worker(session: AdapterSession, name: st.Name) -> ViewWorker:
+def view_worker(session: AdapterSession, name: st.Name, verb: str) -> ViewWorker:
     """What maintains the materialized view of that name."""
-    item = session.catalog.resolve(name.parts, name.position)
+    access = session.access(f"{verb} MATERIALIZED VIEW")
+    item = access.named(name.parts, name.position)
     worker = session.database.work.views.get(item.number)
     if item.kind not in ("materialized-view", "index") or worker is None:
         raise WrongObjectType(f'"{name.last}" is not a materialized view', position=name.position)
-    session.require("SELECT", item)
+    access.check("view", item)
     return worker
 
 
 async def _view(session: AdapterSession, statement: st.Explain) -> list[str]:
     assert statement.name is not None, "the parser saw a name"
-    worker = view_worker(session, statement.name)
+    worker = view_worker(session, statement.name, "EXPLAIN")
     return await asyncio.to_thread(_explained, worker)
 
 

@@ -71,10 +71,10 @@ def planned(
     ):
         return found  # rights are in the catalog: they were checked against this one
     late = values if found is not None and found.late else None
-    made = plan_query(session, statement.query.tree, types, late)
+    use = "SUBSCRIBE" if isinstance(statement, st.Subscribe) else "SELECT"
+    made = plan_query(session, statement.query.tree, types, late, use)
     if made.late and values is not None and late is None:
-        made = plan_query(session, statement.query.tree, types, values)
-    session.require("SELECT", *made.items)
+        made = plan_query(session, statement.query.tree, types, values, use)
     if len(session.plans) >= PLANS_MAX:
         session.plans.pop(next(iter(session.plans)))
     session.plans[key] = made

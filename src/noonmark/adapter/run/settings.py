@@ -104,10 +104,10 @@ async def run_show(
 ) -> Outcome:
     """SHOW name, or ALL."""
     fields = _fields(statement)
-    rows: list[tuple[Any, ...]] = [(value_of(session.variables, statement.name, True),)]
+    rows: list[tuple[Any, ...]] = [(value_of(session.shown_variables, statement.name, True),)]
     if fields is _ALL:
         rows = [
-            (each.name, value_of(session.variables, each.name), each.about)
+            (each.name, value_of(session.shown_variables, each.name), each.about)
             for each in VARIABLES.values()
         ]
     return Rows(fields, Listed(rows), "SHOW", counted=False)

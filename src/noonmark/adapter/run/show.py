@@ -17,7 +17,6 @@ from noonmark.adapter.system.facts import Facts
 from noonmark.adapter.system.mz import object_type
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_index import indexes
-from noonmark.adapter.system.settings import search_path
 from noonmark.adapter.system.types import TYPES
 from noonmark.errors import WrongObjectType
 from noonmark.rows import types as t
@@ -77,7 +76,8 @@ def _objects(facts: Facts, statement: st.Show) -> Iterable[Row]:
 def _indexes(facts: Facts, statement: st.Show) -> Iterable[Row]:
     wanted = None
     if statement.name is not None:
-        wanted = facts.catalog.resolve(statement.name.parts, statement.name.position)
+        access = facts.session.access("SHOW", facts.catalog)
+        wanted = access.resolve("object", statement.name.parts, statement.name.position)
     for index in indexes(facts):
         if wanted is None or index.on == wanted:
             yield (index.name, index.on.name, tuple(index.columns), "")
@@ -92,7 +92,7 @@ def _databases(_: Facts, __: st.Show) -> Iterable[Row]:
 
 
 def _roles(facts: Facts, _: st.Show) -> Iterable[Row]:
-    return [(DATABASE, ""), *((item.name, _comment(item)) for item in facts.catalog.items("role"))]
+    return [(name, _comment(item)) for name, item in facts.catalog.all_roles().items()]
 
 
 def _types(_: Facts, __: st.Show) -> Iterable[Row]:
@@ -111,8 +111,8 @@ def _columns(facts: Facts, statement: st.Show) -> Iterable[Row]:
 
 def _item(facts: Facts, statement: st.Show) -> Item:
     assert statement.name is not None, "the parser asks for a name"
-    path = search_path(facts.session.variables)
-    return facts.catalog.resolve(statement.name.parts, statement.name.position, path)
+    access = facts.session.access("SHOW", facts.catalog)
+    return access.resolve("object", statement.name.parts, statement.name.position)
 
 
 # --- SHOW CREATE

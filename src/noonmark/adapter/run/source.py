@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.definitions import file_feed, generator, source_of
 from noonmark.adapter.run.ddl import columns_of
@@ -21,6 +20,7 @@ from noonmark.adapter.run.ddl_common import (
     create,
     place,
     refuse_options,
+    require_place,
     retain_ms,
 )
 from noonmark.adapter.run.handler import Handlers
@@ -59,6 +59,7 @@ async def run_create_source(
         raise Unsupported(
             "only a source FROM WEBHOOK has a CHECK", position=statement.check.condition.position
         )
+    require_place(session, "CREATE SOURCE", statement.name)
     prepared = await _prepared(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
@@ -93,7 +94,8 @@ async def _create_webhook(session: AdapterSession, statement: st.CreateSource) -
     """A source that is written as a table is: one collection, and nothing beside it."""
 
     async def make(catalog: Catalog, number: int) -> Created:
-        definition = {"text": session.text, **webhook_definition(catalog, statement)}
+        access = session.access("CREATE SOURCE", catalog)
+        definition = {"text": session.text, **webhook_definition(access, statement)}
         item = Item(
             number,
             "source",
@@ -296,13 +298,14 @@ async def run_alter_source(
     refuse_options(f"a {statement.kind}", dict.fromkeys(statement.reset), known)
     store = session.database.store
     async with store.turn:
-        item = store.catalog.find(statement.name.parts)
+        access = session.access("ALTER SET", store.catalog)
+        item = access.find(statement.name.parts)
         if item is None and statement.if_exists:
             return Done(tag)
-        item = store.catalog.resolve(statement.name.parts, statement.name.position)
+        item = access.named(statement.name.parts, statement.name.position)
         if item.kind != statement.kind:
             raise WrongObjectType(f'"{item.name}" is not a {statement.kind.replace("-", " ")}')
-        session.require(OWN, item)
+        access.check("object", item)
         changed = _altered(item, statement)
         parts = [
             replace(part, retain_ms=changed.retain_ms)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.item import Kind
-from noonmark.adapter.catalog.privilege import OWN
 from noonmark.adapter.contract import Outcome
 from noonmark.adapter.definitions import view_definition
 from noonmark.adapter.names import Planned, plan_tree, with_columns
@@ -21,7 +20,6 @@ from noonmark.adapter.run.ddl_common import Created, create, place, retain_ms
 from noonmark.adapter.run.ddl_drop import dependents_refused, removal_of
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import staged_client
-from noonmark.adapter.system.settings import search_path
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist import command as c
 from noonmark.persist.foreseen import foreseen
@@ -45,11 +43,17 @@ if TYPE_CHECKING:
 _WHOLE = re.compile(r"RECOMPUTED AS A WHOLE|ALL OF IT")
 
 
-def planned_view(session: AdapterSession, catalog: Catalog, query: st.QueryText) -> Planned:
-    """The query of a view, of relations that the user may read."""
-    planned = plan_tree(catalog, query.tree, path=search_path(session.variables))
-    session.require("SELECT", *planned.items)
-    return planned
+_USES: dict[Kind, str] = {
+    "view": "CREATE VIEW",
+    "materialized-view": "CREATE MATERIALIZED VIEW",
+}
+
+
+def planned_view(
+    session: AdapterSession, catalog: Catalog, query: st.QueryText, use: str
+) -> Planned:
+    """The query of a view, of relations that the user may name, or read."""
+    return plan_tree(catalog, query.tree, access=session.access(use, catalog))
 
 
 def view_item(
@@ -60,7 +64,7 @@ def view_item(
     kind: Kind,
 ) -> Item:
     """The item that a statement describes."""
-    planned = planned_view(session, catalog, statement.query)
+    planned = planned_view(session, catalog, statement.query, _USES[kind])
     if kind == "materialized-view":
         separated(simplify(planned.query.relation))  # refuses mz_now() where it has no turn
     schema_name, name = place(catalog, statement.name)
@@ -102,7 +106,7 @@ def replaced(session: AdapterSession, catalog: Catalog, statement: AnyView, kind
         raise name_taken(found)
     if found.kind != kind:
         raise WrongObjectType(f'"{found.name}" is not a {kind.replace("-", " ")}')
-    session.require(OWN, found)
+    session.access(_USES[kind], catalog).check("replaced", found)
     dependents_refused(catalog, [found], "replace")
     return found.number
 

@@ -79,10 +79,11 @@ async def run_create_index(
 
 
 def _target(session: AdapterSession, statement: st.CreateIndex) -> Item:
-    item = session.catalog.resolve(statement.on.parts, statement.on.position)
+    access = session.access("CREATE INDEX")
+    item = access.named(statement.on.parts, statement.on.position)
     if not item.is_relation or item.kind == "system" or not item.schema.columns:
         raise WrongObjectType(f"cannot create an index on {item}", position=statement.on.position)
-    session.require("SELECT", item)
+    access.check("relation", item)
     return item
 
 

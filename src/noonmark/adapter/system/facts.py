@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
-from noonmark.adapter.catalog.item import TEMPORARY, Item
+from noonmark.adapter.catalog.item import BUILT_IN, PREDEFINED, TEMPORARY, Item
 from noonmark.persist.state import State
 from noonmark.rows.schema import Schema
 
@@ -68,7 +68,13 @@ class Facts:
     def role_oid(self, name: str) -> int:
         """The number of a role; whoever is no role of the catalog is the superuser."""
         role = self.catalog.roles().get(name)
-        return SUPERUSER_OID if role is None else role.oid
+        if name in PREDEFINED:
+            return PREDEFINED[name]
+        return SUPERUSER_OID if role is None or name == BUILT_IN else role.oid
+
+    def role_name(self, oid: int) -> str | None:
+        """The role of a number."""
+        return next((n for n in self.catalog.all_roles() if self.role_oid(n) == oid), None)
 
     def by_oid(self, oid: int | None) -> Item | None:
         """The item of a number in pg_catalog."""

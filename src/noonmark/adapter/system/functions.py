@@ -39,7 +39,7 @@ def session_functions(session: AdapterSession) -> Table[Function]:
 
 def _about_session(session: AdapterSession) -> list[Function]:
     def setting(name: str, missing_ok: bool = False) -> str | None:
-        return value_of(session.variables, name, missing_ok)
+        return value_of(session.shown_variables, name, missing_ok)
 
     def set_config(name: str, value: str, local: bool) -> str:
         if local:
@@ -53,8 +53,8 @@ def _about_session(session: AdapterSession) -> list[Function]:
 
     text = t.Text()
     return [
-        *(ask(n, (), text, lambda: session.user) for n in ("current_user", "session_user")),
-        ask("user", (), text, lambda: session.user),
+        *(ask(n, (), text, lambda: session.user) for n in ("current_user", "current_role", "user")),
+        ask("session_user", (), text, lambda: session.session_user),
         *(ask(n, (), text, lambda: DATABASE) for n in ("current_database", "current_catalog")),
         ask("current_schema", (), text, lambda: "public"),
         ask("current_schemas", (_BOOL,), _TEXTS, schemas),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noonmark.adapter.catalog.item import DATABASE, Item
-from noonmark.adapter.catalog.privilege import BUILT_IN, has
+from noonmark.adapter.catalog.privilege import BUILT_IN, PRIVILEGES, has, owner_of
 from noonmark.adapter.system.facts import Facts, Row, nothing, relation
 from noonmark.adapter.system.pg_catalog import schema_oids
+from noonmark.adapter.system.pg_roles import applicable_roles, enabled_roles
 from noonmark.adapter.system.types import TYPES
 from noonmark.rows import types as t
 from noonmark.rows.pgoid import oid
@@ -21,9 +22,14 @@ _UDT = {row.oid: row.name for row in TYPES}
 
 
 def _seen(facts: Facts) -> list[Item]:
-    """The relations that the user may read."""
+    """The relations that the user has some right on."""
     user, catalog = facts.session.user, facts.catalog
-    return [i for i in catalog.items() if i.is_relation and has(catalog, user, "SELECT", i)]
+    rights = {**PRIVILEGES, "system": ("SELECT",)}
+    return [
+        item
+        for item in catalog.items()
+        if item.is_relation and any(has(catalog, user, each, item) for each in rights[item.kind])
+    ]
 
 
 def _tables(facts: Facts) -> Iterable[Row]:
@@ -81,7 +87,9 @@ def _seconds(kind: t.SqlType) -> int | None:
 
 def _schemata(facts: Facts) -> Iterable[Row]:
     for name, _ in schema_oids(facts):
-        yield (DATABASE, name, BUILT_IN, None, None, None, None)
+        schema = facts.catalog.schema(name)
+        owner = BUILT_IN if schema is None else owner_of(facts.catalog, schema)
+        yield (DATABASE, name, owner, None, None, None, None)
 
 
 def _views(facts: Facts) -> Iterable[Row]:
@@ -102,10 +110,6 @@ def _table_constraints(facts: Facts) -> Iterable[Row]:
         if item.key:
             yield (DATABASE, item.schema_name, f"{item.name}_pkey", DATABASE, item.schema_name,
                    item.name, "PRIMARY KEY", "NO", "NO", "YES")  # fmt: skip
-
-
-def _enabled_roles(facts: Facts) -> Iterable[Row]:
-    return [(BUILT_IN,), *((role,) for role in facts.catalog.roles())]
 
 
 def _catalog_name(_: Facts) -> Iterable[Row]:
@@ -173,8 +177,8 @@ RELATIONS = (
         "information_schema.sequences", nothing,
         sequence_catalog=_T, sequence_schema=_T, sequence_name=_T, data_type=_T,
     ),
-    relation("information_schema.enabled_roles", _enabled_roles, role_name=_T),
-    relation("information_schema.applicable_roles", nothing, grantee=_T, role_name=_T,
+    relation("information_schema.enabled_roles", enabled_roles, role_name=_T),
+    relation("information_schema.applicable_roles", applicable_roles, grantee=_T, role_name=_T,
              is_grantable=_T),
     relation("information_schema.information_schema_catalog_name", _catalog_name, catalog_name=_T),
 )  # fmt: skip

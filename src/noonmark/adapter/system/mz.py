@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from noonmark.adapter.catalog.item import DATABASE, Item
+from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, Item
 from noonmark.adapter.system.facts import Facts, Row, relation
 from noonmark.rows.value import Interval, timestamptz_of
 from noonmark.tvc import known_partitions
@@ -95,9 +95,10 @@ def _databases(_: Facts) -> Iterable[Row]:
 
 
 def _roles(facts: Facts) -> Iterable[Row]:
-    yield ("s1", 10, DATABASE, True)
-    for item in facts.catalog.items("role"):
-        yield (item.id, item.oid, item.name, True)
+    for at, (name, item) in enumerate(facts.catalog.all_roles().items(), 1):
+        inherit = bool(item.definition.get("inherit", True))
+        shown = f"s{at}" if not item.number or name == BUILT_IN else item.id
+        yield (shown, facts.role_oid(name), name, inherit)
 
 
 def _connections(facts: Facts) -> Iterable[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noonmark.adapter.system.facts import nothing, relation
+from noonmark.adapter.system.pg_roles import default_acls
 
 _INT, _TEXT, _BOOL = "integer", "text", "boolean"
 
@@ -141,7 +142,7 @@ RELATIONS = (
         objoid=_INT, classoid=_INT, objsubid=_INT, provider=_TEXT, label=_TEXT,
     ),
     relation(
-        "pg_catalog.pg_default_acl", nothing, 826,
+        "pg_catalog.pg_default_acl", default_acls, 826,
         oid=_INT, defaclrole=_INT, defaclnamespace=_INT, defaclobjtype=_TEXT, defaclacl="text[]",
     ),
     relation(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from noonmark.adapter.catalog.item import DATABASE, Item
-from noonmark.adapter.catalog.privilege import BUILT_IN, acl
+from noonmark.adapter.catalog.privilege import acl
+from noonmark.adapter.system import pg_roles
 from noonmark.adapter.system.facts import (
     DATABASE_OID,
     SCHEMA_OIDS,
@@ -132,48 +133,6 @@ def _pg_database(facts: Facts) -> Iterable[Row]:
     ]  # fmt: skip
 
 
-def _roles(facts: Facts) -> list[tuple[int, str, bool, bool, bool]]:
-    """Number, name, superuser, login, password of every role; first the one that always is."""
-    found = [(SUPERUSER_OID, BUILT_IN, True, True, False)]
-    for role in facts.catalog.items("role"):
-        known = role.definition
-        found.append(
-            (
-                role.oid,
-                role.name,
-                bool(known.get("superuser")),
-                bool(known.get("login", True)),
-                known.get("verifier") is not None,
-            )
-        )
-    return found
-
-
-def _pg_roles(facts: Facts) -> Iterable[Row]:
-    for number, name, superuser, login, _ in _roles(facts):
-        yield (
-            name, superuser, True, superuser, superuser, login, False, -1, "********", None, False,
-            None, number,
-        )  # fmt: skip
-
-
-def _pg_authid(facts: Facts) -> Iterable[Row]:
-    for number, name, superuser, login, _ in _roles(facts):
-        yield (number, name, superuser, True, superuser, superuser, login, False, False, -1, None)
-
-
-def _pg_user(facts: Facts) -> Iterable[Row]:
-    for number, name, superuser, login, _ in _roles(facts):
-        if login:
-            yield (name, number, superuser, superuser, False, False, "********", None, None)
-
-
-def _pg_auth_members(facts: Facts) -> Iterable[Row]:
-    for role in facts.catalog.items("role"):
-        for group in role.definition.get("member_of", ()):
-            yield (facts.role_oid(group), role.oid, SUPERUSER_OID, False)
-
-
 def _pg_am(_: Facts) -> Iterable[Row]:
     return [(2, "heap", "heap_tableam_handler", "t"), (403, "btree", "bthandler", "i")]
 
@@ -208,17 +167,10 @@ def _pg_settings(facts: Facts) -> Iterable[Row]:
     from noonmark.adapter.system.settings import VARIABLES, value_of
 
     for variable in VARIABLES.values():
-        value = value_of(facts.session.variables, variable.name)
+        value = value_of(facts.session.shown_variables, variable.name)
         context = "internal" if variable.check is None else "user"
         yield (variable.name, value, None, "Session", variable.about, None, context, "string",
                "session", None, None, None, variable.default, variable.default, False)  # fmt: skip
-
-
-def _pg_stat_activity(facts: Facts) -> Iterable[Row]:
-    for session in facts.session.database.sessions.values():
-        name = session.variables.get("application_name", "")
-        yield (DATABASE_OID, DATABASE, session.id, session.user, name, session.peer,
-               session.status, session.text)  # fmt: skip
 
 
 RELATIONS = (
@@ -278,30 +230,6 @@ RELATIONS = (
         datminmxid="integer", dattablespace="integer", datacl="text[]",
     ),
     relation(
-        "pg_catalog.pg_roles", _pg_roles, 12_000,
-        rolname="text", rolsuper="boolean", rolinherit="boolean", rolcreaterole="boolean",
-        rolcreatedb="boolean", rolcanlogin="boolean", rolreplication="boolean",
-        rolconnlimit="integer", rolpassword="text", rolvaliduntil="timestamptz",
-        rolbypassrls="boolean", rolconfig="text[]", oid="integer",
-    ),
-    relation(
-        "pg_catalog.pg_authid", _pg_authid, 1260,
-        oid="integer", rolname="text", rolsuper="boolean", rolinherit="boolean",
-        rolcreaterole="boolean", rolcreatedb="boolean", rolcanlogin="boolean",
-        rolreplication="boolean", rolbypassrls="boolean", rolconnlimit="integer",
-        rolpassword="text",
-    ),
-    relation(
-        "pg_catalog.pg_user", _pg_user, 12_001,
-        usename="text", usesysid="integer", usecreatedb="boolean", usesuper="boolean",
-        userepl="boolean", usebypassrls="boolean", passwd="text", valuntil="timestamptz",
-        useconfig="text[]",
-    ),
-    relation(
-        "pg_catalog.pg_auth_members", _pg_auth_members, 1261,
-        roleid="integer", member="integer", grantor="integer", admin_option="boolean",
-    ),
-    relation(
         "pg_catalog.pg_am", _pg_am, 2601,
         oid="integer", amname="text", amhandler="text", amtype="text",
     ),
@@ -336,9 +264,5 @@ RELATIONS = (
         max_val="text", enumvals="text[]", boot_val="text", reset_val="text",
         pending_restart="boolean",
     ),
-    relation(
-        "pg_catalog.pg_stat_activity", _pg_stat_activity, 12_006,
-        datid="integer", datname="text", pid="integer", usename="text", application_name="text",
-        client_addr="text", state="text", query="text",
-    ),
+    *pg_roles.RELATIONS,
 )  # fmt: skip

@@ -6,7 +6,15 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.system import information, mz, own, pg_absent, pg_catalog, pg_index
+from noonmark.adapter.system import (
+    information,
+    mz,
+    own,
+    pg_absent,
+    pg_catalog,
+    pg_index,
+    pg_roles,
+)
 from noonmark.adapter.system.facts import Facts, Row, SystemRelation
 
 if TYPE_CHECKING:
@@ -20,7 +28,8 @@ _FIRST = 14_000
 @cache
 def relations() -> dict[str, SystemRelation]:
     """Every system relation by its full name."""
-    return {each.full_name: each for module in _MODULES for each in module.RELATIONS}
+    found = (each for module in _MODULES for each in module.RELATIONS)
+    return {each.full_name: each for each in (*found, *pg_roles.LATER)}
 
 
 @cache

@@ -5,14 +5,16 @@ What they say is what a statement of that user would find (`catalog.privilege`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_superuser, memberships
+from noonmark.adapter.catalog.privilege import EVERYBODY, has, is_superuser, memberships
+from noonmark.adapter.catalog.rights import OWN
 from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
 from noonmark.adapter.system.objects import ask, parts_of
 from noonmark.adapter.system.pg_catalog import schema_oids
-from noonmark.errors import UndefinedObject
+from noonmark.errors import InvalidArgument, UndefinedObject
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function
 
@@ -31,9 +33,9 @@ class _Rights:
     def _may(self, item: Item | None, rights: str, user: str | None = None) -> bool | None:
         if item is None:
             return None
-        asked = [right.strip().upper() for right in rights.split(",")]
         session = self._session
-        return any(has(session.catalog, user or session.user, right, item) for right in asked)
+        who = session.user if user is None else _role_name(Facts.of(session), user)
+        return any(has(session.catalog, who, right, item) for right in _asked(rights))
 
     def table(self, *asked: Any) -> bool | None:
         """Whether a user has one of these rights on a relation."""
@@ -62,13 +64,43 @@ class _Rights:
         *who, _, rights = asked
         return self._may(self._session.catalog.database, rights, *who)
 
+    def column(self, *asked: Any) -> bool | None:
+        """Whether a user has one of these rights on a column: it has those of its relation."""
+        *who, name, _, rights = asked
+        return self.table(*who, name, rights)
+
+    def item(self, kind: str) -> Callable[..., bool | None]:
+        """Whether a user has one of these rights on a secret or a connection."""
+
+        def meaning(*asked: Any) -> bool | None:
+            *who, name, rights = asked
+            facts = Facts.of(self._session)
+            found = (
+                facts.by_oid(name) if isinstance(name, int) else facts.catalog.find(parts_of(name))
+            )
+            if found is None or found.kind != kind:
+                raise UndefinedObject(f'{kind} "{name}" does not exist')
+            return self._may(found, rights, *who)
+
+        return meaning
+
     def role(self, *asked: Any) -> bool:
-        """Whether a user is a member of a role."""
-        *who, name, _ = asked
+        """Whether a user is a member of a role (MEMBER, SET), or has its rights (USAGE)."""
+        *who, name, how = asked
         facts = Facts.of(self._session)
         either = (*(who or [self._session.user]), name)
         user, wanted = (_role_name(facts, each) for each in either)
-        return is_superuser(facts.catalog, user) or wanted in memberships(facts.catalog, user)
+        words = [word.strip().upper() for word in how.split(",")]
+        for word in words:
+            if word.split(" ")[0] not in ("MEMBER", "USAGE", "SET"):
+                raise InvalidArgument(f'unrecognized privilege type: "{word}"')
+        if is_superuser(facts.catalog, user):
+            return True
+        # The option to grant a role on is a superuser's alone.
+        plain = [word for word in words if " WITH " not in word]
+        return any(
+            wanted in memberships(facts.catalog, user, inherited=word == "USAGE") for word in plain
+        )
 
 
 def about_rights(session: AdapterSession) -> list[Function]:
@@ -80,6 +112,8 @@ def about_rights(session: AdapterSession) -> list[Function]:
         "any_column": rights.table,
         "schema": rights.schema,
         "database": rights.database,
+        "secret": rights.item("secret"),
+        "connection": rights.item("connection"),
         **dict.fromkeys(free, lambda *_: True),
     }
     return [
@@ -89,15 +123,55 @@ def about_rights(session: AdapterSession) -> list[Function]:
             for who in ((), (_TEXT,))
             for first in (_INT, _TEXT)
         ),
-        ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, rights.role),
-        ask("pg_has_role", (Any_.ANY, _TEXT), boolean, rights.role),
+        *(
+            ask("has_column_privilege", (*who, first, at, _TEXT), boolean, rights.column)
+            for who in ((), (_TEXT,))
+            for first in (_INT, _TEXT)
+            for at in (_INT, _TEXT)
+        ),
+        ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
+        ask("pg_has_role", (Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
         ask("row_security_active", (Any_.ANY,), boolean, lambda _: False),
     ]
 
 
+def _asked(rights: str) -> list[str]:
+    """The rights that a question names.
+
+    Raises:
+        InvalidArgument: one that is none.
+    """
+    found = []
+    for each in rights.split(","):
+        word = each.strip().upper()
+        bare = word.removesuffix(" WITH GRANT OPTION")
+        bare = "TEMPORARY" if bare == "TEMP" else bare
+        if bare not in _KNOWN:
+            raise InvalidArgument(f'unrecognized privilege type: "{each.strip()}"')
+        # Nobody but the owner can grant on.
+        found.append(OWN if bare != word else bare)
+    return found
+
+
+_KNOWN = frozenset(
+    (
+        *("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN"),
+        *("USAGE", "CREATE", "CONNECT", "TEMPORARY"),
+    )
+)
+
+
 def _role_name(facts: Facts, role: str | int) -> str:
-    """A role by its name or number."""
-    if isinstance(role, str):
+    """A role by its name or number.
+
+    Raises:
+        UndefinedObject: there is none.
+    """
+    if isinstance(role, int):
+        found = facts.role_name(role)
+        if found is None:
+            raise UndefinedObject(f"role with OID {role} does not exist")
+        return found
+    if role in (EVERYBODY, facts.session.user):
         return role
-    found = facts.by_oid(role)
-    return BUILT_IN if found is None else found.name
+    return facts.catalog.role(role).name

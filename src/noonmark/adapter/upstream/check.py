@@ -20,6 +20,7 @@ from typing import Any
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import secret_of, unseal
 from noonmark.compute.reference import evaluate
 from noonmark.errors import DatatypeMismatch, EvaluationError, InvalidPassword
@@ -34,14 +35,14 @@ _POST = "post"
 _DEFAULT = (("headers", "headers", False, None), ("body", "body", False, None))
 
 
-def check_definition(catalog: Catalog, check: st.Check) -> dict[str, Any]:
+def check_definition(access: Access, check: st.Check) -> dict[str, Any]:
     """What an item remembers of a CHECK.
 
     Raises:
         DatatypeMismatch: it is no condition.
     """
     given = [
-        [each.what, each.name, each.as_bytes, _number(catalog, each.secret)] for each in check.given
+        [each.what, each.name, each.as_bytes, _number(access, each.secret)] for each in check.given
     ] or [list(each) for each in _DEFAULT]
     planned = _planned(check.condition.tree, given)
     kind = planned.relation.schema.columns[0].type
@@ -53,8 +54,8 @@ def check_definition(catalog: Catalog, check: st.Check) -> dict[str, Any]:
     return {"text": check.condition.text, "given": given}
 
 
-def _number(catalog: Catalog, secret: st.Name | None) -> int | None:
-    return None if secret is None else secret_of(catalog, secret).number
+def _number(access: Access, secret: st.Name | None) -> int | None:
+    return None if secret is None else secret_of(access, secret).number
 
 
 def check_secrets(definition: Mapping[str, Any] | None) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import unseal
 from noonmark.errors import ConfigError, UndefinedObject, WrongObjectType
 from noonmark.source.format.registry import Registry
@@ -77,22 +78,23 @@ def check_connection(kind: str, options: Mapping[str, Any]) -> None:
         raise ConfigError(f"a connection to {kind.upper()} needs {missing[0].upper()}")
 
 
-def connection_of(catalog: Catalog, name: st.Name, kind: str) -> Item:
-    """The connection of that name and kind."""
-    item = catalog.find(name.parts)
+def connection_of(access: Access, name: st.Name, kind: str) -> Item:
+    """The connection of that name and kind, for who may use it."""
+    item = access.find(name.parts)
     if item is None:
         raise UndefinedObject(f'connection "{name}" does not exist', position=name.position)
     if item.kind != "connection" or item.definition["kind"] != kind:
         raise WrongObjectType(
             f'"{name}" is not a connection to {kind.upper()}', position=name.position
         )
+    access.check("connection", item)
     return item
 
 
-def registry_named(catalog: Catalog, format_: st.Format) -> Item | None:
+def registry_named(access: Access, format_: st.Format) -> Item | None:
     """The schema registry that a format says to use, if it says one."""
     name = format_.options.get("connection")
-    return connection_of(catalog, name, REGISTRY) if isinstance(name, st.Name) else None
+    return connection_of(access, name, REGISTRY) if isinstance(name, st.Name) else None
 
 
 def options_of(catalog: Catalog, connection: Item) -> dict[str, str]:

@@ -84,7 +84,8 @@ async def _postgres(
         raise InvalidValue(
             "a source FROM POSTGRES has tables", hint="Say FOR ALL TABLES, or FOR TABLES (...)."
         )
-    connection = connection_of(session.catalog, upstream.connection, "postgres")
+    access = session.access("CREATE SOURCE")
+    connection = connection_of(access, upstream.connection, "postgres")
     slot = f"noonmark_{session.database.clock.fresh_id()}"
     wanted = None
     if statement.tables != "all":
@@ -119,7 +120,8 @@ async def _kafka(
         raise InvalidValue("a source FROM KAFKA needs TOPIC 'name'")
     if statement.tables is not None:
         raise Unsupported("a topic is one table: FOR TABLES is not supported")
-    connection = connection_of(session.catalog, upstream.connection, "kafka")
+    access = session.access("CREATE SOURCE")
+    connection = connection_of(access, upstream.connection, "kafka")
     clock = session.database.clock
     prefix = upstream.options.get("group_id_prefix", "noonmark-")
     options = kafka_options(session.catalog, connection)
@@ -129,7 +131,7 @@ async def _kafka(
         "upstream": "kafka",
         "connection": connection.number,
         "source": source.to_plain(),
-        **await topic_definition(session.catalog, statement, topic),
+        **await topic_definition(access, statement, topic),
     }
     formats = (definition["format"], definition["key_format"] or {})
     registries = tuple(each["registry"] for each in formats if "registry" in each)

@@ -15,18 +15,20 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog.rights import Access
 from noonmark.errors import ConfigError, UndefinedObject
 from noonmark.sql.statement import statement as st
 
 VARIABLE = "NOONMARK_SECRET_KEY"
 
 
-def secret_of(catalog: Catalog, name: st.Name) -> Item:
-    """The secret of that name."""
-    found = catalog.find(name.parts)
+def secret_of(access: Access, name: st.Name) -> Item:
+    """The secret of that name, for who may use it."""
+    found = access.find(name.parts)
     if found is None or found.kind != "secret":
         raise UndefinedObject(f'secret "{name}" does not exist', position=name.position)
+    access.check("secret", found)
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.run.ddl_common import place, refuse_options
 from noonmark.adapter.upstream.connection import (
     connection_of,
@@ -42,14 +43,16 @@ async def sink_definition(session: AdapterSession, statement: st.CreateSink) -> 
     """
     catalog = session.catalog
     refuse_options("KAFKA", statement.options, _OPTIONS)
-    connection = connection_of(catalog, statement.connection, "kafka")
-    read = catalog.resolve(statement.source.parts, statement.source.position)
+    access = session.access("CREATE SINK", catalog)
+    connection = connection_of(access, statement.connection, "kafka")
+    read = access.named(statement.source.parts, statement.source.position)
     if not read.is_stored or read.kind == "index":
         raise WrongObjectType(
             f'"{read.name}" is not kept, and cannot be written to a sink',
             hint="Tables, sources and materialized views can.",
             position=statement.source.position,
         )
+    access.check("relation", read)
     topic = statement.options.get("topic")
     if not isinstance(topic, str):
         raise InvalidValue("a sink INTO KAFKA needs TOPIC 'name'")
@@ -69,12 +72,12 @@ async def sink_definition(session: AdapterSession, statement: st.CreateSink) -> 
         "progress_topic": statement.options.get("progress_topic", "_noonmark_progress"),
         "key": list(statement.key),
         "envelope": statement.envelope.upper(),
-        "format": await _format(catalog, statement, read.schema, topic),
+        "format": await _format(access, statement, read.schema, topic),
     }
 
 
 async def _format(
-    catalog: Catalog, statement: st.CreateSink, schema: Schema, topic: str
+    access: Access, statement: st.CreateSink, schema: Schema, topic: str
 ) -> dict[str, Any]:
     written = statement.format
     if written is None or written.kind == "json":
@@ -83,7 +86,7 @@ async def _format(
         raise Unsupported(
             f"FORMAT {written.kind.upper()} of a sink is not supported", hint="JSON and AVRO are."
         )
-    registry_item = registry_named(catalog, written)
+    registry_item = registry_named(access, written)
     if registry_item is None:
         raise InvalidValue(
             "FORMAT AVRO of a sink needs a schema registry",
@@ -91,7 +94,7 @@ async def _format(
         )
     from noonmark.sink.avro import AvroEncoding
 
-    registry = registry_of(catalog, registry_item)
+    registry = registry_of(access.catalog, registry_item)
     encoding = AvroEncoding(schema, statement.key, statement.envelope == "debezium")
     value_number = await asyncio.to_thread(
         registry.register, f"{topic}-value", encoding.value_schema

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from noonmark.adapter.catalog import Catalog
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.definitions import format_of
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.upstream.connection import registry_named, registry_of
@@ -35,7 +36,7 @@ _UPSERT_NEEDS = "Say KEY FORMAT ... VALUE FORMAT ..., or give the columns a PRIM
 
 
 async def topic_definition(
-    catalog: Catalog, statement: st.CreateSource, topic: str
+    access: Access, statement: st.CreateSource, topic: str
 ) -> dict[str, Any]:
     """What a source over a topic remembers of its format."""
     if statement.format is None:
@@ -45,7 +46,7 @@ async def topic_definition(
     if statement.format.kind == "avro" and (statement.columns or statement.key):
         raise Unsupported("FORMAT AVRO has the columns of its schema: it takes none")
     key_name = next((name for what, name, *_ in statement.include if what == "key"), None)
-    key_format = await _key_format_of(catalog, statement, topic, key_name)
+    key_format = await _key_format_of(access, statement, topic, key_name)
     if statement.envelope == "upsert" and key_format is None and not statement.key:
         raise InvalidValue("ENVELOPE UPSERT needs a key", hint=_UPSERT_NEEDS)
     columns = columns_of(statement.columns or (), statement.key)
@@ -53,7 +54,7 @@ async def topic_definition(
     if key_format is not None and key_format["kind"] != "avro":
         key, columns = _shared_out(statement.key, columns, key_format["kind"], key_name)
     return {
-        "format": await _format(catalog, statement.format, f"{topic}-value"),
+        "format": await _format(access, statement.format, f"{topic}-value"),
         "key_format": key_format,
         "columns": columns.to_wire(),
         "key_columns": Schema(key).to_wire(),
@@ -64,16 +65,16 @@ async def topic_definition(
 
 
 async def _key_format_of(
-    catalog: Catalog, statement: st.CreateSource, topic: str, key_name: str | None
+    access: Access, statement: st.CreateSource, topic: str, key_name: str | None
 ) -> dict[str, Any] | None:
     """The format of the key: as written, or that of the value where one is wanted."""
     value = statement.format
     assert value is not None
     if statement.key_format is not None:
-        return await _format(catalog, statement.key_format, f"{topic}-key")
+        return await _format(access, statement.key_format, f"{topic}-key")
     by_registry = value.kind == "avro" and "connection" in value.options
     if by_registry and (key_name is not None or statement.envelope == "upsert"):
-        return await _format(catalog, value, f"{topic}-key")
+        return await _format(access, value, f"{topic}-key")
     if key_name is None:
         return None
     return {"kind": "text" if value.kind in ("csv", "avro") else value.kind}
@@ -89,19 +90,19 @@ def _shared_out(
     return key, Schema(tuple(each for each in columns.columns if each.name not in names))
 
 
-async def _format(catalog: Catalog, written: st.Format, subject: str) -> dict[str, Any]:
+async def _format(access: Access, written: st.Format, subject: str) -> dict[str, Any]:
     if written.kind != "avro":
         return {"kind": written.kind, **written.options}
     if isinstance(written.options.get("schema"), str):
         header = bool(written.options.get("confluent_wire_format", True))
         return {"kind": "avro", "schema": written.options["schema"], "header": header}
-    found = registry_named(catalog, written)
+    found = registry_named(access, written)
     if found is None:
         raise InvalidValue(
             "FORMAT AVRO needs a schema",
             hint="USING SCHEMA '...', or USING CONFLUENT SCHEMA REGISTRY CONNECTION c.",
         )
-    schema = await asyncio.to_thread(registry_of(catalog, found).latest, subject)
+    schema = await asyncio.to_thread(registry_of(access.catalog, found).latest, subject)
     return {"kind": "avro", "schema": schema, "header": True, "registry": found.number}
 
 

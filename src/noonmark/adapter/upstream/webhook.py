@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.run.ddl_common import refuse_options
 from noonmark.adapter.upstream.check import check, check_definition, check_secrets
@@ -61,7 +62,7 @@ _INCLUDED = {
 }
 
 
-def webhook_definition(catalog: Catalog, statement: st.CreateSource) -> dict[str, Any]:
+def webhook_definition(access: Access, statement: st.CreateSource) -> dict[str, Any]:
     """What a webhook remembers, and its columns."""
     upstream = statement.upstream
     assert isinstance(upstream, st.Webhook)
@@ -84,18 +85,18 @@ def webhook_definition(catalog: Catalog, statement: st.CreateSource) -> dict[str
         "whole": not statement.columns,
         "columns": columns.to_wire(),
         "include": [list(each) for each in statement.include],
-        "check": None if statement.check is None else check_definition(catalog, statement.check),
-        **_signature(catalog, upstream.options),
+        "check": None if statement.check is None else check_definition(access, statement.check),
+        **_signature(access, upstream.options),
     }
 
 
-def _signature(catalog: Catalog, options: Mapping[str, Any]) -> dict[str, Any]:
+def _signature(access: Access, options: Mapping[str, Any]) -> dict[str, Any]:
     given = options.get("signature")
     if given is None:
         return {}
     if not isinstance(given, st.SecretRef):
         raise InvalidValue("SIGNATURE takes a secret", hint="Say SIGNATURE SECRET s.")
-    secret = secret_of(catalog, given.name)
+    secret = secret_of(access, given.name)
     header = str(options.get("signature_header", "x-signature")).lower()
     return {"secret": secret.number, "header": header}
 

@@ -6,9 +6,9 @@ from typing import cast
 
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.create import column_spec
-from noonmark.sql.statement.options import options
+from noonmark.sql.statement.options import options, with_options
 from noonmark.sql.statement.reader import Reader
-from noonmark.sql.statement.role import alter_role
+from noonmark.sql.statement.role import alter_default_privileges, alter_role
 
 _KINDS = (
     "materialized view",
@@ -49,6 +49,8 @@ def alter(reader: Reader) -> s.Statement:
     """What follows ALTER."""
     if reader.accept_any("role", "user") is not None:
         return alter_role(reader)
+    if reader.accept("default", "privileges"):
+        return alter_default_privileges(reader)
     kind = _kind(reader, "ALTER")
     if_exists = reader.if_exists()
     name = reader.name()
@@ -56,6 +58,12 @@ def alter(reader: Reader) -> s.Statement:
     if reader.accept("rename"):
         reader.expect("to")
         return s.Rename(kind, name, reader.identifier(), if_exists)
+    if reader.accept("owner", "to"):
+        return s.AlterOwner(kind, name, reader.identifier(), if_exists)
+    if kind == "secret" and reader.accept("as"):
+        return s.AlterSecret(name, reader.scalar_to(), if_exists)
+    if kind == "connection" and (reader.is_next("set", "(") or reader.is_next("reset", "(")):
+        return _alter_connection(reader, name, if_exists)
     if reader.accept("set") and reader.is_next("("):
         return s.AlterSource(kind, name, options(reader), (), if_exists)
     if reader.accept("reset"):
@@ -67,9 +75,19 @@ def alter(reader: Reader) -> s.Statement:
         if key:
             raise reader.unsupported("ADD COLUMN ... PRIMARY KEY", position=position)
         return s.AddColumn(name, column, if_not_exists)
-    what = reader.text[position - 1 :].split()
-    shown = " ".join([kind.replace("-", " "), "...", *what[:2]]).upper()
+    words = [each.value for each in reader.tokens[reader.at : reader.at + 2] if each.kind == "word"]
+    shown = " ".join([kind.replace("-", " "), "...", *words]).upper()
     raise reader.unsupported(f"ALTER {shown}".rstrip(), position=position)
+
+
+def _alter_connection(reader: Reader, name: s.Name, if_exists: bool) -> s.Statement:
+    sets = reader.accept("set")
+    if not sets:
+        reader.expect("reset")
+    given = options(reader)
+    validate = with_options(reader).get("validate", False)
+    changed, reset = (given, ()) if sets else ({}, tuple(given))
+    return s.AlterConnection(name, changed, reset, if_exists, validate=bool(validate))
 
 
 def comment(reader: Reader) -> s.Statement:

@@ -1,4 +1,4 @@
-"""Statements that make, change and drop objects, and who may use them."""
+"""Statements that make, change and drop objects."""
 
 from __future__ import annotations
 
@@ -210,27 +210,6 @@ class CreateSink(Statement):
 
 
 @dataclass(frozen=True)
-class CreateRole(Statement):
-    """CREATE ROLE or USER. `password` None: none given; `login`, `superuser` None: not stated."""
-
-    name: str
-    password: str | None = field(default=None, repr=False)
-    login: bool | None = None
-    superuser: bool | None = None
-    if_not_exists: bool = False
-
-
-@dataclass(frozen=True)
-class AlterRole(Statement):
-    """ALTER ROLE name WITH ...; `password` "" takes it away."""
-
-    name: str
-    password: str | None = field(default=None, repr=False)
-    login: bool | None = None
-    superuser: bool | None = None
-
-
-@dataclass(frozen=True)
 class CreateSchema(Statement):
     """CREATE SCHEMA name."""
 
@@ -321,25 +300,30 @@ class ValidateConnection(Statement):
 
 
 @dataclass(frozen=True)
-class Grant(Statement):
-    """GRANT privileges ON objects TO roles; `privileges` () means ALL.
+class AlterOwner(Statement):
+    """ALTER kind name OWNER TO role."""
 
-    With `member_of`, GRANT role TO role: `objects` are then empty.
-    """
-
-    privileges: tuple[str, ...]
-    kind: str
-    objects: tuple[Name, ...]
-    roles: tuple[str, ...]
-    member_of: tuple[str, ...] = ()
+    kind: ObjectKind
+    name: Name
+    owner: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True)
-class Revoke(Statement):
-    """REVOKE privileges ON objects FROM roles; as `Grant`."""
+class AlterSecret(Statement):
+    """ALTER SECRET name AS expression."""
 
-    privileges: tuple[str, ...]
-    kind: str
-    objects: tuple[Name, ...]
-    roles: tuple[str, ...]
-    member_of: tuple[str, ...] = ()
+    name: Name
+    value: ScalarText = field(repr=False)
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterConnection(Statement):
+    """ALTER CONNECTION name SET (option = value, ...) or RESET (option, ...)."""
+
+    name: Name
+    set: Options = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+    if_exists: bool = False
+    validate: bool = False

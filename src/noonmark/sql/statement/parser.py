@@ -24,6 +24,7 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "validate": manage.validate,
     "grant": role.grant,
     "revoke": role.revoke,
+    "reassign": role.reassign,
     "subscribe": read.subscribe,
     "explain": read.explain,
     "audit": read.audit,
@@ -56,7 +57,7 @@ _QUERIES = ("select", "with", "values", "table", "(")
 _REFUSED = frozenset(
     (
         *("analyze", "call", "checkpoint", "cluster", "do", "import", "inspect", "listen", "lock"),
-        *("merge", "move", "notify", "reassign", "refresh", "reindex"),
+        *("merge", "move", "notify", "refresh", "reindex"),
         *("security", "tail", "use", "vacuum"),
     )
 )

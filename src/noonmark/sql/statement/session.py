@@ -14,12 +14,18 @@ def set_variable(reader: Reader) -> s.Statement:
         return s.SetTransaction(*_modes(reader))
     if reader.accept("session", "characteristics", "as", "transaction"):
         return s.SetTransaction(*_modes(reader), session=True)
-    for refused in ("role", "session authorization", "constraints"):
-        if reader.is_next(*refused.split()):
-            raise reader.unsupported(f"SET {refused.upper()}")
+    if reader.is_next("constraints"):
+        raise reader.unsupported("SET CONSTRAINTS")
+    if reader.accept("session", "authorization"):
+        return s.SetSessionAuthorization(_role(reader, "default"))
     local = reader.accept("local")
     if not local:
         reader.accept("session")
+    if reader.is_next("role") and local:
+        raise reader.unsupported("SET LOCAL ROLE", "SET ROLE, then RESET ROLE.")
+    if reader.accept("role"):
+        reader.accept("=") or reader.accept("to")
+        return s.SetRole(_role(reader, "none"))
     position = reader.position
     if reader.accept("time", "zone"):
         return s.SetVariable("timezone", _one_value(reader), local, position)
@@ -32,6 +38,13 @@ def set_variable(reader: Reader) -> s.Statement:
         return s.SetVariable(name, None, local, position)
     values = reader.list_of(lambda: _one_value(reader) or "")
     return s.SetVariable(name, values[0] if len(values) == 1 else values, local, position)
+
+
+def _role(reader: Reader, nobody: str) -> str | None:
+    """A role, quoted or not; None for the word that stands for none."""
+    if reader.accept(nobody):
+        return None
+    return reader.string() if reader.token.kind == "string" else reader.identifier()
 
 
 def _one_value(reader: Reader) -> str | None:
@@ -54,6 +67,10 @@ def reset(reader: Reader) -> s.Statement:
     """What follows RESET."""
     if reader.accept("time", "zone"):
         return s.ResetVariable("timezone")
+    if reader.accept("role"):
+        return s.SetRole(None, "RESET")
+    if reader.accept("session", "authorization"):
+        return s.SetSessionAuthorization(None, "RESET")
     return s.ResetVariable(".".join(reader.name().parts))
 
 
