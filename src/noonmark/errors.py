@@ -80,6 +80,7 @@
     │   └── StorageUnfit          the store is full, read-only or ignores conditional puts
     ├── SourceError               upstream of a source failed
     │   ├── SourceStalled         it may answer later: wait, and ask again
+    │   │   └── OutgoingRefused   this server may not connect there
     │   └── SourceBroken          it will never give this data: definite, so it is written as data
     ├── IntegrityError            restore from a copy; nothing is guessed
     │   ├── Corrupt               a stored object does not match its checksum
@@ -457,6 +458,10 @@ class SourceError(NoonmarkError, id="source", sqlstate="58030"):
 
 class SourceStalled(SourceError, id="source_stalled", sqlstate="08006"):
     """Upstream does not answer now; nothing is said about its data."""
+
+
+class OutgoingRefused(SourceStalled, id="outgoing_refused", sqlstate="42501"):
+    """The policy of this server does not let it connect there."""
 
 
 class SourceBroken(SourceError, id="source_broken", sqlstate="58030"):

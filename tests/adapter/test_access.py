@@ -270,6 +270,7 @@ async def test_writes_that_look_need_select_as_in_postgresql(opened: Database) -
         "update keyed set b = 1 where a = 1", "delete from keyed where a = 1",
         "delete from keyed returning *", "truncate keyed",
         "insert into keyed values (1, 1) on conflict (a) do update set b = 3",
-        "update keyed set b = (select count(*) from keyed)", "insert into keyed select * from keyed",
+        "update keyed set b = (select count(*) from keyed)",
+        "insert into keyed select * from keyed",
     ):  # fmt: skip
         await denied(mallory, sql)

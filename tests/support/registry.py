@@ -18,6 +18,8 @@ from urllib.parse import unquote
 
 import pytest
 
+import support.loopback  # noqa: F401 - they are on this machine
+
 
 @dataclass
 class RegistryServer:

@@ -26,6 +26,7 @@ from urllib.parse import urlencode
 import psycopg
 import pytest
 
+import support.loopback  # noqa: F401 - they are on this machine
 from noonmark.clock import SYSTEM
 
 READY_SECONDS_MAX = 60.0

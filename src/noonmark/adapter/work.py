@@ -100,6 +100,18 @@ class Work:
         if view is not None:
             view.alter(item)
 
+    async def restart_above(self, number: int) -> None:
+        """Let sources and sinks that need an item open their connections anew."""
+        for item in self._database.catalog.dependents([number]):
+            source, sink = self.sources.get(item.number), self.sinks.get(item.number)
+            if source is not None:
+                del self.sources[item.number]
+                await source.stop()
+                await self.add_source(item)
+            if sink is not None:
+                await sink.stop()
+                await self.add_sink(item)
+
     async def remove(self, numbers: Iterable[int]) -> None:
         """Stop the work of items, after the tick that is under way."""
         numbers = list(numbers)

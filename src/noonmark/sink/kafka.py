@@ -32,6 +32,7 @@ from noonmark.source.impl.kafka.client import (
     open_consumer,
     received,
 )
+from noonmark.source.outgoing import check_brokers
 
 # The client has no types for it.
 _NewTopic: Any = vars(kafka_admin)["NewTopic"]
@@ -60,6 +61,7 @@ class Writer:
             Indeterminate: brokers do not answer.
         """
         self.close()
+        check_brokers(dict(self._options).get("bootstrap.servers", "").split(","))
         with _errors():
             self._make_topics()
             self._producer = Producer(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.peek.planning import value_of
 from noonmark.adapter.run.ddl_common import Created, create, place, require_place
@@ -23,7 +24,15 @@ from noonmark.adapter.upstream.connection import (
 )
 from noonmark.adapter.upstream.secret import seal, secret_of
 from noonmark.adapter.upstream.sink import sink_definition, sink_item
-from noonmark.errors import ConfigError, InvalidValue, SourceStalled, UndefinedObject
+from noonmark.errors import (
+    ConfigError,
+    EvaluationError,
+    InvalidValue,
+    OutgoingRefused,
+    SourceStalled,
+    SqlError,
+    UndefinedObject,
+)
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -39,7 +48,7 @@ async def run_create_connection(
     async def make(catalog: Catalog, number: int) -> Created:
         item = _connection(session, catalog, number, statement)
         if statement.validate:
-            await _validate(catalog, item)
+            await validate(catalog, item)
         return Created((item,), lambda _: ())
 
     done, _created = await create(
@@ -52,21 +61,50 @@ def _connection(
     session: AdapterSession, catalog: Catalog, number: int, statement: st.CreateConnection
 ) -> Item:
     schema_name, name = place(catalog, statement.name)
-    access = session.access("CREATE CONNECTION", catalog)
+    options, needs = connection_options(
+        session.access("CREATE CONNECTION", catalog), statement.options
+    )
+    definition = {"kind": statement.kind, "options": options, "text": session.text}
+    return Item(
+        number, "connection", schema_name, name, definition=definition, needs=tuple(needs),
+        owner=session.user,
+    )  # fmt: skip
+
+
+def connection_options(access: Access, given: st.Options) -> tuple[dict[str, Any], list[int]]:
+    """Options as a connection keeps them, and the numbers of the secrets among them."""
     needs: list[int] = []
     options: dict[str, Any] = {}
-    for key, value in statement.options.items():
+    for key, value in given.items():
         if isinstance(value, st.SecretRef):
             secret = secret_of(access, value.name)
             needs.append(secret.number)
             options[key] = {"secret": secret.number}
         else:
             options[key] = str(value) if isinstance(value, st.Name) else value
-    definition = {"kind": statement.kind, "options": options, "text": session.text}
-    return Item(
-        number, "connection", schema_name, name, definition=definition, needs=tuple(needs),
-        owner=session.user,
-    )  # fmt: skip
+    return options, needs
+
+
+def secret_value(session: AdapterSession, value: st.ScalarText, values: Sequence[Any]) -> str:
+    """The text of a secret; no error says anything of it.
+
+    Raises:
+        InvalidValue: the expression has no value, or not a text.
+    """
+    found: Any = None
+    try:
+        found = value_of(session, value.tree, values)
+        found = found.decode() if isinstance(found, bytes) else found
+    except (EvaluationError, SqlError, UnicodeDecodeError) as error:
+        sqlstate = getattr(error, "sqlstate", InvalidValue.sqlstate)
+        raise InvalidValue(
+            "the value of the secret cannot be computed",
+            detail=f"SQLSTATE {sqlstate}. What went wrong is not repeated here: it may show it.",
+            position=value.position,
+        ) from None
+    if not isinstance(found, str):
+        raise InvalidValue("a secret is a text", position=value.position)
+    return found
 
 
 async def run_create_secret(
@@ -76,12 +114,7 @@ async def run_create_secret(
 
     async def make(catalog: Catalog, number: int) -> Created:
         schema_name, name = place(catalog, statement.name)
-        value = value_of(session, statement.value.tree, values)
-        if isinstance(value, bytes):
-            value = value.decode()
-        if not isinstance(value, str):
-            raise InvalidValue("a secret is a text", position=statement.value.position)
-        sealed = await asyncio.to_thread(seal, value)
+        sealed = await asyncio.to_thread(seal, secret_value(session, statement.value, values))
         item = Item(
             number, "secret", schema_name, name, definition={"sealed": sealed}, owner=session.user
         )
@@ -104,11 +137,12 @@ async def run_validate_connection(
             f'connection "{statement.name}" does not exist', position=statement.name.position
         )
     access.check("connection", item)
-    await _validate(session.catalog, item)
+    await validate(session.catalog, item)
     return Done("VALIDATE CONNECTION")
 
 
-async def _validate(catalog: Catalog, item: Item) -> None:
+async def validate(catalog: Catalog, item: Item) -> None:
+    """Whether a connection connects."""
     kind = item.definition["kind"]
     if kind == "postgres":
         from noonmark.source.impl import postgres
@@ -121,6 +155,8 @@ async def _validate(catalog: Catalog, item: Item) -> None:
     else:
         try:
             await asyncio.to_thread(registry_of(catalog, item).validate)
+        except OutgoingRefused:
+            raise
         except SourceStalled as error:
             raise ConfigError(error.message) from error
 

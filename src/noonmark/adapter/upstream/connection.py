@@ -18,6 +18,7 @@ from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import unseal
 from noonmark.errors import ConfigError, UndefinedObject, WrongObjectType
 from noonmark.source.format.registry import Registry
+from noonmark.source.outgoing import check_url, policy
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ REGISTRY = "confluent schema registry"
 _KINDS = {"postgres": _POSTGRES, "kafka": _KAFKA, REGISTRY: _REGISTRY}
 _REQUIRED = {"postgres": ("host",), REGISTRY: ("url",)}
 _SECRET = frozenset(("password", "sasl_password", "ssl_key"))
+#: Options that are the text of a certificate: a name would be that of a file of the server.
+_TEXTS = frozenset(("ssl_certificate_authority", "ssl_certificate"))
+_PEM = "-----BEGIN"
 
 
 def check_connection(kind: str, options: Mapping[str, Any]) -> None:
@@ -66,16 +70,43 @@ def check_connection(kind: str, options: Mapping[str, Any]) -> None:
         shown = name.replace("_", " ").upper()
         if name not in known:
             raise ConfigError(f"a connection to {kind.upper()} has no option {shown}")
-        if name in _SECRET and not isinstance(value, st.SecretRef):
+        if name in _SECRET and not isinstance(value, st.SecretRef | Mapping):
             raise ConfigError(
                 f"{shown} takes a secret",
                 hint=f"CREATE SECRET s AS '...'; then say {shown} SECRET s.",
             )
+        if name in _TEXTS and isinstance(value, str):
+            _check_pem(shown, value)
+    _check_places(kind, options)
     missing = [name for name in _REQUIRED.get(kind, ()) if name not in options]
     if kind == "kafka" and not {"broker", "brokers"} & set(options):
         missing = ["broker"]
     if missing:
         raise ConfigError(f"a connection to {kind.upper()} needs {missing[0].upper()}")
+
+
+def _check_pem(shown: str, text: str) -> None:
+    if not text.lstrip().startswith(_PEM) and text != "system":
+        raise ConfigError(
+            f"{shown} takes a text in PEM, not the name of a file",
+            hint="It begins with -----BEGIN.",
+        )
+
+
+def _check_places(kind: str, options: Mapping[str, Any]) -> None:
+    """Refuse what may not be connected to, as far as that is known without connecting."""
+    if kind == REGISTRY and isinstance(options.get("url"), str):
+        check_url(options["url"])
+    if kind == "postgres":
+        for host in str(options.get("host", "")).split(","):
+            policy().check_host(host)
+    for server in _brokers(options) if kind == "kafka" else ():
+        policy().check_host(server.strip().rpartition(":")[0] or server.strip())
+
+
+def _brokers(options: Mapping[str, Any]) -> list[str]:
+    given = options.get("brokers", options.get("broker", ()))
+    return given.split(",") if isinstance(given, str) else [str(each) for each in given]
 
 
 def connection_of(access: Access, name: st.Name, kind: str) -> Item:
@@ -116,7 +147,11 @@ def postgres_url(catalog: Catalog, connection: Item) -> str:
     """Libpq's connection string."""
     from psycopg.conninfo import make_conninfo  # when one is used: servers start without
 
-    return make_conninfo("", **options_of(catalog, connection))
+    options = options_of(catalog, connection)
+    for name in ("sslrootcert", "sslcert", "sslkey"):
+        if name in options:
+            _check_pem(name, options[name])
+    return make_conninfo("", **options)
 
 
 def kafka_options(catalog: Catalog, connection: Item) -> KafkaOptions:

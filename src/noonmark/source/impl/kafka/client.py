@@ -6,6 +6,10 @@ not from errors. No message has a secret in it.
 
 Options are librdkafka's own, so TLS and SASL are set as its documentation says.
 
+Where it connects: bootstrap servers are checked before a client is made, and what brokers say of
+themselves whenever a topic is looked at (`source.outgoing`). The library resolves names and follows
+brokers by itself: it may have opened a connection to a broker before that is refused.
+
 Where it runs: driver and executors; a client is opened where it is used, and closed there.
 """
 
@@ -28,6 +32,7 @@ from confluent_kafka import admin as kafka_admin
 
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import SourceStalled
+from noonmark.source.outgoing import check_brokers
 
 # The client has no types for it.
 OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]
@@ -80,12 +85,14 @@ def _text(error: KafkaException) -> str:
 def open_admin(options: Options, hear: Callable[[Any], None] | None = None) -> Any:
     """A client for questions; `hear` is told of errors as they come."""
     told: dict[str, Any] = {} if hear is None else {"error_cb": hear}
+    check_brokers(dict(options).get("bootstrap.servers", "").split(","))
     with errors():
         return kafka_admin.AdminClient({**_QUIET, **dict(options), **told})
 
 
 def open_consumer(options: Options, group: str) -> Any:
     """A client for records and for the group's offsets; it never joins the group."""
+    check_brokers(dict(options).get("bootstrap.servers", "").split(","))
     with errors():
         return Consumer({**_QUIET, **_FETCHED, **dict(options), **_FORCED, "group.id": group})
 
@@ -99,7 +106,13 @@ def describe(admin: Any, name: str) -> Topic:
     with errors():
         asked = admin.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_S)
         found = asked[name].result(TIMEOUT_S)
+    check_brokers(sorted({_place(node) for each in found.partitions for node in each.replicas}))
     return Topic(str(found.topic_id), tuple(sorted(each.id for each in found.partitions)))
+
+
+def _place(node: Any) -> str:
+    """Where a broker says that it is: it may say anything."""
+    return f"{node.host}:{node.port}"
 
 
 def ends(

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
-from noonmark.errors import ConfigError, SourceStalled
+from noonmark.errors import ConfigError, OutgoingRefused, SourceStalled
 from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
     Options,
@@ -28,6 +28,7 @@ from noonmark.source.impl.kafka.client import (
     open_admin,
 )
 from noonmark.source.impl.kafka.source import Kafka
+from noonmark.source.outgoing import check_brokers
 
 _TRIES, _PAUSE_S = 10, 0.2
 _LOOK_S = 0.5
@@ -55,6 +56,8 @@ async def create(options: Options, topic: str, group: str, start: StartFrom | No
     for _ in range(_TRIES):
         try:
             return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
+        except OutgoingRefused:
+            raise
         except SourceStalled:  # a topic that was just made may have no leader yet
             await asyncio.sleep(_PAUSE_S)
     return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
@@ -96,6 +99,8 @@ async def validate(options: Options) -> None:
     """
     try:
         await asyncio.to_thread(_ask, options)
+    except OutgoingRefused:
+        raise
     except SourceStalled as error:
         raise ConfigError(error.message) from error
 
@@ -107,8 +112,11 @@ def _ask(options: Options) -> None:
     for left in reversed(range(int(TIMEOUT_S / _LOOK_S))):
         try:
             with errors():
-                admin.list_topics(timeout=_LOOK_S)
+                found = admin.list_topics(timeout=_LOOK_S)
+            check_brokers(f"{each.host}:{each.port}" for each in found.brokers.values())
             return
+        except OutgoingRefused:
+            raise
         except SourceStalled:
             admin.poll(0)
             why = [each.str() for each in heard if each.code() in _NOT_LET_IN]

@@ -11,6 +11,7 @@ Where it runs: driver and executors; a session is opened where it is used, and c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,7 @@ from psycopg.pq.abc import PGconn
 
 from noonmark.errors import SourceBroken, SourceError, SourceStalled
 from noonmark.source.impl.postgres.certificates import with_files
+from noonmark.source.outgoing import policy
 
 CONNECT_TIMEOUT_S = 10
 _OPTIONS = " ".join(
@@ -53,10 +55,36 @@ def dsn_of(url: str, **more: str) -> str:
     return conninfo.make_conninfo(with_files(url), **options)
 
 
+def pinned(dsn: str) -> str:
+    """The connection string with the addresses that its hosts have now, all of them allowed.
+
+    libpq connects to these, and proves certificates by the names. What the server's own user keeps
+    for libpq (.pgpass) is nobody else's.
+    """
+    given = conninfo.conninfo_to_dict(dsn)
+    ports = str(given.get("port") or "5432").split(",")
+    allowed = policy()
+    if given.get("hostaddr"):
+        for address in str(given["hostaddr"]).split(","):
+            allowed.check_host(address)
+        return dsn
+    found: list[tuple[str, str, str]] = []
+    for at, host in enumerate(str(given.get("host") or "/tmp").split(",")):
+        port = ports[at] if len(ports) > 1 else ports[0]
+        if host.startswith(("/", "@")):
+            allowed.check_host(host)
+            found.append((host, "", port))
+        else:
+            found += [(host, each, port) for each in allowed.addresses(host, int(port))]
+    hosts, addresses, numbers = (",".join(each) for each in zip(*found, strict=True))
+    where = {"hostaddr": addresses} if addresses.strip(",") else {}
+    return conninfo.make_conninfo(dsn, host=hosts, port=numbers, passfile=os.devnull, **where)
+
+
 def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
     """A session for SQL, in autocommit."""
     try:
-        return psycopg.connect(dsn_of(url), autocommit=True)
+        return psycopg.connect(pinned(dsn_of(url)), autocommit=True)
     except psycopg.Error as error:
         raise stalled(error) from None
 
@@ -73,7 +101,7 @@ def session(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
 
 def replication(url: str) -> PGconn:
     """A session for replication commands, blocking."""
-    made = pq.PGconn.connect(dsn_of(url, replication="database").encode())
+    made = pq.PGconn.connect(pinned(dsn_of(url, replication="database")).encode())
     if made.status != pq.ConnStatus.OK:
         message = made.get_error_message()
         made.finish()

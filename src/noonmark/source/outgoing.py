@@ -1,0 +1,207 @@
+"""Where connections may go: the one place that every connection to the outside asks.
+
+A server reaches more than its users do: itself, its neighbours, the metadata of its cloud. So a
+connection that a user describes goes only to addresses that its operator lets it go to.
+
+    NOONMARK_CONNECT_DENY     what is refused; by default loopback, link-local and what is no
+                              address of one machine. "private" adds private networks
+    NOONMARK_CONNECT_ALLOW    what is let through all the same
+
+Both are lists with commas: networks (10.0.0.0/8), addresses, names of hosts, and the words
+`loopback`, `link-local`, `private` and `all`. `noonmark serve` has an option for each.
+
+Law (addresses): what is checked is the address that is connected to, not the name: a name that
+resolves to something else a moment later does not go there. An address inside another (IPv4 in
+IPv6) is checked as what it stands for. Law (redirects): what a server sends us to is checked again.
+Law (schemes): an address in a URL is http or https.
+
+A process has one policy. Where it runs: driver and executors, which get it by their environment.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from noonmark.errors import ConfigError, OutgoingRefused, SourceStalled
+
+ALLOW, DENY = "NOONMARK_CONNECT_ALLOW", "NOONMARK_CONNECT_DENY"
+SCHEMES = ("http", "https")
+_DEFAULT_DENY = "loopback,link-local"
+_WORDS = {
+    "loopback": ("127.0.0.0/8", "::1/128"),
+    # A cloud's metadata are at a link-local address, and Amazon's at one of a private network too.
+    "link-local": ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128"),
+    "private": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"),
+    "all": ("0.0.0.0/0", "::/0"),
+}
+#: Addresses of no machine, or of many: nobody means them.
+_NEVER = ("0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "240.0.0.0/4")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """See the module; `allowed_hosts` are names that are let through whatever they resolve to."""
+
+    allowed: tuple[Network, ...] = ()
+    denied: tuple[Network, ...] = ()
+    allowed_hosts: frozenset[str] = frozenset()
+    denied_hosts: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, allow: str = "", deny: str = _DEFAULT_DENY) -> Outgoing:
+        """The policy of two lists.
+
+        Raises:
+            ConfigError: something that is neither network, address, host nor word.
+        """
+        allowed, allowed_hosts = _read(allow)
+        denied, denied_hosts = _read(deny)
+        never = tuple(ipaddress.ip_network(text) for text in _NEVER)
+        return cls(allowed, (*denied, *never), allowed_hosts, denied_hosts)
+
+    def lets(self, host: str, address: Address) -> bool:
+        """Whether a host may be reached at an address.
+
+        >>> from ipaddress import ip_address
+        >>> policy = Outgoing.of(allow="127.0.0.2")
+        >>> [policy.lets("h", ip_address(a)) for a in ("127.0.0.1", "127.0.0.2", "192.0.2.1")]
+        [False, True, True]
+        >>> policy.lets("h", ip_address("::ffff:127.0.0.1"))
+        False
+        """
+        if host.lower() in self.allowed_hosts:
+            return True
+        real = _unwrapped(address)
+        if _among(real, self.allowed):
+            return True
+        return host.lower() not in self.denied_hosts and not _among(real, self.denied)
+
+    def check_host(self, host: str) -> None:
+        """Refuse a host that is an address, or this machine, before anybody connects to it.
+
+        Raises:
+            OutgoingRefused: the policy does not let it through.
+        """
+        text = host.strip("[]")
+        if host.startswith(("/", "@")):
+            self._check(host, ipaddress.ip_address("127.0.0.1"))  # a socket of this machine
+            return
+        if text.lower().rstrip(".") == "localhost" or text.lower().endswith(".localhost"):
+            self._check(text, ipaddress.ip_address("127.0.0.1"))
+            return
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            if text.lower() in self.denied_hosts:
+                raise _refused(host, None) from None
+            return
+        self._check(text, address)
+
+    def _check(self, host: str, address: Address) -> None:
+        if not self.lets(host, address):
+            raise _refused(host, address)
+
+    def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, all of which may be connected to.
+
+        Raises:
+            OutgoingRefused: one of them may not.
+            SourceStalled: the host is not known.
+        """
+        self.check_host(host)
+        try:
+            found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise SourceStalled(f'host "{host}" is not known: {error}') from None
+        texts = list(dict.fromkeys(str(each[4][0]).partition("%")[0] for each in found))
+        for text in texts:
+            self._check(host, ipaddress.ip_address(text))
+        return texts
+
+
+def policy(environ: Mapping[str, str] = os.environ) -> Outgoing:
+    """The policy of this process."""
+    return _parsed(environ.get(ALLOW, ""), environ.get(DENY, _DEFAULT_DENY))
+
+
+@lru_cache(maxsize=8)
+def _parsed(allow: str, deny: str) -> Outgoing:
+    return Outgoing.of(allow, deny)
+
+
+def check_url(url: str) -> None:
+    """Refuse a URL that is not http or https, or goes where it may not, before it is asked.
+
+    Raises:
+        ConfigError: it is no such URL.
+        OutgoingRefused: the policy does not let it through.
+    """
+    parts = urlsplit(url)
+    if parts.scheme.lower() not in SCHEMES or not parts.hostname:
+        raise ConfigError(
+            "the URL is neither http nor https", hint="https://registry.example:8081, say."
+        )
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            "the URL has a user or a password in it", hint="Say USERNAME and PASSWORD SECRET s."
+        )
+    policy().check_host(parts.hostname)
+
+
+def check_brokers(servers: Iterable[str]) -> None:
+    """Refuse Kafka's ``host:port`` where one resolves to what may not be connected to."""
+    for server in servers:
+        host, _, port = server.strip().rpartition(":")
+        if not host:
+            host, port = server.strip(), "9092"
+        policy().addresses(host, int(port) if port.isdigit() else 9092)
+
+
+def _refused(host: str, address: Address | None) -> OutgoingRefused:
+    where = f'"{host}"' if address is None or str(address) == host else f'"{host}" ({address})'
+    return OutgoingRefused(
+        f"connections to {where} are not allowed here",
+        hint="The operator of the server may allow them: --connect-allow, or connect_allow.",
+    )
+
+
+def _unwrapped(address: Address) -> Address:
+    """What an address inside another stands for."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is not None:
+            return inner
+        if address in _NAT64:
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _among(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address.version == net.version and address in net for net in networks)
+
+
+def _read(text: str) -> tuple[tuple[Network, ...], frozenset[str]]:
+    networks: list[Network] = []
+    hosts: set[str] = set()
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        for one in _WORDS.get(part.lower(), (part,)):
+            try:
+                networks.append(ipaddress.ip_network(one, strict=False))
+            except ValueError:
+                if "/" in one or ":" in one:
+                    raise ConfigError(
+                        f'"{one}" is neither a network nor a host',
+                        hint="10.0.0.0/8, 192.0.2.1, db.example, loopback, private.",
+                    ) from None
+                hosts.add(one.lower())
+    return tuple(networks), frozenset(hosts)
