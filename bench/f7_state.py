@@ -21,7 +21,7 @@ from typing import Any
 from bench.measure import timed
 from bench.tpch import QUERIES, options
 from noonmark.compute.definition import Definition
-from noonmark.compute.explain import changes_cost_all
+from noonmark.compute.maintenance import changes_cost_all
 from support.tpch import SCHEMAS
 from support.tpch_changes import KEYS, Tables, updates
 from support.views_walk import Walker

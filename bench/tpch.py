@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from bench.measure import timed
 from noonmark import persist
 from noonmark.compute.definition import Definition
-from noonmark.compute.explain import changes_cost_all
+from noonmark.compute.maintenance import changes_cost_all
 from noonmark.compute.session import for_batches, spark_session, stop_session
 from noonmark.persist.client import Client, Options
 from noonmark.persist.run import DIFF, TIME

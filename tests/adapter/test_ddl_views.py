@@ -169,6 +169,27 @@ def test_strict_maintenance_refuses_what_it_would_recompute(tmp_path: Path) -> N
     asyncio.run(go())
 
 
+def test_an_index_is_checked_as_a_view_is(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with asyncio.timeout(60), database(str(tmp_path)) as opened:
+            client = await connect(opened)
+            await client.ask("create table t (k int, v int)")
+            views = {
+                "of_time": "select k, mz_now() as at from t",
+                "of_catalog": "select relname from pg_class",
+            }
+            for name, sql in views.items():
+                await client.ask(f"create view {name} as {sql}")
+                with pytest.raises(Unsupported) as refused:
+                    await client.ask(f"create default index on {name}")
+                with pytest.raises(Unsupported) as also:
+                    await client.ask(f"create materialized view kept as {sql}")
+                assert refused.value.message == also.value.message
+            assert set(opened.client.state.names) == {"noonmark_catalog", "t"}
+
+    asyncio.run(go())
+
+
 def test_a_quiet_table_does_not_hold_back_what_is_beside_it(
     tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from noonmark.compute.definition import Definition
-from noonmark.compute.explain import ALL, changes_cost_all, explain_view
+from noonmark.compute.explain import explain_view
+from noonmark.compute.maintenance import changes_cost_all
 from noonmark.compute.walk import rules, switched
 from noonmark.tvc import Update
 from support.views import SCHEMAS, answer, seeded_history
@@ -83,5 +84,5 @@ def test_what_switches_is_explained(tmp_path: Path, name: str) -> None:
     walker.create(DEFINITIONS[name])
     text = explain_view(walker.views[name])
     walker.stop()
-    assert (ALL in text) == (name in ALL_OF_IT) == changes_cost_all(DEFINITIONS[name], {})
+    assert ("ALL OF IT" in text) == (name in ALL_OF_IT) == changes_cost_all(DEFINITIONS[name], {})
     assert ("what switches" in text) == (name in VIEWS)

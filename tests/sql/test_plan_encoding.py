@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from noonmark.compute.arrangement import Need
 from noonmark.errors import NoonmarkError, Unsupported, UsageError
 from noonmark.rows import types as t
+from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Column, Schema
-from noonmark.sql.functions.cast import freeze
 from noonmark.sql.ir import asked, call, relation, scalar, tags
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
@@ -51,7 +51,7 @@ DECIMALS = [
 @st.composite
 def literals(draw: st.DrawFn) -> s.Literal:
     kind = draw(st.sampled_from(ALL_TYPES))
-    value = freeze(draw(st.none() | values(kind)))
+    value = hashable(draw(st.none() | values(kind)))
     if isinstance(kind, t.Text):
         value = draw(st.just(value) | HOSTILE)
     if isinstance(kind, t.Double):

@@ -1,5 +1,7 @@
 """Why a view costs what it costs: its plan, and per operator the rule and what it keeps.
 
+The text is made of decisions (`noonmark.compute.maintenance`), for people; nothing follows from it.
+
 Where it runs: driver.
 """
 
@@ -8,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from noonmark.compute import keyed
-from noonmark.compute.accumulator import is_linear
 from noonmark.compute.arrangement import Keeper, Need, own_needs
-from noonmark.compute.askable import asked_whole, inputs_of, operators, usable
-from noonmark.compute.definition import Definition
+from noonmark.compute.askable import inputs_of
 from noonmark.compute.expression import is_native
-from noonmark.compute.group import Group, Keys, Step, group_at, is_one_row, path
-from noonmark.compute.switch import switch_of
+from noonmark.compute.group import Keys
+from noonmark.compute.maintenance import Decision, Lookup, Path, Way, decision
 from noonmark.compute.view import View
-from noonmark.compute.walk.first import reads_first
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import Node, children
 from noonmark.sql.ir.scalar import Scalar, may_fail
@@ -26,45 +25,13 @@ from noonmark.sql.ir.temporal import temporal
 
 def explain_view(view: View) -> str:
     """The plan as an indented tree, with the delta rule of each operator and what it keeps."""
-    state = view.client.state
-    keys = {name: state.collection(name).key for name in view.definition.inputs}
-    kept = dict(view.keepers)
-    lines = _Lines(keys, kept).of(view.definition.plan, 0)
+    lines = _Lines(view.keys, dict(view.keepers)).of(view.definition.plan, 0)
     return "\n".join([f"view {view.name}", *lines])
 
 
-def changes_cost_all(definition: Definition, keys: Keys) -> bool:
-    """Whether some change of the view reads all of a relation: what STRICT refuses."""
-    return any(
-        _costs_all(node, keys)
-        for node in operators(definition.plan)
-        if not isinstance(node, r.Scan) and not reads_first(node)
-    )
-
-
-def _costs_all(node: r.Relation, keys: Keys) -> bool:
-    group = group_at(node)
-    if group is None:
-        return any(True for _ in asked_whole(node, keys))
-    return any(ALL in line for line in _paths(group, keys))
-
-
-#: What is said of a step that reads everything; MAINTENANCE = STRICT refuses it.
-ALL = "nothing: ALL OF IT"
-
-
-def _step(group: Group, step: Step, first: int | None) -> str:
-    """The leaf that a step reaches, and by what; `first` is where the path begins, just before."""
-    leaf = group.leaves[step.leaf]
-    by = ", ".join(text(part) for part in step.key)
-    if not step.key and is_one_row(leaf):
-        by = "nothing: it is one row"
-    elif not step.key:
-        switch = None if first is None else switch_of(group, first, step)
-        by = (
-            ALL if switch is None else f"the order of {text(switch.order[0].scalar)}: what switches"
-        )
-    return f"{_name(leaf)} by {by}"
+def described(each: Decision) -> str:
+    """One decision as a line: the operator, its rule, and what of it is to be known."""
+    return f"{_title(each.node)}: {_rule(each)}{_notes(each.node)}"
 
 
 class _Lines:
@@ -74,24 +41,30 @@ class _Lines:
 
     def of(self, node: r.Relation, depth: int) -> Iterator[str]:
         """The operator, what it asks for, and what stands below."""
-        yield f"{'  ' * (depth + 1)}{_title(node)}: {rule_of(node)}{_notes(node)}"
+        made = decision(node, self.keys)
+        yield f"{'  ' * (depth + 1)}{described(made)}"
         indent = "  " * (depth + 3)
-        if (group := group_at(node)) is not None:
-            yield from (f"{indent}{line}" for line in _paths(group, self.keys))
+        yield from (f"{indent}{line}" for line in map(path_text, made.paths))
         for need in own_needs(node, self.keys):
             yield f"{indent}keeps {_kept(self.kept[need])}"
         for below in inputs_of(node):
             yield from self.of(below, depth + 1)
 
 
-def _paths(group: Group, keys: Keys) -> Iterator[str]:
-    """For each input, how a change of it walks to the others."""
-    for first, leaf in enumerate(group.leaves):
-        steps = [
-            _step(group, step, None if number else first)
-            for number, step in enumerate(path(group, first, keys, usable))
-        ]
-        yield " -> ".join([f"change of {_name(leaf)}", *steps])
+def path_text(path: Path) -> str:
+    """How a change of one input walks to the others."""
+    return " -> ".join([f"change of {_name(path.first)}", *map(_lookup, path.lookups)])
+
+
+def _lookup(lookup: Lookup) -> str:
+    """The leaf that a step reaches, and by what."""
+    if lookup.step.key:
+        by = ", ".join(text(part) for part in lookup.step.key)
+    elif lookup.switch is not None:
+        by = f"the order of {text(lookup.switch.order[0].scalar)}: what switches"
+    else:
+        by = "nothing: ALL OF IT" if lookup.reads_all else "nothing: it is one row"
+    return f"{_name(lookup.leaf)} by {by}"
 
 
 def _name(node: r.Relation) -> str:
@@ -112,30 +85,26 @@ def _title(node: r.Relation) -> str:
     return type(node).__name__
 
 
-def rule_of(node: r.Relation) -> str:
+def _rule(each: Decision) -> str:
     """Which delta rule serves an operator, in words."""
-    match node:
-        case r.Scan():
-            return "its changes"
-        case r.Constant():
-            return "never changes"
-        case r.Filter() if (what := temporal(node)) is not None:
+    match each.way:
+        case Way.TURNS:
+            what = temporal(each.node)
+            assert what is not None, "a temporal filter"
             return f"every row {'comes' if what.begins else 'goes'} at its turn, found by its time"
-        case r.Project() | r.Join(kind=r.JoinKind.INNER) if group_at(node) is not None:
+        case Way.PATHS:
             return "one path for each input that changed; nothing between them is kept"
-        case r.Filter() | r.Project() | r.FlatMap() | r.Union():
+        case Way.LINEAR:
             return "linear, applied to the changes"
-        case r.Aggregate() if is_linear(node):
-            return "accumulators by group"
-    if keyed.is_known(node):
-        by_key = keyed.parts_of(node)[0].key
-        if reads_first(node):
-            whose = " of the keys that changed" if by_key else ""
+        case Way.FIRST_ROWS:
+            whose = " of the keys that changed" if keyed.parts_of(each.node)[0].key else ""
             return f"its first rows{whose}, as many as changes can bring into sight"
-        if by_key:
-            return "recomputed for the keys that changed"
-        return "RECOMPUTED AS A WHOLE at every time of change: it has no key"
-    return "not supported"
+        case Way.BY_KEY if each.whole:
+            names = ", ".join(map(_name, each.whole))
+            return f"{each.way.value}, for which ALL OF {names} is read: it has no such key"
+        case Way.WHOLE:
+            return "RECOMPUTED AS A WHOLE at every time of change: it has no key"
+    return str(each.way.value)
 
 
 def _notes(node: r.Relation) -> str:

@@ -48,6 +48,7 @@ from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.encoding import encode
 from noonmark.sql.ir.node import Node, rebuild
 from noonmark.sql.ir.scalar import Scalar, column
 
@@ -107,7 +108,7 @@ def reads_of(node: r.Relation) -> list[r.Relation]:
                 visit(below)
 
     visit(node)
-    return sorted(found, key=repr)
+    return sorted(found, key=encode)
 
 
 def is_known(node: r.Relation) -> bool:

@@ -123,12 +123,17 @@ class View:
         #: How long its last walk took; None before there was one.
         self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
-        keys = {name: client.state.collection(name).key for name in definition.inputs}
-        self.owned = Owned(client, definition, self.inputs, definition.needs(keys))
+        self.owned = Owned(client, definition, self.inputs, definition.needs(self.keys))
         if create and self.name in client.state.names:
             self._check_same()
         elif create:
             client.submit(self.creation(as_of)).result()
+
+    @cached_property
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """The keys of the collections that it reads."""
+        state = self.client.state
+        return {name: state.collection(name).key for name in self.definition.inputs}
 
     @property
     def keepers(self) -> dict[Need, Keeper]:
@@ -344,8 +349,7 @@ class View:
 
     @cached_property
     def _program(self) -> bytes:
-        keys = {name: self.client.state.collection(name).key for name in self.definition.inputs}
-        return Program(self.definition.plan, tuple(self.arrangements()), keys).packed
+        return Program(self.definition.plan, tuple(self.arrangements()), self.keys).packed
 
     def _on_spark(self, begun: Begun) -> Large:
         spark = self._session(f"{begun.strategy} {self.name}", begun.group)

@@ -58,8 +58,12 @@ def total_key(sql_type: t.SqlType) -> Key:
         return lambda value: (key(value), value)
     if isinstance(sql_type, t.Real | t.Double):
         return lambda value: (key(value), math.copysign(1.0, value))
-    if isinstance(sql_type, t.Array | t.Record):
-        return lambda value: (key(value), repr(value))
+    if isinstance(sql_type, t.Array):
+        inner = null_last(total_key(sql_type.element))
+        return lambda value: (key(value), tuple(map(inner, value)))
+    if isinstance(sql_type, t.Record):
+        parts = [null_last(total_key(field.type)) for field in sql_type.fields]
+        return lambda value: (key(value), tuple(of(x) for of, x in zip(parts, value, strict=True)))
     return key
 
 

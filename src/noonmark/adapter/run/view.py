@@ -6,7 +6,6 @@ collections that Compute maintains, which come to life in the commit that names 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +34,9 @@ from noonmark.sql.statement import statement as st
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
     from noonmark.compute.view import View
+    from noonmark.persist.client import Client
 
     AnyView = st.CreateView | st.CreateMaterializedView
-
-
-#: How EXPLAIN says that a change costs more than itself.
-_WHOLE = re.compile(r"RECOMPUTED AS A WHOLE|ALL OF IT")
 
 
 _USES: dict[Kind, str] = {
@@ -138,16 +134,8 @@ async def run_create_materialized_view(
 
         old = replaced(session, catalog, statement, "materialized-view")
         item = view_item(session, catalog, number, statement, "materialized-view")
-        refuse_unmaintained(catalog, item)
-        definition = view_definition(catalog, item)
-        if asked(definition.relation) - {Now}:
-            raise Unsupported(
-                "the session's own functions cannot be maintained",
-                hint="Ask for them in the SELECT that reads the view.",
-            )
         client = await staged_client(session)
-        view = View(client, database.started_spark, definition, create=False)
-        check_maintained(view, strict=item.definition.get("maintenance") == "strict")
+        definition = maintained(session, catalog, item, client).definition
         before: tuple[c.AnyCommand, ...] = ()
         if old and session.store is database.store:
             doomed = [*catalog.dependents([old]), catalog.by_number[old]]  # indexes on it
@@ -169,24 +157,46 @@ async def run_create_materialized_view(
     return done
 
 
+def maintained(session: AdapterSession, catalog: Catalog, item: Item, client: Client) -> View:
+    """The view that keeps an item's rows: a materialized view's or an index's, not yet created.
+
+    Raises:
+        Unsupported: it cannot be maintained, or not as it was asked for; says why.
+    """
+    from noonmark.compute.view import View
+
+    refuse_unmaintained(catalog, item)
+    definition = view_definition(catalog, item)
+    if asked(definition.relation) - {Now}:
+        raise Unsupported(
+            "the session's own functions cannot be maintained",
+            hint="Ask for them in the SELECT that reads the view.",
+        )
+    view = View(client, session.database.started_spark, definition, create=False)
+    check_maintained(view, strict=item.definition.get("maintenance") == "strict")
+    return view
+
+
 def check_maintained(view: View, *, strict: bool) -> None:
     """Refuse what no rule maintains; if `strict`, also what a change may cost all of its state."""
-    from noonmark.compute.explain import explain_view
+    from noonmark.compute.explain import described, path_text
+    from noonmark.compute.maintenance import Way, decisions
 
     refuse_unbounded(view.definition.relation)
-    lines = [line.strip() for line in explain_view(view).splitlines()]
-    unknown = [line for line in lines if ": not supported" in line]
+    found = list(decisions(view.definition.plan, view.keys))
+    unknown = [each for each in found if each.way is Way.UNKNOWN]
     if unknown:
         raise Unsupported(
             f'view "{view.name}" cannot be maintained',
-            detail="\n".join(unknown),
+            detail="\n".join(map(described, unknown)),
             hint="CREATE VIEW computes it when it is asked for.",
         )
-    whole = [line for line in lines if _WHOLE.search(line)]
+    whole = [each for each in found if each.costs_all]
     if strict and whole:
+        paths = [path_text(path) for each in whole for path in each.paths if path.reads_all]
         raise Unsupported(
             f'view "{view.name}" cannot be maintained by its changes alone',
-            detail="\n".join(whole),
+            detail="\n".join([*paths, *(described(each) for each in whole if not each.paths)]),
             hint="Change the query, or say MAINTENANCE = AUTO.",
         )
 

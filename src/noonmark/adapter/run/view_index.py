@@ -13,10 +13,9 @@ from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Outcome
-from noonmark.adapter.definitions import view_definition
 from noonmark.adapter.run.ddl_common import Created, create, refuse_options, retain_ms
 from noonmark.adapter.run.handler import Handlers
-from noonmark.adapter.run.view import refuse_unbounded, refuse_unmaintained
+from noonmark.adapter.run.view import maintained
 from noonmark.adapter.staged import staged_client
 from noonmark.errors import UndefinedColumn, Unsupported, WrongObjectType
 from noonmark.persist import command as c
@@ -42,8 +41,6 @@ async def run_create_index(
     )
 
     async def make(catalog: Catalog, number: int) -> Created:
-        from noonmark.compute.view import View
-
         item = Item(
             number,
             "index",
@@ -61,11 +58,7 @@ async def run_create_index(
             owner=session.user,
             retain_ms=retain_ms(statement.options),
         )
-        refuse_unmaintained(catalog, item)
-        definition = view_definition(catalog, item)
-        refuse_unbounded(definition.relation)
-        client = await staged_client(session)
-        view = View(client, database.started_spark, definition, create=False)
+        view = maintained(session, catalog, item, await staged_client(session))
 
         def beside(_: int) -> Iterable[c.AnyCommand]:
             return view.creation()

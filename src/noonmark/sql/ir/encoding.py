@@ -130,6 +130,8 @@ class _Writer:
         if isinstance(value, enum.Enum):
             tag, code = _CODES[value]
             return _SMALL[_ENUM] + _number(tag) + _number(code)
+        if isinstance(value, float):  # also a negative zero that is no plain float
+            return _SMALL[_FLOAT] + _float(value)
         return _WRITE[type(value)](value)
 
 
@@ -172,7 +174,6 @@ _WRITE: dict[type[Any], Callable[[Any], bytes]] = {
     type(None): lambda _: bytes([_NULL]),
     bool: lambda value: bytes([_TRUE if value else _FALSE]),
     int: lambda value: bytes([_INTEGER]) + _whole(value),
-    float: lambda value: bytes([_FLOAT]) + _float(value),
     str: lambda value: bytes([_TEXT]) + _long(value.encode("utf-8", "surrogatepass")),
     bytes: lambda value: bytes([_BYTES]) + _long(value),
     # The scientific form of the decimal standard: one text for each sign, digits and exponent.
