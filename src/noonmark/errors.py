@@ -15,8 +15,7 @@
     │   │   ├── InvalidDatetime   text that is no date, time or interval
     │   │   ├── FieldOverflow     a date or time with a field that is out of range
     │   │   ├── IntervalOverflow  an interval with a field that is out of range
-    │   │   ├── InvalidOffset     an offset from UTC that no zone has
-    │   │   └── InvalidBytes      text that is no bytea
+    │   │   └── InvalidOffset     an offset from UTC that no zone has
     │   ├── CapabilityInvalid     a capability or hold that is unknown, dropped or expired
     │   ├── ReadOnly              a write through a read-only handle
     │   ├── Stopped               a call on a runtime that was stopped
@@ -32,6 +31,7 @@
     │   ├── CopyFailed            the client gave up a COPY
     │   ├── BadCopyData           data of a COPY that is not rows of its columns
     │   ├── UndefinedObject       no role, connection, secret or setting of that name
+    │   │   └── UndefinedSchema   no schema of that name
     │   ├── DuplicateObject       a role, schema or the like of that name exists
     │   ├── WrongObjectType       a statement for another kind of object
     │   ├── DependentObjects      a drop of what others need
@@ -41,6 +41,7 @@
     │   ├── InTransaction         a statement that cannot be part of a transaction
     │   ├── UnknownSavepoint      no savepoint of that name in the transaction
     │   ├── NotNullViolation      NULL for a column that takes none
+    │   ├── TooComplex            a statement that is nested deeper than is planned
     │   ├── StringTooLong         text that is longer than its column takes
     │   ├── UniqueViolation       a second row for a key
     │   └── SqlError              a statement that means nothing; its position says where
@@ -204,10 +205,6 @@ class InvalidOffset(InvalidValue, id="invalid_offset", sqlstate="22009"):
     """No zone has such an offset from UTC."""
 
 
-class InvalidBytes(InvalidValue, id="invalid_bytes", sqlstate="22023"):
-    """Text is no bytea."""
-
-
 class CapabilityInvalid(UsageError, id="capability_invalid", sqlstate="55000"):
     """A capability or hold that is unknown, dropped or expired."""
 
@@ -268,6 +265,10 @@ class UndefinedObject(UsageError, id="undefined_object", sqlstate="42704"):
     """Nothing of that kind has the name: a role, a connection, a secret, a setting, a type."""
 
 
+class UndefinedSchema(UndefinedObject, id="undefined_schema", sqlstate="3F000"):
+    """There is no schema of that name."""
+
+
 class DuplicateObject(UsageError, id="duplicate_object", sqlstate="42710"):
     """A role, a schema or another thing that is no collection has the name already."""
 
@@ -302,6 +303,15 @@ class UnknownSavepoint(UsageError, id="unknown_savepoint", sqlstate="3B001"):
 
 class NotNullViolation(UsageError, id="not_null_violation", sqlstate="23502"):
     """NULL for a column that takes none."""
+
+
+class TooComplex(UsageError, id="too_complex", sqlstate="54001"):
+    """A statement is nested deeper than is planned and evaluated."""
+
+    @classmethod
+    def of_statement(cls) -> TooComplex:
+        """The refusal of the statement under way."""
+        return cls("stack depth limit exceeded", hint="Nest less, or make views of its parts.")
 
 
 class StringTooLong(UsageError, id="string_too_long", sqlstate="22001"):

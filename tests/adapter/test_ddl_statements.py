@@ -57,7 +57,7 @@ async def test_a_statement_is_for_one_kind_of_object(opened: Database) -> None:
     assert error.hint == "Use DROP TABLE."
     for sql in ("create table t2 (a int, a text)", "create table t2 (a int, primary key (b))"):
         assert (await refused(client, sql)).sqlstate.startswith("42")
-    assert (await refused(client, "create table nowhere.t (a int)")).sqlstate == "42704"
+    assert (await refused(client, "create table nowhere.t (a int)")).sqlstate == "3F000"
 
 
 @with_database

@@ -55,8 +55,14 @@ class Seen:
             f"{name} {_NAMES.get(oid, oid)}{'' if mod < 0 else f'({mod})'}"
             for name, (oid, mod) in zip(self.names, self.types, strict=True)
         )
-        lines = [" | ".join("NULL" if cell is None else cell for cell in row) for row in self.rows]
+        lines = [" | ".join(map(_cell, row)) for row in self.rows]
         return "\n".join([head, *(lines if ordered else sorted(lines))])
+
+
+def _cell(text: str | None) -> str:
+    if text is None:
+        return "NULL"
+    return text.replace("\n", "\\n") if text else "''"
 
 
 def seen(result: PGresult) -> Seen:

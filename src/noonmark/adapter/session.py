@@ -46,6 +46,7 @@ from noonmark.errors import (
     NoonmarkError,
     Overtaken,
     QueryCanceled,
+    TooComplex,
     UnknownCollection,
     Unsupported,
 )
@@ -230,6 +231,9 @@ class AdapterSession:
         except NoonmarkError:
             self.fail()
             raise
+        except RecursionError:
+            self.fail()
+            raise TooComplex.of_statement() from None
 
     async def execute(
         self, prepared: Prepared, values: Sequence[Any] = (), *, fixed: bool = False
@@ -409,6 +413,10 @@ class AdapterSession:
             self.fail()
             self._busy = False
             raise
+        except RecursionError:
+            self.fail()
+            self._busy = False
+            raise TooComplex.of_statement() from None
         finally:
             self._watched = None
 

@@ -9,10 +9,10 @@ into months; months, weeks and days into days and time.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from noonmark.errors import InvalidDatetime
+from noonmark.errors import FieldOverflow, IntervalOverflow, InvalidDatetime, InvalidValue
 from noonmark.rows import value as v
 from noonmark.rows.pgtime import format_clock, round_micros
 
@@ -44,6 +44,8 @@ def format_interval(interval: v.Interval) -> str:
 
 
 _UNITS: dict[str, tuple[str, int]] = {}
+#: Every word for a unit, and the one word that stands for all of them.
+_NAMES: dict[str, str] = {}
 for _names, _field, _scale in (
     ("microseconds microsecond usecs usec us", "micros", 1),
     ("milliseconds millisecond msecs msec ms", "micros", 1000),
@@ -59,6 +61,7 @@ for _names, _field, _scale in (
     ("millennia millennium mils mil", "months", 12000),
 ):
     _UNITS.update(dict.fromkeys(_names.split(), (_field, _scale)))
+    _NAMES.update(dict.fromkeys(_names.split(), _names.split()[1]))
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<clock>[+-]?\d+:\d{1,2}(?::\d{1,2})?(?:\.\d*)?)"
@@ -72,35 +75,63 @@ _ISO = re.compile(
     r"(?:T(?:([+-]?[\d.]+)H)?(?:([+-]?[\d.]+)M)?(?:([+-]?[\d.]+)S)?)?",
     re.ASCII,
 )
+_STARTS_CLOCK = re.compile(r"[+-]?\d+:", re.ASCII)
 _ISO_UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
+
+
+_ISO_CLOCK = re.compile(
+    r"P(?P<years>[+-]?\d+)-(?P<months>\d+)-(?P<days>\d+)T(?P<clock>\d+:\d+:\d+(?:\.\d*)?)", re.ASCII
+)
+#: What a clock, and years and months with a dash, say at once.
+_CLOCK_FIELDS, _YEAR_FIELDS = ("hour", "minute", "second"), ("year", "month")
+
+
+class _Overflow(Exception):
+    """A field is out of its range."""
 
 
 @dataclass
 class _Sum:
-    """The fields while the text is being read."""
+    """The fields while the text is being read; each may be said once."""
 
     months: int = 0
     days: int = 0
     micros: int = 0
+    said: set[str] = field(default_factory=set)
+
+    def say(self, *fields: str) -> None:
+        """Note that fields are said; raises `ValueError` where one was already."""
+        if self.said & set(fields):
+            raise ValueError(fields)
+        self.said.update(fields)
 
     def add(self, number: Fraction, unit: str) -> None:
-        field, scale = _UNITS[unit]
-        if field == "months" and scale > 1:
+        kind, scale = _UNITS[unit]
+        if kind == "months" and scale > 1:
             self.months += round(number * scale)
             return
-        whole = int(number * scale) if field == "days" else int(number)
-        fraction = number * scale - whole if field == "days" else number - whole
-        if field == "months":
+        whole = int(number * scale) if kind == "days" else int(number)
+        fraction = number * scale - whole if kind == "days" else number - whole
+        if kind == "months":
             self.months += whole
             days = fraction * _MONTH_DAYS
             self.days += int(days)
             fraction = days - int(days)
-        elif field == "days":
+        elif kind == "days":
             self.days += whole
         else:
             self.micros += round(number * scale)
             return
         self.micros += round(fraction * v.DAY_MICROS)
+
+    def interval(self, sign: int) -> v.Interval:
+        days, micros = self.days, self.micros
+        if not (v.INT32_MIN <= days <= v.INT32_MAX and v.INT64_MIN <= micros <= v.INT64_MAX):
+            raise _Overflow
+        try:
+            return v.Interval(sign * self.months, sign * self.days, sign * self.micros)
+        except InvalidValue:
+            raise FieldOverflow("interval out of range") from None
 
 
 def parse_interval(text: str) -> v.Interval:
@@ -111,14 +142,21 @@ def parse_interval(text: str) -> v.Interval:
     total = _Sum()
     try:
         known = _parse_iso(word, total) or _parse_words(word, total)
+        if known:
+            return total.interval(-1 if "ago" in total.said else 1)
+    except _Overflow:
+        raise IntervalOverflow(f'interval field value out of range: "{text}"') from None
     except (KeyError, ValueError):
-        known = False
-    if not known:
-        raise InvalidDatetime(f'invalid input syntax for type interval: "{text}"')
-    return v.Interval(total.months, total.days, total.micros)
+        pass
+    raise InvalidDatetime(f'invalid input syntax for type interval: "{text}"')
 
 
 def _parse_iso(text: str, total: _Sum) -> bool:
+    clocked = _ISO_CLOCK.fullmatch(text)
+    if clocked is not None:
+        total.months = int(clocked["years"]) * 12 + int(clocked["months"])
+        total.days, total.micros = int(clocked["days"]), _clock(clocked["clock"])
+        return True
     match = _ISO.fullmatch(text)
     if match is None or not any(match.groups()):
         return False
@@ -129,31 +167,38 @@ def _parse_iso(text: str, total: _Sum) -> bool:
 
 
 def _parse_words(text: str, total: _Sum) -> bool:
-    at, ago, seen = 0, False, False
+    at, seen = 0, False
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None or ago:
+        if match is None or "ago" in total.said:
             return False
         at = match.end()
-        ago = bool(match["ago"])
+        if match["ago"]:
+            total.say("ago")
         seen = seen or bool(match["clock"] or match["yearmonth"] or match["number"])
         _add_token(match, text[at:], total)
-    if ago:
-        total.months, total.days, total.micros = -total.months, -total.days, -total.micros
     return seen
 
 
 def _add_token(match: re.Match[str], rest: str, total: _Sum) -> None:
     if match["clock"]:
+        total.say(*_CLOCK_FIELDS)
         total.micros += _clock(match["clock"])
     elif match["yearmonth"]:
+        total.say(*_YEAR_FIELDS)
         sign = -1 if match["yearmonth"][0] == "-" else 1
         years, months = match["yearmonth"].lstrip("+-").split("-")
+        if int(months) > 11:
+            raise _Overflow
         total.months += sign * (int(years) * 12 + int(months))
     elif match["number"]:
         # A number alone is seconds, but days when a clock follows: "1 02:03:04".
-        alone = "day" if ":" in rest else "second"
-        total.add(Fraction(match["number"]), (match["unit"] or alone).lower())
+        alone = "day" if _STARTS_CLOCK.match(rest) else "second"
+        if match["unit"] is None and alone == "second" and rest.strip().lower() not in ("", "ago"):
+            raise ValueError(rest)
+        unit = (match["unit"] or alone).lower()
+        total.say(*([_NAMES[unit]] if unit in _NAMES else []))
+        total.add(Fraction(match["number"]), unit)
 
 
 def _clock(text: str) -> int:
@@ -163,8 +208,19 @@ def _clock(text: str) -> int:
     if len(parts) == 2:
         parts = ["0", *parts] if point else [*parts, "0"]
     hour, minute, whole = parts
-    if int(minute) > 59 or int(whole) > 59:
-        raise ValueError(text)
+    if int(minute) > 59 or int(whole) > 60:
+        raise _Overflow
     micros = int(hour) * _HOUR + int(minute) * _MINUTE + int(whole) * _SECOND
     micros += round_micros(fraction)
     return -micros if text[0] == "-" else micros
+
+
+def cut_interval(interval: v.Interval, unit: str) -> v.Interval:
+    """An interval without the fields below a unit: ``interval '1.7' day`` is one day."""
+    if unit == "second":
+        return interval
+    months = int(interval.months / 12) * 12 if unit == "year" else interval.months
+    days = 0 if unit in ("year", "month") else interval.days
+    size = {"hour": _HOUR, "minute": _MINUTE}.get(unit)
+    micros = 0 if size is None else int(Fraction(interval.micros, size)) * size
+    return v.Interval(months, days, micros)

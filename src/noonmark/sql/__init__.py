@@ -4,4 +4,14 @@
 
 Law (nothing passes through): the plan holds only nodes of `ir` and functions of `functions`. What
 is not in them is refused when it is planned, by name and with its position.
+
+Law (depth): parsing, planning and evaluation descend into a statement as Python calls. A thousand
+operators in a row, or some hundred brackets, are within `FRAMES_MAX`; what is deeper is refused
+with `TooComplex`, before a thread's stack of 8 MiB is used up.
 """
+
+import sys
+
+FRAMES_MAX = 10_000
+
+sys.setrecursionlimit(max(FRAMES_MAX, sys.getrecursionlimit()))

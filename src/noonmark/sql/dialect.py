@@ -19,7 +19,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
-from noonmark.errors import InvalidSyntax
+from noonmark.errors import InvalidSyntax, TooComplex
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
 
@@ -159,7 +159,9 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
         found = [tree for tree in sqlglot.parse(plain, dialect=Dialect) if tree is not None]
     except ParseError as error:
         raise _syntax_error(plain, error, offset) from None
-    except (TokenError, RecursionError) as error:
+    except RecursionError:
+        raise TooComplex.of_statement() from None
+    except TokenError as error:
         raise InvalidSyntax(f"the statement cannot be read: {type(error).__name__}") from None
     if len(found) != 1:
         raise InvalidSyntax(f"expected one statement, found {len(found)}", position=offset + 1)

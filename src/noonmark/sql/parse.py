@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from noonmark.errors import InvalidSyntax, Unsupported
+from noonmark.errors import TooComplex, Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.sql.dialect import parse
 from noonmark.sql.ir.asked import asked, bind
@@ -70,5 +70,5 @@ def plan_query(query: str | exp.Expr, schemas: Mapping[str, Schema] | Statement)
     try:
         planned = planner.plan_query(tree, Frame(statement))
     except RecursionError:
-        raise InvalidSyntax("the statement is nested too deeply") from None
+        raise TooComplex.of_statement() from None
     return Query(planned.output(), planned.names, planned.relation, planned.order)

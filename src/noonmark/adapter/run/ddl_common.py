@@ -16,7 +16,7 @@ from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.item import PUBLIC
 from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.contract import Done, Notice
-from noonmark.errors import InvalidValue, NameTaken, UndefinedObject, UsageError
+from noonmark.errors import InvalidValue, NameTaken, UndefinedSchema, UsageError
 from noonmark.persist import command as c
 from noonmark.sql.statement.base import Name, Options
 
@@ -44,7 +44,7 @@ def place(catalog: Catalog, name: Name) -> tuple[str, str]:
         raise UsageError(f'improper qualified name (too many dotted names): "{name}"')
     schema = name.parts[-2] if len(name.parts) > 1 else PUBLIC
     if not catalog.has_schema(schema):
-        raise UndefinedObject(f'schema "{schema}" does not exist', position=name.position)
+        raise UndefinedSchema(f'schema "{schema}" does not exist', position=name.position)
     if len(name.last.encode()) > _NAME_BYTES_MAX or not name.last or "/" in name.last:
         raise InvalidValue(f'"{name.last}" cannot be the name of an object', position=name.position)
     return schema, name.last

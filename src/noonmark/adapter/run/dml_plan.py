@@ -17,7 +17,7 @@ from noonmark.adapter.names import Names, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.run.dml_read import Needs, tables_read
 from noonmark.adapter.run.dml_target import Row
-from noonmark.errors import InvalidSyntax, Unsupported
+from noonmark.errors import TooComplex, Unsupported
 from noonmark.rows.identity import hashable
 from noonmark.rows.types import SqlType
 from noonmark.sql.evaluate import evaluate
@@ -56,7 +56,7 @@ class Planning:
         try:
             planned = planner.plan_query(tree, Frame(self.statement))
         except RecursionError:
-            raise InvalidSyntax("the statement is nested too deeply") from None
+            raise TooComplex.of_statement() from None
         if self.statement.late:
             raise Unsupported("LIMIT or OFFSET with a parameter in a statement that writes")
         return planned

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
-from noonmark.adapter.catalog.item import DATABASE, Item
-from noonmark.adapter.system.facts import Facts
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.privilege import BUILT_IN
+from noonmark.adapter.system.facts import SUPERUSER_OID, Facts
 from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
 from noonmark.adapter.system.pg_index import constraint_definition, index_definition
-from noonmark.adapter.system.types import TYPE_NAMES, format_type
-from noonmark.errors import InvalidValue, NoonmarkError, UndefinedTable
+from noonmark.adapter.system.types import TYPE_NAMES, TYPE_OIDS, format_type
+from noonmark.errors import NoonmarkError, UndefinedObject, UndefinedTable
 from noonmark.rows import types as t
 from noonmark.rows.pgoid import oid
 from noonmark.rows.types import parse_type, quote_name
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
 
 _INT, _TEXT, _BOOL = t.Integer, t.Text, t.Boolean
-_ALWAYS_VISIBLE = tuple(
+#: Whether an object is visible of which the catalog has none: NULL, as of any unknown oid.
+_NEVER_THERE = tuple(
     f"pg_{what}_is_visible"
     for what in (
-        *("type", "function", "opclass", "operator", "collation", "conversion", "ts_config"),
+        *("function", "opclass", "operator", "conversion", "ts_config"),
         "statistics_obj",
     )
 )
@@ -91,19 +93,27 @@ class Objects:
         in_path = item.schema_name in ("public", "pg_catalog")
         return shown if in_path else f"{quote_name(item.schema_name)}.{shown}"
 
-    def visible(self, number: int) -> bool:
-        """Whether an unqualified name finds it."""
+    def visible(self, number: int) -> bool | None:
+        """Whether an unqualified name finds it; None where there is no such object."""
         item = self.item(number - KEY_OID_BASE if number > KEY_OID_BASE else number)
         if item is None:
-            return False
+            return None
         # Noonmark's own schemas are in the path of names, and would be all that \d shows.
         own = item.kind == "system" and item.schema_name != "pg_catalog"
         return not own and self._session.catalog.find((item.name,)) == item
 
+    def collation_visible(self, number: int) -> bool | None:
+        """Whether there is a collation of that oid: all are visible."""
+        rows = self._session.system_rows("pg_catalog.pg_collation")
+        return True if any(row[0] == number for row in rows) else None
+
     def role_name(self, number: int) -> str:
         """A role's name."""
         roles = self._session.catalog.items("role")
-        return next((role.name for role in roles if role.oid == number), DATABASE)
+        found = next((role.name for role in roles if role.oid == number), None)
+        if found is None:
+            return BUILT_IN if number == SUPERUSER_OID else f"unknown (OID={number})"
+        return found
 
     def role(self, name: str) -> int:
         """A role's oid."""
@@ -173,7 +183,9 @@ def _names(objects: Objects) -> list[Function]:
         ask("regrole", (_TEXT,), t.Integer(), objects.role),
         ask("pg_get_userbyid", (_INT,), text, objects.role_name),
         ask("pg_table_is_visible", (_INT,), t.Boolean(), objects.visible),
-        *(ask(name, (_INT,), t.Boolean(), lambda _: True) for name in _ALWAYS_VISIBLE),
+        ask("pg_type_is_visible", (_INT,), t.Boolean(), lambda n: True if n in TYPE_OIDS else None),
+        ask("pg_collation_is_visible", (_INT,), t.Boolean(), objects.collation_visible),
+        *(ask(name, (_INT,), t.Boolean(), lambda _: None) for name in _NEVER_THERE),
         ask("format_type", (_INT, _INT), text, format_type, strict=False),
     ]
 
@@ -217,7 +229,7 @@ def _type_oid(name: str) -> int:
     try:
         return oid(parse_type(plain))
     except NoonmarkError:
-        raise InvalidValue(f'type "{name}" does not exist') from None
+        raise UndefinedObject(f'type "{name}" does not exist') from None
 
 
 def _to_type_oid(name: str) -> int | None:

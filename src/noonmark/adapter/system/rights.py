@@ -14,7 +14,7 @@ from noonmark.adapter.catalog.rights import OWN
 from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
 from noonmark.adapter.system.objects import ask, parts_of
 from noonmark.adapter.system.pg_catalog import schema_oids
-from noonmark.errors import InvalidArgument, UndefinedObject
+from noonmark.errors import InvalidArgument, UndefinedObject, UndefinedSchema
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function
 
@@ -43,7 +43,7 @@ class _Rights:
         if isinstance(name, int):
             item = Facts.of(self._session).by_oid(name)
         else:
-            item = self._session.catalog.find(parts_of(name))
+            item = self._session.catalog.resolve(parts_of(name))
         return self._may(item, rights, *who)
 
     def schema(self, *asked: Any) -> bool | None:
@@ -51,12 +51,14 @@ class _Rights:
         *who, name, rights = asked
         if isinstance(name, int):
             by_number = {number: each for each, number in schema_oids(Facts.of(self._session))}
-            name = by_number.get(name, "")
+            if name not in by_number:
+                return None
+            name = by_number[name]
         item = self._session.catalog.schema(name)
         if item is None and name in SCHEMA_OIDS:
             return "CREATE" not in rights.upper()
         if item is None:
-            raise UndefinedObject(f'schema "{name}" does not exist')
+            raise UndefinedSchema(f'schema "{name}" does not exist')
         return self._may(item, rights, *who)
 
     def database(self, *asked: Any) -> bool | None:

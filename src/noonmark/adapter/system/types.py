@@ -71,6 +71,7 @@ def _rows() -> tuple[TypeRow, ...]:
 
 TYPES = _rows()
 TYPE_NAMES = {row.name: row.oid for row in TYPES}
+TYPE_OIDS = frozenset(TYPE_NAMES.values())
 _BY_OID = {row.oid: row.name for row in TYPES}
 _SHOWN = {18: '"char"', 1042: "character", 1014: "character[]"}
 

@@ -79,6 +79,15 @@ def _to_string(types: Types, array: tuple[Any, ...], separator: str, null: Any =
     return separator.join(text for text in texts if text is not None)
 
 
+def _to_string_with(
+    types: Types, array: tuple[Any, ...] | None, separator: str | None, null: str | None
+) -> str | None:
+    """Without a text for NULL, NULLs are left out; without an array or a separator it is NULL."""
+    if array is None or separator is None:
+        return None
+    return _to_string(types, array, separator, null)
+
+
 def _from_string(text: str | None, separator: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
@@ -192,7 +201,15 @@ TABLE = (
     Function("<@", (_A, _A), t.Boolean(), lambda k, a, b: _contains(k, b, a), typed=True),
     Function("&&", (_A, _A), t.Boolean(), _overlaps, typed=True),
     Function("array_to_string", (_A, t.Text), t.Text(), _to_string, typed=True),
-    Function("array_to_string", (_A, t.Text, t.Text), t.Text(), _to_string, typed=True),
+    Function(
+        "array_to_string",
+        (_A, t.Text, t.Text),
+        t.Text(),
+        _to_string_with,
+        strict=False,
+        gives_null=True,
+        typed=True,
+    ),
     Function(
         "string_to_array", (t.Text, t.Text), _TEXTS, _from_string, strict=False, gives_null=True
     ),

@@ -47,6 +47,7 @@ class Signature:
     strict: bool = True
     gives_null: bool = False
     variadic: bool = False  # the last parameter may occur once or more
+    scalar: bool = False  # of a table function: one column, also where that is a record
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +59,13 @@ class Signature:
     def result_type(self, arguments: tuple[t.SqlType, ...]) -> t.SqlType:
         """The type of the result for arguments that `takes`."""
         return self.result if isinstance(self.result, t.SqlType) else self.result(arguments)
+
+    def columns(self, arguments: tuple[t.SqlType, ...], name: str) -> tuple[t.Field, ...]:
+        """The columns of a table function; one that has no name of its own gets `name`."""
+        result = self.result_type(arguments)
+        if isinstance(result, t.Record) and not self.scalar:
+            return result.fields
+        return (t.Field(name, result),)
 
     def parameters_for(self, count: int) -> tuple[Parameter, ...] | None:
         """The parameters of a call with that many arguments, if it can be one."""

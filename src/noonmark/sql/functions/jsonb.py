@@ -62,7 +62,9 @@ def _child(data: Any, key: str | int) -> Any:
         return data.get(key, _MISSING)
     if isinstance(data, list) and isinstance(key, int) and -len(data) <= key < len(data):
         return data[key]
-    return _MISSING
+    # A scalar is, for a number, an array of itself.
+    is_scalar = not isinstance(data, dict | list) and isinstance(key, int)
+    return data if is_scalar and key in (0, -1) else _MISSING
 
 
 def _descend(data: Any, path: tuple[Any, ...]) -> Any:

@@ -148,7 +148,7 @@ TABLE = (
     Function("pg_available_extensions", (), _EXTENSION, lambda: iter(())),
     Function("pg_partition_ancestors", (t.Integer,), t.Integer(), lambda _: iter(())),
     Function("_pg_expandarray", (Any_.ARRAY,), _numbered, _expanded),
-    Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array)),
+    Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array), scalar=True),
     Function("jsonb_array_elements", _J, t.Jsonb(), lambda d: ((jsonb_of(x),) for x in _items(d))),
     Function("jsonb_array_elements_text", _J, _TEXT, lambda d: ((as_text(x),) for x in _items(d))),
     Function("jsonb_object_keys", _J, _TEXT, lambda d: ((k,) for k in _members(d))),

@@ -168,10 +168,7 @@ class TableCall(Node):
         types = _types(self.arguments)
         takes = self.function in TABLE_FUNCTIONS.by_id and self.entry.takes(types)
         _require(takes, f"{self.function} does not take ({', '.join(map(str, types))})")
-        result = self.entry.result_type(types)
-        columns = (
-            tuple(f.type for f in result.fields) if isinstance(result, t.Record) else (result,)
-        )
+        columns = tuple(column.type for column in self.entry.columns(types, ""))
         object.__setattr__(self, "types", columns + (t.BigInt(),) * self.ordinality)
 
     @property

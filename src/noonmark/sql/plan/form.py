@@ -9,6 +9,7 @@ from sqlglot import exp
 from noonmark.errors import (
     DatatypeMismatch,
     NoonmarkError,
+    OutOfRange,
 )
 from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
@@ -67,6 +68,8 @@ def type_named(tree: exp.DataType) -> t.SqlType:
 def _cast(tree: exp.Cast, row: Row) -> Scalar:
     scalar = plan(tree.this, row)
     spelled = system_type_name(tree.args["to"])
+    if row.statement.session is not None and spelled == "oid" and isinstance(scalar, Literal):
+        return _oid(scalar, position_of(tree))
     if row.statement.session is not None and spelled in _SYSTEM_TYPES:
         return coerce(scalar, _SYSTEM_TYPES[spelled], position_of(tree))
     if row.statement.session is not None and spelled in REGISTERED:
@@ -74,6 +77,23 @@ def _cast(tree: exp.Cast, row: Row) -> Scalar:
     if spelled is not None:
         return cast_to(scalar, t.parse_type(spelled), position_of(tree))
     return cast_to(scalar, type_named(tree.args["to"]), position_of(tree))
+
+
+_OIDS = 1 << 32
+
+
+def _oid(literal: Literal, position: int | None) -> Scalar:
+    """A number as an oid, which has no sign; one that no integer holds is a bigint."""
+    if literal.value is None:
+        return Literal(t.Integer(), None)
+    wide = coerce(literal, t.BigInt(), position)
+    assert isinstance(wide, Literal)
+    number: int = wide.value
+    least = 0 if isinstance(literal.type, t.BigInt) else -(_OIDS >> 1)
+    if not least <= number < _OIDS:
+        raise OutOfRange("OID out of range", position=position)
+    unsigned = number % _OIDS
+    return Literal(t.Integer() if unsigned < _OIDS >> 1 else t.BigInt(), unsigned)
 
 
 #: Types of PostgreSQL's catalog that ours has as another type: an oid is an integer here.
@@ -208,12 +228,28 @@ def _bracket(tree: exp.Bracket, row: Row) -> Scalar:
         raise unsupported("a subscript of several dimensions", tree)
     (at,) = tree.expressions
     if isinstance(array.type, t.Jsonb):
-        return call("->", [array, plan(at, row)], tree, operator=True)
+        return _member(array, at, tree, row)
     if isinstance(at, exp.Slice):
         if at.this is None or at.expression is None:
             raise unsupported("a slice without both bounds", tree)
         return call("slice", [array, plan(at.this, row), plan(at.expression, row)], tree, False)
     return call("subscript", [array, plan(at, row)], tree, operator=False)
+
+
+def _member(document: Scalar, at: exp.Expr, tree: exp.Bracket, row: Row) -> Scalar:
+    """A subscript of a document: a step of a path, whether it is written as text or as a number."""
+    if isinstance(at, exp.Slice):
+        message = "jsonb subscript does not support slices"
+        raise DatatypeMismatch(message, position=position_of(tree))
+    step = settle(plan(at, row))
+    if not isinstance(step.type, t.Text | t.Varchar | t.SmallInt | t.Integer):
+        raise DatatypeMismatch(
+            f"subscript type {step.type} is not supported",
+            detail="jsonb subscript must be coercible to either integer or text.",
+            position=position_of(tree),
+        )
+    path = MakeArray(t.Array(t.Text()), (coerce(step, t.Text()),))
+    return call("#>", [document, path], tree, operator=True)
 
 
 def _dot(tree: exp.Dot, row: Row) -> Scalar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 
 from sqlglot import exp
@@ -13,7 +14,7 @@ from noonmark.errors import (
     UndefinedParameter,
 )
 from noonmark.rows import types as t
-from noonmark.rows.pginterval import parse_interval
+from noonmark.rows.pginterval import cut_interval, parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions.fit import WIDE
@@ -45,6 +46,9 @@ def _literal(tree: exp.Literal, _: Row) -> Scalar:
     if tree.is_string:
         return Literal(UNKNOWN, tree.this)
     return number(tree.this)
+
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*", re.ASCII)
 
 
 def number(text: str) -> Literal:
@@ -85,11 +89,14 @@ def _interval(tree: exp.Interval, _: Row) -> Scalar:
     text, unit = tree.this, tree.args.get("unit")
     if not isinstance(text, exp.Literal) or isinstance(unit, exp.IntervalSpan):
         raise unsupported("an interval that is not one literal with at most one unit", tree)
-    words = text.this if unit is None else f"{text.this} {unit.name}"
+    words, cut = text.this, "second" if unit is None else unit.name.lower()
+    if unit is not None and _NUMBER.fullmatch(words):
+        words = f"{words} {cut}"  # a number alone is of that unit
     try:
-        return Literal(t.Interval(), parse_interval(words))
+        return Literal(t.Interval(), cut_interval(parse_interval(words), cut))
     except InvalidValue as error:
-        raise InvalidValue(error.message, position=position_of(tree)) from None
+        error.position = position_of(tree)
+        raise
 
 
 def _parameter(tree: exp.Parameter, row: Row) -> Scalar:

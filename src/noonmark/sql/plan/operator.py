@@ -17,6 +17,7 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.scalar import (
     And,
     Case,
+    FieldRef,
     InList,
     Is,
     IsDistinct,
@@ -164,12 +165,22 @@ def _not(tree: exp.Not, row: Row) -> Scalar:
 def _is(tree: exp.Is, row: Row) -> Scalar:
     wanted = tree.expression
     if isinstance(wanted, exp.Null):
-        result: Scalar = Is(plan_value(tree.this, row), None)
+        value = plan_value(tree.this, row)
+        if isinstance(value.type, t.Record):
+            return _is_null_row(value, bool(tree.args.get("negate")))
+        result: Scalar = Is(value, None)
     elif isinstance(wanted, exp.Boolean):
         result = Is(plan_boolean(tree.this, row, "IS"), bool(wanted.this))
     else:
         raise unsupported(f"IS {type(wanted).__name__}", tree)
     return Not(result) if tree.args.get("negate") else result
+
+
+def _is_null_row(value: Scalar, negate: bool) -> Scalar:
+    """A row IS NULL when all its fields are, and IS NOT NULL when none is."""
+    assert isinstance(value.type, t.Record)
+    fields = [Is(FieldRef(value, at), None) for at in range(len(value.type.fields))]
+    return And(tuple(Not(each) if negate else each for each in fields))
 
 
 def _distinct_from(negated: bool) -> Callable[[Any, Row], Scalar]:

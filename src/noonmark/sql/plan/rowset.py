@@ -46,11 +46,12 @@ def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
     table = TableCall(entry.id, coerced)
     assert row.relation is not None
     width = len(row.relation.schema)
-    result = entry.result_type(tuple(each.type for each in coerced))
-    names = [f.name for f in result.fields] if isinstance(result, t.Record) else [name]
+    types = tuple(each.type for each in coerced)
+    names = [column.name for column in entry.columns(types, name)]
     row.relation = FlatMap(row.relation, table, tuple(names))
     columns = tuple(row.column_at(width + at) for at in range(len(names)))
-    row.computed[tree] = MakeRecord(result, columns) if len(columns) > 1 else columns[0]
+    whole = len(columns) == 1
+    row.computed[tree] = columns[0] if whole else MakeRecord(entry.result_type(types), columns)
 
 
 def _in_lockstep(trees: Sequence[exp.Anonymous], row: Row) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from noonmark.errors import InvalidReference, UndefinedColumn, UndefinedTable
+from noonmark.errors import InvalidReference, InvalidSyntax, UndefinedColumn, UndefinedTable
 from noonmark.rows.types import Record
 from noonmark.sql.coerce import coerce, common_type, resolve
 from noonmark.sql.dialect import position_of
@@ -290,6 +290,11 @@ def _function(
     arguments = [plan(each, row) for each in tree.expressions]
     entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
     call = TableCall(entry.id, coerced, ordinality)
+    if entry.scalar and isinstance(call.types[0], Record):
+        raise InvalidSyntax(
+            'a column definition list is required for functions returning "record"',
+            position=position_of(tree),
+        )
     own = _column_names(call, alias or name)
     table = alias or name
     columns = distinct_names([*names, *own[len(names) :]])
@@ -302,6 +307,6 @@ def _function(
 
 def _column_names(call: TableCall, table: str) -> list[str]:
     """A function of one column names it after its table; then comes ordinality."""
-    result = call.entry.result_type(tuple(each.type for each in call.arguments))
-    own = [field.name for field in result.fields] if isinstance(result, Record) else [table]
+    types = tuple(each.type for each in call.arguments)
+    own = [column.name for column in call.entry.columns(types, table)]
     return own + ["ordinality"] * call.ordinality
