@@ -67,6 +67,7 @@
     │   ├── IntervalOutOfRange    an interval outside the range of its type
     │   ├── TooManyRows           a subquery used as an expression gave more than one row
     │   └── InvalidArgument       an argument that the function refuses
+    ├── DefiniteError             a collection that has no rows at that time, and why: it is data
     ├── Interrupted               the statement was ended from outside; it may be sent again
     │   ├── QueryCanceled         the client asked for it, or its time was up
     │   └── TooManyConnections    the server has as many clients as it takes
@@ -412,6 +413,15 @@ class TooManyRows(EvaluationError, id="too_many_rows", sqlstate="21000"):
 
 class InvalidArgument(EvaluationError, id="invalid_argument", sqlstate="22023"):
     """An argument that the function refuses."""
+
+
+class DefiniteError(NoonmarkError, id="definite_error", sqlstate="55000"):
+    """A collection has no rows at the time that was asked for, but an error, with its SQLSTATE."""
+
+    def __init__(self, message: str, *, sqlstate: str = "55000", **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.sqlstate = sqlstate  # type: ignore[misc]
+        self.fields["sqlstate"] = sqlstate
 
 
 class Interrupted(NoonmarkError, id="interrupted", sqlstate="57000"):

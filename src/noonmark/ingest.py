@@ -17,7 +17,9 @@ data that is durable is below the resumption frontier and not read again. A tick
 runs no Spark job: its uppers move in one commit of the control plane.
 
 Formats and envelopes are in the `Feed` of each output; undecodable records become rows of
-``<source>_errors`` at their time. Under UPSERT the job looks up what the touched keys had before.
+``<source>_errors`` at their time. An output that cannot be followed any more puts its collection
+into a definite error (`ingest_ends`), in the commit that completes the time of it. Under UPSERT
+the job looks up what the touched keys had before.
 
 Where it runs: driver; `ingest_task` on executors, `ingest_engine` brings it there.
 """
@@ -32,6 +34,7 @@ import msgspec
 import pyarrow as pa
 
 from noonmark.errors import ConfigError
+from noonmark.ingest_ends import Remedy, bound, create_again, end_commands, met
 from noonmark.ingest_engine import Engine, InPlaceEngine, SparkEngine
 from noonmark.ingest_feed import Feed, raw, typed
 from noonmark.ingest_task import Destination, IngestTask, Row, unpacked
@@ -110,6 +113,7 @@ class Ingestion:
         feeds: what becomes of the outputs; by default every output, which must then be typed.
         remap_name: the collection of its remap, where it is not ``<name>_remap``.
         errors_name: the collection of its errors, where it is not ``<name>_errors``.
+        remedy: what to do about an output that cannot be followed any more, for its readers.
     """
 
     client: Client
@@ -121,6 +125,7 @@ class Ingestion:
     feeds: tuple[Feed, ...] = ()
     remap_name: str = ""
     errors_name: str = ""
+    remedy: Remedy = create_again
     outputs: tuple[Target, ...] = field(init=False)
     errors: Target = field(init=False)
     remap_target: Target = field(init=False)
@@ -292,6 +297,8 @@ class Ingestion:
     ) -> int:
         """Add to a transaction what was read, the seals, and how much history is kept."""
         rows = 0
+        for command in self._ends(written):  # before the seals: their times are not complete yet
+            txn.add(command)
         for at, target in [*enumerate(self.outputs), (NO_OUTPUT, self.errors)]:
             stored, rest = _of_feed(written, at, target.write.collection)
             rows += sum(each.rows for each in stored) + (rest.num_rows if rest else 0)
@@ -302,6 +309,17 @@ class Ingestion:
             if horizon.at_or_beyond(allowed) and horizon != allowed:
                 txn.allow_compaction(target.write, horizon)
         return rows
+
+    def _ends(self, written: list[Row]) -> list[c.SetError]:
+        """What puts the collections of outputs that cannot be followed any more into error."""
+        outputs = [feed.output for feed in self.feeds]
+        ends = bound(self.source, self.remap) + met(written, outputs)
+        if not ends:
+            return []
+        state = self.client.state
+        found = [state.collection(target.write.collection) for target in self.outputs]
+        by_output = dict(zip(outputs, found, strict=True))
+        return end_commands(self.name, ends, by_output, self.remedy)
 
     def resumption_frontier(self) -> Frontier:
         """The meet of the uppers of every collection of the source, the remap among them."""
@@ -381,7 +399,8 @@ class Ingestion:
         return max(since, upper - 1)
 
     def _plan_before(self, target: Target) -> Plan:
-        return self.client.reader.plan(target.write.collection, Query(self._before(target)))
+        query = Query(self._before(target), despite_error=True)
+        return self.client.reader.plan(target.write.collection, query)
 
 
 async def _changes(read: ReadHandle, after: int) -> list[Any]:

@@ -45,10 +45,12 @@ from noonmark.remap.lookup import TimeTable
 from noonmark.rows.arrow import from_array
 from noonmark.source.contract import (
     DIFF,
+    ENDS,
     NO_OUTPUT,
     OFFSET,
     OUTPUT,
     PARTITION,
+    REASON,
     batch_output,
     is_error,
     is_truncation,
@@ -75,6 +77,7 @@ RESULT = pa.schema(
         ("records", pa.binary()),
         ("read_rows", pa.int64()),
         ("read_bytes", pa.int64()),
+        ("ended", pa.list_(pa.struct([("time", pa.int64()), ("reason", pa.string())]))),
     ]
 )
 #: Where rows go that are no records of a bucket: one place, whichever task yields them.
@@ -146,8 +149,9 @@ class _Reading:
         at = self._by_output.get(batch_output(batch), NO_OUTPUT)
         if is_error(batch):
             name = None if at == NO_OUTPUT else work.destinations[at].feed.collection
-            made = source_errors(work.timed(batch), name, work.offset_unit)
-            self._sinks.add(Stored(NO_OUTPUT), made)
+            timed = work.timed(batch)
+            yield from _ended(at, timed)
+            self._sinks.add(Stored(NO_OUTPUT), source_errors(timed, name, work.offset_unit))
         elif at == NO_OUTPUT:
             return  # of a table that nobody asked for
         elif is_truncation(batch):
@@ -323,6 +327,16 @@ def stored_rows(whose: Stored, written: task.Written) -> list[Row]:
     return rows if written.rest is None else [*rows, {**named, "rest": packed(written.rest)}]
 
 
+def _ended(at: int, errors: pa.Table) -> Iterator[pa.RecordBatch]:
+    """What ends an output, and when: the first of these errors that does."""
+    ends = errors.filter(errors.column(ENDS))
+    if ends.num_rows:
+        first = ends.sort_by(TIME).slice(0, 1)
+        told = {"time": first.column(TIME)[0].as_py(), "reason": first.column(REASON)[0].as_py()}
+        row = {"feed": at, "bucket": NO_BUCKET, "ended": [told]}
+        yield pa.RecordBatch.from_pylist([row], RESULT)
+
+
 def upsert(work: IngestTask, at: int, records: pa.Table, generation: int) -> Updates:
     """The updates of records that are all there are of their keys, in one generation."""
     destination = work.destinations[at]
@@ -349,7 +363,7 @@ def _held(
     work: IngestTask, collection: Collection, as_of: int, keys: list[Any], empty: pa.Table
 ) -> pa.Table:
     """The contents of a collection for some keys, in the schema of `empty`."""
-    plan = plan_read(0, collection, Query(as_of, keys=keys))
+    plan = plan_read(0, collection, Query(as_of, keys=keys, despite_error=True))
     tables = [empty]
     for table in task.read(work.place, plan):
         timed = table.append_column(TIME, pa.array(np.full(table.num_rows, as_of)))

@@ -115,7 +115,7 @@ def retract(
         runs = [tuple(map(_PARTS.decode, row["parts"])) for row in mine if row.get("parts")]
         held = whole.batches if truncation.generation == 0 else ()
         known = msgspec.structs.replace(whole, batches=(*held, *map(_batch, runs)))
-        plan = plan_read(0, known, Query(truncation.time))
+        plan = plan_read(0, known, Query(truncation.time, despite_error=True))
         each = Slice(plan, whose, truncation.time, truncation.name)
         if plan.runs or plan.inline:
             found += [replace(each, plan=piece) for piece in slices(plan, slice_rows_min)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from noonmark.clock import SYSTEM, Clock
+from noonmark.errors import DefiniteError
 from noonmark.ingest import Ingestion, InPlaceEngine
 from noonmark.ingest_feed import postgres
 from noonmark.oracle import MemoryOracle
@@ -38,6 +39,15 @@ def contents(client: Client, name: str, as_of: int | None = None) -> Counter[Any
     for row, diff in zip(rows, table.column("_diff").to_pylist(), strict=True):
         found[tuple(map(_hashable, row))] += diff
     return Counter({row: count for row, count in found.items() if count})
+
+
+def error_of(client: Client, name: str) -> str | None:
+    """Why a collection has no rows now; None when it has."""
+    try:
+        contents(client, name)
+    except DefiniteError as error:
+        return error.message
+    return None
 
 
 def _hashable(value: Any) -> Any:

@@ -19,7 +19,9 @@ from unittest import mock
 
 from noonmark import persist
 from noonmark.clock import SYSTEM, format_id
+from noonmark.errors import DefiniteError
 from noonmark.persist import command as c
+from noonmark.persist.definite import Failure
 from noonmark.persist.frame import FORMAT_VERSION
 from noonmark.persist.run import DIFF
 from noonmark.persist.state import Collection, State
@@ -182,6 +184,12 @@ def _write_others(client: persist.Client) -> None:
     client.atomic().seal(closed, EMPTY).allow_compaction(closed, EMPTY).commit().result(30)
     client.create_or_load("gone", ORDERS)
     client.drop("gone").result(30)
+    failed, _ = client.create_or_load("failed", ORDERS, ("id",))
+    failure = Failure("55000", "its upstream is gone", "A detail.", "A hint.", "failed")
+    for time, error in ((3, failure), (6, None), (9, failure)):
+        txn = client.atomic().add(c.SetError(failed.collection, time, error))
+        txn.write(failed, [persist.Update((time, "x"), time, 1)]).seal(failed, time + 1)
+        txn.commit().result(30)
     described, _ = client.create_or_load("described", ORDERS)
     client.submit((c.Annotate(described.collection, b"\x00note\xff"),)).result(30)
     client.submit((c.Rename(described.collection, "renamed"),)).result(30)
@@ -203,6 +211,7 @@ def _describe_collection(client: persist.Client, collection: Collection) -> list
     lines.append(f"annotation {collection.annotation!r}")
     since, upper = collection.since.only(), collection.upper.only()
     lines.append(f"since {since} upper {upper}")
+    lines += [f"error {each}" for each in collection.errors]
     if since is not None and since != upper:
         _, read = client.create_or_load(collection.name)
         lines += [f"as of {since}", *contents(read, since)]
@@ -222,11 +231,14 @@ def contents(read: persist.ReadHandle, as_of: int, **query: Any) -> list[str]:
 
 def _updates_after(read: persist.ReadHandle, time: int, collection: Collection) -> list[str]:
     counts: Counter[tuple[int, str]] = Counter()
-    for step in read.listen(time, hold=False):
-        for update in step.updates:
-            counts[update.time, _text(update.data, read.codec.schema)] += update.diff
-        if step.progress == collection.upper:
-            break
+    try:
+        for step in read.listen(time, hold=False):
+            for update in step.updates:
+                counts[update.time, _text(update.data, read.codec.schema)] += update.diff
+            if step.progress == collection.upper:
+                break
+    except DefiniteError as error:
+        counts[error.fields["time"], error.message] += 1
     return [f"  {time} {count:+d} {text}" for (time, text), count in sorted(counts.items())]
 
 

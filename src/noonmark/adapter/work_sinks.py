@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
-from noonmark.errors import NoonmarkError, SourceStalled, StorageError
+from noonmark.errors import DefiniteError, NoonmarkError, SourceStalled, StorageError
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -34,6 +34,7 @@ class SinkWorker:
         self._clock = database.clock
         self.changed_ms = database.clock.now_ms()
         self.sink: Sink = open_sink(database, item)
+        self.sink.on_error = self._note_error
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sink-{item.name}", daemon=True)
 
@@ -62,7 +63,7 @@ class SinkWorker:
             try:
                 self.sink.run()
                 break
-            except (StorageError, SourceStalled) as error:
+            except (StorageError, SourceStalled, DefiniteError) as error:
                 self._note("stalled", str(error))
             except NoonmarkError as error:
                 self._note("failed", str(error))
@@ -71,6 +72,13 @@ class SinkWorker:
             self._stop.wait(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
         self._note("stopped")
+
+    def _note_error(self, error: DefiniteError | None) -> None:
+        """What it reads has no rows now, or has them again."""
+        if error is None:
+            self._note("running")
+        else:
+            self._note("stalled", str(error))
 
     def _note(self, state: str, error: str = "") -> None:
         if error and error != self.error:

@@ -1,8 +1,10 @@
 """A source at work: it ticks at fixed intervals, and at once when a read waits for it.
 
 Each source ticks in a thread of its own. One that stalls (or whose Spark job failed, or whose
-storage did not answer) is tried again with growing pauses and says why; a definite error of ours
-ends it, and its status keeps the error. An inactive source ticks only when a read asks for a time.
+storage did not answer) is tried again with growing pauses and says why; a defect of ours ends it,
+and its status keeps the error. One with relations that cannot be followed any more goes on with the
+others: its status is `errored`, and says which. An inactive source ticks only when a read asks for
+a time.
 
 Small ticks are read in this process: a Spark job costs more than they do, and sources go on while
 Spark still starts. Larger ones are Spark jobs.
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import feeds_of
+from noonmark.adapter.ended import ERRORED, errors_now, outputs_of, remedy_of, said
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.adapter.work_rates import Rates
 from noonmark.clock import Clock
@@ -30,6 +33,7 @@ from noonmark.ingest import RETAIN_MS, Ingestion, InPlaceEngine, SparkEngine, Ti
 from noonmark.ingest_loop import Status
 from noonmark.ingest_task import IngestTask, Row
 from noonmark.ingest_truncate import RetractTask
+from noonmark.persist.definite import Failure
 from noonmark.source.contract import Source, Split
 
 if TYPE_CHECKING:
@@ -185,14 +189,22 @@ class SourceWorker:
             feeds_of(database.catalog, item, source),
             parts["progress"].collection,
             parts["errors"].collection,
+            remedy_of(database.catalog, item),
         )
 
     def _count(self, tick: Tick) -> None:
         seen = self.status
+        errors = self.errors()
+        state = ERRORED if errors else "running" if self.active else "paused"
         self._note(
-            state="running" if self.active else "paused", error=None, ticks=seen.ticks + 1,
-            rows=seen.rows + tick.rows, last=tick,
+            state=state, error=said(errors), ticks=seen.ticks + 1, rows=seen.rows + tick.rows,
+            last=tick,
         )  # fmt: skip
+
+    def errors(self) -> dict[str, Failure]:
+        """The relations of the source that are in a definite error, by their names."""
+        database = self._database
+        return errors_now(database.client.state, outputs_of(database.catalog, self.item))
 
     def _note(self, **changes: object) -> None:
         error = changes.get("error")

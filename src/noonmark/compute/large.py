@@ -130,7 +130,7 @@ class Large:
             together: whether what is shown of accumulators may be made as they are stored.
             shows: whether the view itself is among them.
         """
-        read = partial(frame_at, self._spark, self.client, time, checks=checks)
+        read = partial(frame_at, self._spark, self.client, time, checks=checks, despite_error=True)
         plan, name = self.definition.plan, self.definition.name
         keepers = [each for each in self.keepers.values() if each.name in self.behind]
         shown = Shown.of_plan(plan) if together else None
@@ -161,7 +161,8 @@ class Large:
         return Output(staged.pop(name), errors, staged)
 
     def _stored(self, name: str, time: int) -> DataFrame:
-        return frame_of(self._spark, self.client, plan_at(self.client, name, Query(time)))
+        plan = plan_at(self.client, name, Query(time, despite_error=True))
+        return frame_of(self._spark, self.client, plan)
 
     def _taken_away(self, time: int) -> DataFrame:
         """What the collection held before a time, in the layout, as what takes it away."""

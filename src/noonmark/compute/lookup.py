@@ -59,5 +59,7 @@ class Place:
         if keys is not None and not keys:
             return
         asked = None if keys is None else list(keys)
-        plan = plan_read(self.seqno, self.collection, Query(self.as_of, keys=asked))
+        plan = plan_read(
+            self.seqno, self.collection, Query(self.as_of, keys=asked, despite_error=True)
+        )
         yield from task.read(self.place, plan)

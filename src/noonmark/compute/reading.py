@@ -48,12 +48,16 @@ def frame_at(
     as_of: int,
     scan: r.Scan,
     checks: list[Part] | None = None,
+    *,
+    despite_error: bool = False,
 ) -> DataFrame:
     """A collection at a time, in the layout; with the errors of a view.
 
-    What of it is not compared with its checksum goes to `checks`, if that is given.
+    What of it is not compared with its checksum goes to `checks`, if that is given. Maintenance
+    reads it `despite_error`; an answer does not.
     """
-    plan = plan_at(client, scan.collection, Query(as_of, columns=scan.columns.names))
+    query = Query(as_of, columns=scan.columns.names, despite_error=despite_error)
+    plan = plan_at(client, scan.collection, query)
     rows = frame_of(spark, client, plan, checks)
     values = [quoted(name, f"c{at}") for at, name in enumerate(scan.columns.names)]
     frame = rows.select(*values, no_error(), one())

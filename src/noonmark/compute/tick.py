@@ -58,7 +58,8 @@ class Inputs:
         for name in names:
             batches = client.state.collection(name).batches
             if any(b.time_min < upper and b.time_max >= lower for b in batches):
-                query = replace(changes_query(lower, upper), columns=wanted.get(name))
+                query = changes_query(lower, upper, despite_error=True)
+                query = replace(query, columns=wanted.get(name))
                 plans[name] = plan_at(client, name, query)
         return cls({name: plan for name, plan in plans.items() if plan.runs or plan.inline})
 
@@ -112,7 +113,7 @@ def contents_of(client: Client, names: tuple[str, ...], as_of: int) -> dict[str,
     """Small inputs at a time, as changes from nothing."""
     made = {}
     for name in names:
-        plan = plan_at(client, name, Query(as_of))
+        plan = plan_at(client, name, Query(as_of, despite_error=True))
         tables = list(client.iterate(client.reader.contents(plan)))
         if tables:
             table = pa.concat_tables(tables)

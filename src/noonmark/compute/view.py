@@ -1,7 +1,8 @@
 """A maintained view: hydrated once, then brought forward tick by tick.
 
 Law (exact): at every time t with since <= t < upper, the view's collection is its definition
-applied to its inputs at t, and `<view>_errors` is what has no value in it at t.
+applied to its inputs at t, and `<view>_errors` is what has no value in it at t. Where one of the
+inputs has a definite error instead of rows, the view has that error.
 
 Life, each step durable before the next depends on it:
 
@@ -47,6 +48,7 @@ from noonmark.compute.walk.job import Made, Program, Work, run
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
+from noonmark.persist.definite import combined
 from noonmark.persist.spark import Staged
 from noonmark.persist.state import Frontier
 from noonmark.persist.write import MultiWriteHandle
@@ -309,6 +311,9 @@ class View:
         """What ends a tick, as a part of a commit."""
         upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
         stored = output.of(self.name)
+        # Before the seal: an error begins or ends at a time that is not complete yet.
+        for each in () if begun.strategy == "backfill" else self._errors_taken_over(begun):
+            txn.add(each)
         names = sorted(begun.behind) if begun.strategy == "backfill" else self.owned.names
         for name in names:
             self.owned.append(txn, name, stored.get(name), begun.lower, upper)
@@ -320,6 +325,16 @@ class View:
         due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS
         if begun.strategy not in ("hydrate", "backfill") and due:
             self.owned.let_go(txn, last, Antichain.of(horizon))
+
+    def _errors_taken_over(self, begun: Begun) -> list[c.SetError]:
+        """Where an input has an error instead of rows, so has the view: at the same times."""
+        state = self.client.state
+        own = state.collection(self.name)
+        inputs = [(name, state.collection(name).errors) for name in self.definition.inputs]
+        if not own.errors and not any(errors for _, errors in inputs):
+            return []
+        made = combined(inputs, own.errors, begun.lower, begun.upper)
+        return [c.SetError(own.id, each.time, each.error) for each in made]
 
     def record(self, begun: Begun, output: Output = NO_OUTPUT, jobs: int = 0) -> TickRecord:
         """What a tick did, once it is committed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from noonmark.persist.definite import Failure
 from noonmark.persist.part import Part
 from noonmark.persist.state import (
     ORIGIN,
@@ -81,6 +82,14 @@ class Append(Command, frozen=True, tag="append", omit_defaults=True):
     diff_sum: int
     parts: tuple[Part, ...] = ()
     inline: Inline | None = None
+
+
+class SetError(Command, frozen=True, tag="error"):
+    """From a time on, which is not complete yet, there are no rows but an error; None retracts."""
+
+    collection: int
+    time: int
+    error: Failure | None
 
 
 class Seal(Command, frozen=True, tag="seal"):
@@ -186,6 +195,7 @@ AnyCommand = (
     | Drop
     | Close
     | Append
+    | SetError
     | Seal
     | Expect
     | AllowCompaction

@@ -23,7 +23,7 @@ import xxhash
 from noonmark.errors import Corrupt, NewerFormat
 
 #: What this version writes. A reader reads every version up to its own.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 ENTRY = b"E"
 ROLLUP = b"R"

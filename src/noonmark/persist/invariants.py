@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from noonmark.errors import IntegrityError
+from noonmark.persist.definite import compacted
 from noonmark.persist.state import Collection, State
 
 Predicate = Callable[[Collection | None, Collection], bool]
@@ -81,6 +82,25 @@ def schemas_only_grow(before: Collection | None, after: Collection) -> bool:
     return before is None or after.schemas[: len(before.schemas)] == before.schemas
 
 
+def errors_ascend(_: Collection | None, after: Collection) -> bool:
+    """Times ascend, strictly: at one time a collection is in one error, or in none."""
+    pairs = zip(after.errors, after.errors[1:], strict=False)
+    return all(one.time < two.time and one.error != two.error for one, two in pairs)
+
+
+def errors_stay_what_they_were(before: Collection | None, after: Collection) -> bool:
+    """At a complete time that can be read, a collection is in the same error as before.
+
+    Before upper, strictly: upper itself is not complete, and an error may still begin there.
+    """
+    if before is None or before.errors is after.errors:
+        return True
+    since, upper = after.since.only(), before.upper.only()
+    kept = [compacted(each.errors, since) for each in (before, after)]
+    one, two = ([e for e in errors if upper is None or e.time < upper] for errors in kept)
+    return one == two
+
+
 INVARIANTS: tuple[Predicate, ...] = (
     since_not_beyond_upper,
     frontiers_never_go_back,
@@ -88,6 +108,8 @@ INVARIANTS: tuple[Predicate, ...] = (
     batches_are_well_formed,
     rewriting_conserves,
     schemas_only_grow,
+    errors_ascend,
+    errors_stay_what_they_were,
 )
 
 

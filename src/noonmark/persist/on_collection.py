@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noonmark.errors import FrontierRegression, NameTaken, SchemaMismatch, UsageError
 from noonmark.persist import command as c
+from noonmark.persist.definite import changed
 from noonmark.persist.draft import Draft, Handlers
 from noonmark.persist.refusals import before_since, below_upper, format_frontier
 from noonmark.persist.state import Batch, Collection, Frontier, schema_from_wire
@@ -110,6 +111,20 @@ def _append(draft: Draft, command: c.Append) -> None:
     )
 
 
+def _set_error(draft: Draft, command: c.SetError) -> None:
+    collection = draft.collection(command.collection)
+    if not collection.upper.less_equal(command.time):
+        raise below_upper(collection, command.time)
+    if collection.errors and collection.errors[-1].time > command.time:
+        raise FrontierRegression(
+            f'"{collection.name}" has a later change of its error than {command.time}',
+            detail=f"The last one is at {collection.errors[-1].time}.",
+            hint="Changes of an error are written in the order of their times.",
+            collection=collection.name,
+        )
+    draft.update(collection, errors=changed(collection.errors, command.time, command.error))
+
+
 def _seal(draft: Draft, command: c.Seal) -> None:
     collection = draft.collection(command.collection)
     _require_forward("upper", collection, collection.upper, command.upper)
@@ -184,6 +199,7 @@ HANDLERS: Handlers = {
     c.Drop: _drop,
     c.Close: _close,
     c.Append: _append,
+    c.SetError: _set_error,
     c.Seal: _seal,
     c.Expect: _expect,
     c.AllowCompaction: _allow,

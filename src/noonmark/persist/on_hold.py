@@ -8,6 +8,7 @@ import msgspec
 
 from noonmark.errors import CapabilityInvalid, FrontierRegression, LockHeld
 from noonmark.persist import command as c
+from noonmark.persist.definite import compacted
 from noonmark.persist.draft import Draft, Handlers
 from noonmark.persist.refusals import before_since, below_upper, format_frontier
 from noonmark.persist.state import Hold
@@ -29,7 +30,8 @@ def follow_holds(draft: Draft, ref: int) -> None:
     if not since.at_or_beyond(collection.since):
         since = collection.since
     if (since, upper) != (collection.since, collection.upper):
-        draft.update(collection, since=since, upper=upper)
+        errors = compacted(collection.errors, since.only())
+        draft.update(collection, since=since, upper=upper, errors=errors)
     if since.is_empty() and collection.batches:
         # Closed: no time can be read any more, so nothing has to be kept.
         draft.discard(ref, collection.batches)

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.errors import SchemaMismatch, UsageError
+from noonmark.persist.definite import first_error, refusal
 from noonmark.persist.part import Part
 from noonmark.persist.ranges import KeyRange
 from noonmark.persist.refusals import before_since
@@ -35,6 +36,8 @@ class Query:
         where: inclusive ranges by column, None for an open end.
         keys: values of the key; for a key of several columns, tuples (a prefix will do).
         within: the key range that this read is confined to; None for all rows.
+        despite_error: for maintenance alone: rows as they were known last, also at times at which
+            the collection is in a definite error.
     """
 
     as_of: int
@@ -43,6 +46,7 @@ class Query:
     where: Mapping[str, Range] = field(default_factory=dict)
     keys: Sequence[Any] | None = None
     within: KeyRange | None = None
+    despite_error: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,18 @@ class Plan:
 
 
 def plan_read(seqno: int, collection: Collection, query: Query) -> Plan:
-    """Choose what to open. Raises `BeforeSince` when the times asked for are not all readable."""
+    """Choose what to open. Every read of rows is planned here, whoever reads.
+
+    Raises:
+        BeforeSince: the times asked for are not all readable.
+        DefiniteError: the collection is in error at one of them.
+    """
     # No update is before time 0: all changes from there on are known while since is there.
     earliest = query.as_of if query.after is None else max(query.after, 0)
     if not collection.since.less_equal(earliest):
         raise before_since(collection, earliest)
+    if collection.errors and not query.despite_error:
+        check_answers(collection, query.as_of, query.after)
     schema = collection.schema
     for name in (*(query.columns or ()), *query.where):
         if name not in schema.names:
@@ -108,6 +119,13 @@ def plan_read(seqno: int, collection: Collection, query: Query) -> Plan:
         runs=tuple(run for run in runs if run),
         inline=tuple(batch for batch in batches if batch.inline is not None),
     )
+
+
+def check_answers(collection: Collection, as_of: int, after: int | None = None) -> None:
+    """Raise the definite error of a collection at a time, or at one after `after` and up to it."""
+    found = first_error(collection.errors, as_of if after is None else after + 1, as_of)
+    if found is not None:
+        raise refusal(collection.name, found, as_of)
 
 
 def _in_time(item: Batch | Part, query: Query) -> bool:

@@ -74,14 +74,16 @@ class ReadHandle:
         client = self._client
         return client.runtime.submit(self.open_listen(as_of, hold)).result()
 
-    async def open_listen(self, as_of: int, hold: bool | None = None) -> Listen:
-        """Like `listen`, on the loop."""
+    async def open_listen(
+        self, as_of: int, hold: bool | None = None, *, over_errors: bool = False
+    ) -> Listen:
+        """Like `listen`, on the loop; `over_errors` as `noonmark.persist.snapshot` says."""
         client = self._client
-        listen = Listen(client, self.collection, self.codec, as_of)
+        listen = Listen(client, self.collection, self.codec, as_of, over_errors=over_errors)
         if hold is None:
             hold = client.options.mode != "independent"
         if hold:
             listen.hold = await client.acquire(self.collection, as_frontier(as_of))
         else:
-            client.reader.plan(self.collection, Query(as_of))
+            client.reader.plan(self.collection, Query(as_of, despite_error=True))
         return listen

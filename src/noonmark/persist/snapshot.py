@@ -5,6 +5,10 @@
 
 Law: contents at t = snapshot(as_of) + every update of listen(as_of) at times up to t, for each t
 that a progress statement has passed.
+
+Where the collection is in a definite error (`definite`), a listen gives all that was before, with
+progress up to the error's time, and then raises it. One that was opened with `over_errors` goes on
+when the error has been retracted: what happened meanwhile comes as one step, at that time.
 """
 
 from __future__ import annotations
@@ -19,9 +23,10 @@ import pyarrow as pa
 
 from noonmark.errors import IntegrityError, UsageError
 from noonmark.persist.codec import TIME_MAX, Codec, updates_of
+from noonmark.persist.definite import answered_from, first_error, refusal
 from noonmark.persist.plan import Plan, Query
 from noonmark.persist.read import shape, stored_schema
-from noonmark.persist.run import DIFF
+from noonmark.persist.run import DIFF, TIME, consolidate
 from noonmark.persist.state import Frontier, State
 from noonmark.rows.identity import hashable
 from noonmark.tvc import Antichain, Update
@@ -105,16 +110,31 @@ class Step:
 class Listen:
     """Updates at times after `as_of`, as they become complete; ends when the collection does."""
 
-    def __init__(self, client: Client, collection: int, codec: Codec, as_of: int) -> None:
+    def __init__(
+        self,
+        client: Client,
+        collection: int,
+        codec: Codec,
+        as_of: int,
+        *,
+        over_errors: bool = False,
+    ) -> None:
         self._client = client
         self._collection = collection
         self._codec = codec
+        self._over_errors = over_errors
         self._cancelled = asyncio.Event()
         self.progress: Frontier = Antichain.of(as_of + 1)
         self.hold: HoldHandle | None = None
 
     async def next(self) -> Step | None:
-        """Wait for upper to pass what was delivered; None at the end."""
+        """Wait for upper to pass what was delivered; None at the end.
+
+        Raises:
+            DefiniteError: the collection is in error at the time that is next. What was before it
+                has been given; called again, it says the same until the error is retracted, and
+                with `over_errors` goes on then.
+        """
         seen = self.progress.only()
         if seen is None or self._cancelled.is_set():
             return None
@@ -125,14 +145,34 @@ class Listen:
         upper = await self._advance(seen)
         if upper is None:
             return None
+        upper, again = self._answered(seen, upper)
         last = upper.only()
-        query = Query(as_of=TIME_MAX if last is None else last - 1, after=seen - 1)
+        as_of = TIME_MAX if last is None else last - 1
+        query = Query(as_of=as_of, after=seen - 1, despite_error=again is not None)
         plan = self._client.reader.plan(self._collection, query)
         tables = [table async for table in self._client.reader.contents(plan)]
         newest = len(plan.collection.schemas) - 1
         empty = stored_schema(plan.collection, newest).empty_table()
+        table = pa.concat_tables([empty, *tables])
+        if again is not None:
+            times = pa.repeat(pa.scalar(again, pa.int64()), table.num_rows)
+            table = consolidate(table.set_column(table.column_names.index(TIME), TIME, times))
         self.progress = upper
-        return Step(pa.concat_tables([empty, *tables]), upper, self._codec)
+        return Step(table, upper, self._codec)
+
+    def _answered(self, seen: int, upper: Frontier) -> tuple[Frontier, int | None]:
+        """How far there are rows, up to `upper`; and the time that an error between ends at."""
+        found = self._client.journal.state.collection(self._collection)
+        last = upper.only()
+        error = first_error(found.errors, seen, None if last is None else last - 1)
+        if error is None:
+            return upper, None
+        if error.time > seen:
+            return Antichain.of(error.time), None
+        again = answered_from(found.errors, seen) if self._over_errors else None
+        if again is None or upper.less_equal(again):
+            raise refusal(found.name, error)
+        return Antichain.of(again + 1), again
 
     async def _advance(self, seen: int) -> Frontier | None:
         """The upper, once it is beyond `seen`; None when cancelled first."""

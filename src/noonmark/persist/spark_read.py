@@ -93,11 +93,11 @@ def changes_frame(
         return frame_of(spark, client, plan_at(client, name, changes_query(lower, upper)))
 
 
-def changes_query(lower: int, upper: int) -> Query:
-    """The query for the updates over ``[lower, upper)``."""
+def changes_query(lower: int, upper: int, *, despite_error: bool = False) -> Query:
+    """The query for the updates over ``[lower, upper)``; `despite_error` as in `Query`."""
     if not 0 <= lower <= upper:
         raise UsageError(f"[{lower}, {upper}) is not a range of times", lower=lower, upper=upper)
-    return Query(as_of=upper - 1, after=lower - 1)
+    return Query(as_of=upper - 1, after=lower - 1, despite_error=despite_error)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ Everything here is a frozen value. A `State` is a function of the log alone: rep
 state written down.
 
     State
-    ├── collections   id -> Collection: schemas, since, upper, batches
+    ├── collections   id -> Collection: schemas, since, upper, batches, definite errors
     ├── holds         id -> Hold: a durable right to read, which keeps since and parts back
     ├── lock          who may write, with the epoch that fences everybody before
     ├── eras          the last commit of earlier writers, to settle what they could not
@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from noonmark.errors import UnknownCollection
+from noonmark.persist.definite import ErrorChange
 from noonmark.persist.part import Part
 from noonmark.rows.schema import Schema
 from noonmark.tvc import EMPTY as EMPTY_FRONTIER
@@ -77,6 +78,8 @@ class Collection(msgspec.Struct, frozen=True):
     next_batch: int = 1
     #: What a higher layer wants to remember about the collection; opaque here.
     annotation: bytes = b""
+    #: When it has no rows but an error, and when it has rows again; see `definite`.
+    errors: tuple[ErrorChange, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from noonmark.adapter.database import Database
 from noonmark.errors import ConfigError
+from noonmark.serve.metrics_sources import SourceFigures
 from noonmark.serve.start import Address, shown, start
 from noonmark.serve.tls import Tls
 
@@ -73,6 +74,7 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
             clock=database.clock,
         )
         stack.push_async_callback(server.stop)
+        server.figures.registry.register(SourceFigures(database))
         yield Running(database, server.pg_address, server.http_address)
 
 

@@ -36,6 +36,10 @@ def show_shard(state: State, name: str) -> dict[str, Any]:
         "schema": [str(column) for column in shard.schema.columns],
         "schema_versions": len(shard.schemas),
         "allowed": time_of(shard.allowed),
+        "errors": [
+            f"{each.time}: {'none' if each.error is None else each.error.message}"
+            for each in shard.errors
+        ],
         "held": [
             {"id": h.id, "owner": h.owner, "at": time_of(h.frontier), "expires_ms": h.expires_ms}
             for h in holds

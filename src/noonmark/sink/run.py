@@ -6,6 +6,9 @@
 From its first breath a sink holds the history that it may still need: before it knows how far Kafka
 is, all that there is; then what lies before the committed frontier.
 
+At a definite error of the collection the topic stays as it was before it; `on_error` is told. When
+the error is retracted, what happened meanwhile follows in one transaction, and all that is after.
+
 A time without changes costs no transaction; once in a while the frontier alone is written, so that
 history is not kept for nothing.
 
@@ -14,7 +17,7 @@ Where it runs: a thread of its own; `Sink.prepare` on persist's loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,10 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.clock import Clock
-from noonmark.errors import Stopped
+from noonmark.errors import DefiniteError, Stopped
 from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
-from noonmark.persist.snapshot import Listen, Snapshot
+from noonmark.persist.snapshot import Listen, Snapshot, Step
 from noonmark.rows.arrow import from_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Schema
@@ -47,6 +50,7 @@ class Sink:
     envelope: Envelope
     writer: Writer
     clock: Clock
+    on_error: Callable[[DefiniteError | None], None] = lambda _: None
     messages: int = 0
     frontier: int | None = None
     _hold: HoldHandle | None = None
@@ -77,17 +81,33 @@ class Sink:
             return
         read = self.client.create_or_load(self.collection)[1]
         self._listen = self.client.runtime.submit(
-            read.open_listen(self.frontier - 1, hold=False)
+            read.open_listen(self.frontier - 1, hold=False, over_errors=True)
         ).result()
         self._told = self.clock.monotonic()
         while not self._stopping:
-            step = self.client.runtime.submit(self._listen.next()).result()
+            step = self._next(self._listen)
             upper = None if step is None else step.progress.only()
             if step is None or upper is None:
                 return
             due = self.clock.monotonic() - self._told >= PROGRESS_S
             if step.table.num_rows or due:
                 self._write(self._updates(step.table), upper)
+
+    def _next(self, listen: Listen) -> Step | None:
+        """The next step; one that there is only after an error is waited for."""
+        failed = False
+        while not self._stopping:
+            try:
+                step = self.client.runtime.submit(listen.next()).result()
+            except DefiniteError as error:
+                failed = True
+                self.on_error(error)
+                self.client.runtime.submit(self.clock.sleep(_LOOK_S)).result()
+                continue
+            if failed:
+                self.on_error(None)
+            return step
+        return None
 
     def stop(self) -> None:
         """End after the transaction that is under way; from any thread."""
@@ -112,6 +132,7 @@ class Sink:
         found = self._soon(read.snapshot(time))
         if found is None:
             return
+        self.on_error(None)
         rows = (
             (row, time, diff)
             for table in found.tables()

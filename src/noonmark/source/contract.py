@@ -24,7 +24,7 @@ or a string; `_offset` never descends among the batches of one split and output.
   has them `timestamp` and `headers`: a format decodes them, an envelope makes updates of them;
 - typed outputs: the columns of the output's schema, in storage types, and `_diff`; a raw output's
   snapshot may come so too, where no other record of its keys is read with it (`HasSnapshot`);
-- errors: `key`, `value` and `_reason`; `_output` is -1 when no single output is meant;
+- errors: `key`, `value`, `_reason` and `_ends`; `_output` is -1 when no single output is meant;
 - truncations: nothing more (`truncation_batch`). Whatever the output held before this record, of
   earlier offsets and of the same, is gone at its offset.
 
@@ -34,8 +34,10 @@ truncation are in the same split as it is, in their order; all others lie before
 Errors. `SourceStalled` is transient: it says nothing about the data; the caller waits and calls
 again. Everything definite is data, so that every reader sees the same at every time: `read` yields
 an error batch, or raises `SourceBroken`, which stands for one: what it yielded before counts, the
-rest of the split is replaced by that error. A `SourceBroken` out of `latest` is about the source as
-a whole. One partition's error never keeps another from being read.
+rest of the split is replaced by that error. One partition's error never keeps another from being
+read. An error that `_ends` its output (or with -1 all of them) says more than that a record cannot
+be read: from its offset on the output is not what upstream has, so its collection is in that error
+and has no rows (`noonmark.persist.definite`). A `SourceBroken` says so with the field `ends`.
 
 Where it runs: `latest`, `plan` and `release` on the driver; `read` on executors.
 
@@ -74,7 +76,7 @@ START: Frontier = partition_frontier({})
 """Nothing is complete, and no partition is known."""
 
 PARTITION, OFFSET, OUTPUT = "_partition", "_offset", "_output"
-DIFF, REASON = "_diff", "_reason"
+DIFF, REASON, ENDS = "_diff", "_reason", "_ends"
 NO_OUTPUT = -1
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -186,6 +188,14 @@ class HasSnapshot(Protocol):
         """
 
 
+@runtime_checkable
+class HasEnds(Protocol):
+    """A source that binds what ends its outputs, so that it has a time."""
+
+    def ended(self, frontier: Frontier) -> Mapping[int, str]:
+        """The outputs that have ended once `frontier` is bound, and why; `NO_OUTPUT`: all. Pure."""
+
+
 def ranges(
     lower: Frontier, upper: Frontier, end: Mapping[Partition, int] | None = None
 ) -> list[tuple[Partition, int, int]]:
@@ -216,12 +226,13 @@ def record_schema(source: Source, number: int) -> pa.Schema:
 def error_schema(kind: PartitionKind) -> pa.Schema:
     """The Arrow schema of error records."""
     fields = [("key", pa.string()), ("value", pa.binary()), (REASON, pa.string())]
+    fields.append((ENDS, pa.bool_()))
     return pa.schema([*_point_fields(kind), *fields])
 
 
 def _point_fields(kind: PartitionKind) -> list[tuple[str, pa.DataType]]:
     partition = pa.int64() if kind == "number" else pa.string()
-    return [(PARTITION, partition), (OFFSET, pa.int64()), (OUTPUT, pa.int8())]
+    return [(PARTITION, partition), (OFFSET, pa.int64()), (OUTPUT, pa.int32())]
 
 
 def is_error(batch: pa.RecordBatch) -> bool:
@@ -245,7 +256,7 @@ def points(kind: PartitionKind, partition: Partition, offsets: Any, output: int)
     array = offsets if isinstance(offsets, pa.Array) else pa.array(offsets, pa.int64())
     name = pa.scalar(partition, pa.int64() if kind == "number" else pa.string())
     count = len(array)
-    return [pa.repeat(name, count), array, pa.repeat(pa.scalar(output, pa.int8()), count)]
+    return [pa.repeat(name, count), array, pa.repeat(pa.scalar(output, pa.int32()), count)]
 
 
 def truncation_batch(
@@ -261,8 +272,10 @@ def error_batch(
     partition: Partition,
     errors: Iterable[tuple[int, str | None, bytes | None, str]],
     output: int = NO_OUTPUT,
+    *,
+    ends: bool = False,
 ) -> pa.RecordBatch:
-    """A batch of errors (offset, key, value, reason) of one partition."""
+    """A batch of errors (offset, key, value, reason) of one partition; see the module of `ends`."""
     rows = list(errors)
     offsets, keys, values, reasons = zip(*rows, strict=True) if rows else ((), (), (), ())
     columns = [
@@ -270,5 +283,6 @@ def error_batch(
         pa.array(keys, pa.string()),
         pa.array(values, pa.binary()),
         pa.array(reasons, pa.string()),
+        pa.repeat(pa.scalar(ends), len(rows)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=error_schema(kind))

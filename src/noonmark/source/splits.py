@@ -29,7 +29,8 @@ def read_splits(source: Source, splits: Iterable[Split]) -> Batches:
         except SourceBroken as error:
             offset = error.fields.get("offset", split.lower)
             row = (offset, None, error.fields.get("value"), error.message)
-            yield error_batch(source.partition_kind, split.partition, [row])
+            ends = bool(error.fields.get("ends", False))
+            yield error_batch(source.partition_kind, split.partition, [row], ends=ends)
 
 
 def group_splits(splits: Sequence[Split], groups_max: int) -> list[list[Split]]:

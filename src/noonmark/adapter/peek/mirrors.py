@@ -25,7 +25,8 @@ import pyarrow as pa
 from noonmark.adapter.peek.mirror import Mirror
 from noonmark.adapter.peek.rows import Change, Row, changes, counted
 from noonmark.persist.client import Client
-from noonmark.persist.plan import Plan, Query, plan_read
+from noonmark.persist.definite import error_at
+from noonmark.persist.plan import Plan, Query, check_answers, plan_read
 from noonmark.persist.read import inline_table, narrow
 from noonmark.persist.state import Collection
 
@@ -66,7 +67,9 @@ class Mirrors:
         return sum(map(len, self._mirrors.values()))
 
     def now(self, collection: Collection, time: int) -> Mirror | None:
-        """The mirror at `time`, if it can be had without waiting."""
+        """The mirror at `time`, if it can be had without waiting and the collection has rows."""
+        if collection.errors and error_at(collection.errors, time) is not None:
+            return None
         mirror = self._mirrors.get(collection.id)
         if mirror is None:
             return None
@@ -87,7 +90,12 @@ class Mirrors:
         return mirror
 
     async def at(self, collection: Collection, time: int) -> Mirror | None:
-        """The mirror at `time`; None when the collection is too large, or the time too old."""
+        """The mirror at `time`; None when the collection is too large, or the time too old.
+
+        Raises:
+            DefiniteError: the collection has no rows at that time.
+        """
+        check_answers(collection, time)
         mirror = self.now(collection, time)
         if mirror is not None:
             return mirror
@@ -110,7 +118,8 @@ class Mirrors:
         if not collection.since.less_equal(max(mirror.as_of, 0)):
             self.forget(collection.id)
             return None
-        query = Query(as_of=time, after=mirror.as_of)
+        # What a mirror is told of is not what it answers: that is asked about in `now` and `at`.
+        query = Query(as_of=time, after=mirror.as_of, despite_error=True)
         return plan_read(self._client.state.seqno, collection, query)
 
     async def _follow(self, collection: Collection, time: int) -> Mirror | None:

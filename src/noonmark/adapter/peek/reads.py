@@ -33,6 +33,8 @@ from noonmark.adapter.subscribe.pulse import Pulse
 from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
 from noonmark.compute.naming import VIEW, errors_name
 from noonmark.oracle import AsyncReservedOracle
+from noonmark.persist.definite import error_at
+from noonmark.persist.plan import check_answers
 from noonmark.persist.state import Collection, State
 from noonmark.sql.ir import relation as r
 from noonmark.storage.description import description_of
@@ -205,7 +207,7 @@ class Reads:
 
         return Streamed(chunks(), partial(asyncio.to_thread, job.give_up))
 
-    # -- views without an answer -----------------------------------------------------------------
+    # -- what has no answer --------------------------------------------------------------------
 
     def error_collections(self, names: Sequence[str]) -> list[Collection]:
         """The collections of the errors of the views among these."""
@@ -222,6 +224,9 @@ class Reads:
         return found
 
     def _has_no_errors(self, names: Sequence[str], time: int) -> bool:
+        state = self.state
+        if any(error_at(state.collection(name).errors, time) is not None for name in names):
+            return False
         for collection in self.error_collections(names):
             if collection.batches:
                 mirror = self.mirrors.now(collection, time)
@@ -230,7 +235,14 @@ class Reads:
         return True
 
     async def check_errors(self, names: Sequence[str], time: int) -> None:
-        """Raise the error of a view among these that has no answer at the time."""
+        """Raise the error of one of these that has no answer at the time.
+
+        Raises:
+            DefiniteError: a collection has no rows from some time on, or reads one that has none.
+            EvaluationError: a view cannot be computed on the rows of that time.
+        """
+        for name in names:
+            check_answers(self.state.collection(name), time)
         for collection in self.error_collections(names):
             if not collection.batches:
                 continue

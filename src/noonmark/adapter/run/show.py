@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.item import DATABASE, PUBLIC
 from noonmark.adapter.contract import Field, Outcome, Rows
+from noonmark.adapter.ended import status_of_table
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.adapter.system.facts import Facts
@@ -58,7 +59,18 @@ def _named(*kinds: str) -> Callable[[Facts, st.Show], Iterable[Row]]:
 def _sources(facts: Facts, statement: st.Show) -> Iterable[Row]:
     for item in _shown(facts, statement, "source", "subsource", "progress", "errors"):
         upstream = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
-        yield (item.name, upstream if item.kind == "source" else item.kind, _comment(item))
+        kind = upstream if item.kind == "source" else item.kind
+        yield (item.name, kind, _status(facts, item), _comment(item))
+
+
+def _status(facts: Facts, item: Item) -> str | None:
+    """How a source is doing, or one of its tables; None for what is not read from upstream."""
+    worker = facts.work.sources.get(item.part_of if item.kind == "subsource" else item.number)
+    if worker is None:
+        return None
+    if item.kind == "subsource":
+        return status_of_table(worker.status.state, worker.errors().get(item.name))
+    return worker.status.state
 
 
 def _connections(facts: Facts, statement: st.Show) -> Iterable[Row]:
@@ -179,7 +191,10 @@ _SHOWN: dict[str, tuple[Schema, Callable[[Facts, st.Show], Iterable[Row]]]] = {
     "secrets": (_NAMED, _named("secret")),
     "sinks": (_NAMED, _named("sink")),
     "subsources": (_NAMED, _named("subsource", "progress", "errors")),
-    "sources": (_TYPED, _sources),
+    "sources": (
+        Schema.of(name="text not null", type="text not null", status="text", comment="text"),
+        _sources,
+    ),
     "connections": (_TYPED, _connections),
     "objects": (_TYPED, _objects),
     "schemas": (_NAMED, _schemas),

@@ -63,10 +63,13 @@ class Changes:
             return segment
 
     async def between(self, collection: Collection, after: int, upper: int | None) -> Segment:
-        """The updates at times after `after` and before `upper`, which is complete."""
+        """The updates at times after `after` and before `upper`, which is complete.
+
+        Those of times without an answer are among them: `Stream` ends before the first such time.
+        """
         last = TIME_MAX if upper is None else upper - 1
         self.reads += 1
-        tables = await self._read(collection.id, Query(as_of=last, after=after))
+        tables = await self._read(collection.id, Query(as_of=last, after=after, despite_error=True))
         found = await asyncio.to_thread(_decoded, tables, collection)
         return Segment(after, upper, found, collection.schema)
 

@@ -2,7 +2,7 @@
 
 Its inputs are held from its time on, and let go as far as it has told what happened. It ends when
 everything before UP TO was given, when its inputs have ended, when it is closed, or with the error
-of a view among its inputs, at the time at which that view has no answer any more.
+of one of its inputs, at the time at which that has no answer any more; all before it was given.
 
 Where it runs: the adapter's loop.
 """
@@ -36,7 +36,8 @@ from noonmark.adapter.subscribe.follow import (
 )
 from noonmark.adapter.subscribe.pulse import INTERVAL_S
 from noonmark.compute.reference import evaluate
-from noonmark.errors import EvaluationError
+from noonmark.errors import EvaluationError, NoonmarkError
+from noonmark.persist.definite import first_error, refusal
 from noonmark.persist.state import Collection
 from noonmark.sql.ir.asked import Now
 
@@ -139,7 +140,8 @@ class Stream:
         while True:
             segment = await self._reads.changes.following(number, seen)
             good, error = await self._good(segment.upper, seen, segment.changes)
-            yield await asyncio.to_thread(linear.changes, good, segment.schema), segment.upper
+            until = segment.upper if error is None else error.fields["time"]
+            yield await asyncio.to_thread(linear.changes, good, segment.schema), until
             if error is not None:
                 raise error
             if segment.upper is None:
@@ -213,7 +215,7 @@ class Stream:
                 for name, part in zip(self._names, parts, strict=True)
             }
             until = upper if end is None else end
-            yield await asyncio.to_thread(query.changes, happened, until), upper
+            yield await asyncio.to_thread(query.changes, happened, until), until
             if error is not None:
                 raise error
             if upper is None:
@@ -260,14 +262,29 @@ class Stream:
 
     async def _good(
         self, upper: int | None, seen: int, changes: Sequence[Change]
-    ) -> tuple[Sequence[Change], EvaluationError | None]:
-        """The changes before the first time at which a view among the inputs has no answer."""
+    ) -> tuple[Sequence[Change], NoonmarkError | None]:
+        """The changes before the first time at which one of the inputs has no answer."""
+        errors = self._definite(upper, seen)
         for collection in self._reads.error_collections(self._names):
             error = await self._first_error(collection, seen, upper)
-            if error is not None:
-                time = error.fields["time"]
-                return [change for change in changes if change[1] < time], error
-        return changes, None
+            errors += [] if error is None else [error]
+        if not errors:
+            return changes, None
+        first = min(errors, key=lambda each: each.fields["time"])
+        return [change for change in changes if change[1] < first.fields["time"]], first
+
+    def _definite(self, upper: int | None, seen: int) -> list[NoonmarkError]:
+        """The definite errors of the inputs after `seen`, each with the time at which it is met."""
+        met: list[NoonmarkError] = []
+        for name in self._names:
+            collection = self._reads.state.collection(name)
+            last = None if upper is None else upper - 1
+            change = first_error(collection.errors, seen + 1, last)
+            if change is not None:
+                error = refusal(name, change)
+                error.fields["time"] = max(change.time, seen + 1)
+                met.append(error)
+        return met
 
     async def _first_error(
         self, collection: Collection, seen: int, upper: int | None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, Item
+from noonmark.adapter.ended import ERRORED, status_of_table
 from noonmark.adapter.system.facts import Facts, Row, relation
 from noonmark.rows.value import Interval, timestamptz_of
 from noonmark.tvc import known_partitions
@@ -149,7 +150,23 @@ def _source_statuses(facts: Facts) -> Iterable[Row]:
         if worker is not None:
             kind = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
             changed = timestamptz_of(1000 * worker.changed_ms)
-            yield (item.id, item.name, kind, changed, worker.status.state, worker.status.error,
+            status = worker.status
+            yield (item.id, item.name, kind, changed, status.state, status.error,
+                   *_releases(worker))  # fmt: skip
+            yield from _table_statuses(facts, item, worker)
+
+
+def _table_statuses(facts: Facts, item: Item, worker: SourceWorker) -> Iterable[Row]:
+    """A source with tables has a status for each of them, too."""
+    status, errors = worker.status, worker.errors()
+    changed = timestamptz_of(1000 * worker.changed_ms)
+    for part in facts.catalog.parts_of(item.number):
+        if part.kind == "subsource":
+            failure = errors.get(part.name)
+            waiting = None if status.state == ERRORED else status.error
+            yield (part.id, part.name, "subsource", changed,
+                   status_of_table(status.state, failure),
+                   waiting if failure is None else failure.message,
                    *_releases(worker))  # fmt: skip
 
 

@@ -65,7 +65,7 @@ class Scope:
         self.sums: dict[Need, Delta] = {}
         #: What the arrangements of temporal filters are to be changed by.
         self.turns: dict[Need, Delta] = {}
-        read = partial(frame_at, spark, client, self.lower - 1)
+        read = partial(frame_at, spark, client, self.lower - 1, despite_error=True)
         self._batch = Batch(spark, read, inputs_fail=inputs_fail, now=self.lower - 1)
         self._kept: list[DataFrame] = []
 
@@ -85,7 +85,7 @@ class Scope:
         return Delta(lambda: union(both), fails=True)
 
     def _read(self, name: str, schema: Schema) -> Delta:
-        plan = plan_at(self.client, name, changes_query(self.lower, self.upper))
+        plan = plan_at(self.client, name, changes_query(self.lower, self.upper, despite_error=True))
         if not plan.runs and not plan.inline:
             return NOTHING
         frame = frame_of(self.spark, self.client, plan)
@@ -127,7 +127,7 @@ class Scope:
         return Place.of(self.client, self.keepers[need], self.lower - 1)
 
     def _everything(self, keeper: Keeper) -> DataFrame:
-        plan = plan_at(self.client, keeper.name, Query(self.lower - 1))
+        plan = plan_at(self.client, keeper.name, Query(self.lower - 1, despite_error=True))
         frame = frame_of(self.spark, self.client, plan)
         self._kept.append(frame)
         values = [named(name, f"c{at}") for at, name in enumerate(keeper.schema.names)]

@@ -76,7 +76,7 @@ class Decoding:
         fields = [
             (PARTITION, partition),
             (OFFSET, pa.int64()),
-            (OUTPUT, pa.int8()),
+            (OUTPUT, pa.int32()),
             (TOMBSTONE, pa.bool_()),
             (KEYED, pa.bool_()),
             (REASON, pa.string()),

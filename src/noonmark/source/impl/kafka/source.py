@@ -33,6 +33,7 @@ from confluent_kafka import TopicPartition
 from noonmark.clock import Clock
 from noonmark.errors import SourceBroken
 from noonmark.source.contract import (
+    NO_OUTPUT,
     START,
     Frontier,
     Output,
@@ -165,16 +166,25 @@ class Kafka(Numbered, Holding):
             commit(self._live.consumer, self.topic, new)
             self._live.committed.update(new)
 
+    def ended(self, frontier: Frontier) -> dict[int, str]:
+        """See `HasEnds.ended`."""
+        found = {int(p): o for p, o in known_partitions(frontier).items() if int(p) < 0}
+        if not found:
+            return {}
+        first = max(found)  # the source as a whole, if it is among them
+        return {NO_OUTPUT: _explain(self.topic, first, Doom(found[first]))}
+
     # -- on executors -----------------------------------------------------------------------
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """See `Source.read`."""
         partition = int(split.partition)
         if partition < 0:
-            raise SourceBroken(_explain(self.topic, partition, Doom(split.upper)))
+            raise SourceBroken(_explain(self.topic, partition, Doom(split.upper)), ends=True)
         admin = open_admin(self.options)
         if describe(admin, self.topic).id != self.topic_id:
-            raise SourceBroken(_explain(self.topic, WHOLE, Doom.RECREATED), offset=split.lower)
+            reason = _explain(self.topic, WHOLE, Doom.RECREATED)
+            raise SourceBroken(reason, offset=split.lower, ends=True)
         del admin
         consumer = open_consumer(self.options, self.group)
         try:

@@ -45,7 +45,7 @@ from noonmark.source.impl.postgres.pgoutput import (
 
 BATCH_ROWS = 16_384
 WAL = 0
-_POINT = [(PARTITION, pa.int64()), (OFFSET, pa.int64()), (OUTPUT, pa.int8())]
+_POINT = [(PARTITION, pa.int64()), (OFFSET, pa.int64()), (OUTPUT, pa.int32())]
 _RAW = pa.schema([*_POINT, ("key", pa.binary()), ("value", pa.binary())])
 
 #: (offset, key, value, reason), as `error_batch` takes them.
@@ -139,7 +139,7 @@ class Builder:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """What is committed."""
         if self._errors:
-            yield error_batch("number", WAL, self._errors, self.output)
+            yield error_batch("number", WAL, self._errors, self.output, ends=True)
             self._errors = []
         if self._sealed or self._offsets:
             self._seal()

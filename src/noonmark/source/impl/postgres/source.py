@@ -229,22 +229,33 @@ class Postgres(Numbered, Holding):
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """See `Source.read`."""
-        if split.partition != WAL:
-            yield self._fate(split)
-        elif split.piece[0] == "table":
-            yield from self._read_table(split.upper, *split.piece[1:])
-        else:
-            yield from self._read_stream(split)
+        try:
+            if split.partition != WAL:
+                yield self._fate(split)
+            elif split.piece[0] == "table":
+                yield from self._read_table(split.upper, *split.piece[1:])
+            else:
+                yield from self._read_stream(split)
+        except SourceBroken as error:
+            error.fields["ends"] = True
+            raise
+
+    def ended(self, frontier: Frontier) -> dict[int, str]:
+        """See `HasEnds.ended`."""
+        found = known_partitions(frontier)
+        return dict(self._end(int(p), offset) for p, offset in found.items() if p != WAL)
+
+    def _end(self, number: int, offset: int) -> tuple[int, str]:
+        """The output that a partition which is no log stands for, and what its offset says."""
+        if number == WHOLE:
+            return NO_OUTPUT, Doom(offset).explain(self.slot, self.publication)
+        return number - 1, explain(self.tables[number - 1], Fate(offset))
 
     def _fate(self, split: Split) -> pa.RecordBatch:
         number = int(split.partition)
-        if number == WHOLE:
-            output, reason = NO_OUTPUT, Doom(split.upper).explain(self.slot, self.publication)
-        else:
-            output = number - 1
-            reason = explain(self.tables[output], Fate(split.upper))
+        output, reason = self._end(number, split.upper)
         row = (split.upper - 1, None, None, reason)
-        return error_batch("number", number, [row], output)
+        return error_batch("number", number, [row], output, ends=True)
 
     def _read_table(  # noqa: PLR0917 - the fields of a piece
         self, upper: int, output: Any, first: Any, last: Any, name: Any, alone: Any
@@ -253,8 +264,12 @@ class Postgres(Numbered, Holding):
             raise SourceStalled("no snapshot is held; one will be taken")
         table = self.tables[output]
         is_typed = table.full or bool(alone)
-        for fields in read_piece(self.url, table, first, last, name):
-            yield from records(table, output, of_bound(upper).lsn, fields, is_typed=is_typed)
+        at = of_bound(upper).lsn
+        try:
+            for fields in read_piece(self.url, table, first, last, name):
+                yield from records(table, output, at, fields, is_typed=is_typed)
+        except SourceBroken as error:
+            yield error_batch("number", WAL, [(at, None, None, error.message)], output, ends=True)
 
     def _read_stream(self, split: Split) -> Iterator[pa.RecordBatch]:
         span = of_bound(split.lower), of_bound(split.upper)
