@@ -126,9 +126,13 @@ class Task:
         error = alive.exception()
         return None if isinstance(error, self._ends) else error
 
+    def cancel(self) -> None:
+        """End the work, without waiting for its end."""
+        self._keeper.cancel()
+
     async def stop(self) -> None:
         """End the work, and wait for its end."""
-        self._keeper.cancel()
+        self.cancel()
         await self.ended()
 
     async def ended(self) -> None:

@@ -305,6 +305,7 @@ class Scripted:
         self.streams: list[Chunked] = []
         self.failed_copies = 0
         self.listeners = 0
+        self.trouble: list[str] = []
         self._tick = asyncio.Condition()
         self._ada = str(make_verifier("s3cret", b"salt of 16 bytes"))
 
@@ -333,6 +334,9 @@ class Scripted:
             raise NotAuthorized('role "nobody" does not exist')
         self.sessions.append(ScriptedSession(self, len(self.sessions) + 1, settings))
         return self.sessions[-1]
+
+    def troubles(self) -> list[str]:
+        return self.trouble
 
     async def verifier(self, user: str) -> str | None:
         return self._ada if user == "ada" else None

@@ -223,3 +223,6 @@ class Sessions(Protocol):
 
     async def receive(self, name: str, body: bytes, headers: Mapping[str, str]) -> None:
         """Take a post to a webhook; done when it is durable."""
+
+    def troubles(self) -> list[str]:
+        """Why a part that serves people does not, a line each; empty while all do."""

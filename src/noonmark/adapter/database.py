@@ -16,16 +16,15 @@ Where it runs: one asyncio loop, the adapter's; persist has a loop of its own in
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_open
 from noonmark.adapter.catalog.store import CatalogStore
+from noonmark.adapter.engine import Engine, starting
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
 from noonmark.adapter.session import AdapterSession
@@ -44,9 +43,6 @@ from noonmark.supervise import Supervisor
 DEFAULT_MASTER = "local[*]"
 #: A secret is a signed integer on the wire.
 _SECRET_BITS = (1 << 31) - 1
-#: Spark starts when it is first needed, or so long after the rest: its start takes all cores for
-#: seconds, and the first statements, which mostly do not need it, would wait for their share.
-SPARK_AFTER_S = 1.0
 
 
 class Database:
@@ -76,13 +72,10 @@ class Database:
         )
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}
-        self._start_spark = start_spark
-        self._spark: asyncio.Future[Session] | None = None
-        self._wants_spark: asyncio.TimerHandle | None = None
+        self.engine = Engine(start_spark, self.supervisor, clock)
         self._leftovers: asyncio.Future[None] | None = None
         self._next_session = 1
         self._closed = False
-        self._loop = asyncio.get_running_loop()
 
     @classmethod
     async def open(
@@ -118,10 +111,8 @@ class Database:
                 ReservedOracle.open, client.runtime, log, alone=alone, config=client.config
             )
 
-            def start_spark() -> Session:
-                return session or spark_session(spark_master or DEFAULT_MASTER)
-
-            database = cls(client, oracle, start_spark, clock)
+            start_spark = partial(spark_session, spark_master or DEFAULT_MASTER)
+            database = cls(client, oracle, starting(session, start_spark), clock)
             await database._start()
         except BaseException:
             await asyncio.to_thread(client.stop)
@@ -132,41 +123,12 @@ class Database:
         await asyncio.to_thread(self.store.load)
         await asyncio.to_thread(self._catch_up_oracle)
         self.tables.start()
-        self._spark = self._loop.create_future()
-        # Nobody may ask for it before it failed.
-        self._spark.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._wants_spark = self._loop.call_later(SPARK_AFTER_S, self._begin_spark)
+        self.engine.on_back = self.work.retry
+        self.engine.open()
         await self.work.start()
         from noonmark.adapter.run.subscribe_view import end_leftovers
 
         self._leftovers = asyncio.ensure_future(end_leftovers(self))
-
-    def _begin_spark(self) -> None:
-        """Let Spark start, if nobody did yet."""
-        handle, self._wants_spark = self._wants_spark, None
-        if handle is None or self._closed:
-            return
-        handle.cancel()
-        # A daemon: a process that ends while Spark still starts does not wait for it.
-        threading.Thread(target=self._run_spark, name="noonmark-spark", daemon=True).start()
-
-    def _run_spark(self) -> None:
-        """Start Spark; in a thread of its own."""
-        assert self._spark is not None
-        try:
-            session = self._start_spark()
-        except Exception as error:
-            self._tell(self._spark.set_exception, error)
-        else:
-            self._tell(self._spark.set_result, session)
-
-    def _tell(self, call: Callable[[Any], None], what: object) -> None:
-        def tell() -> None:
-            if self._spark is not None and not self._spark.done():
-                call(what)
-
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
-            self._loop.call_soon_threadsafe(tell)
 
     def _catch_up_oracle(self) -> None:
         """A location may be older than its oracle: times go on behind all that is complete."""
@@ -190,19 +152,21 @@ class Database:
         Raises:
             ConfigError: it does not start; says why.
         """
-        assert self._spark is not None, "the database is open"
-        self._begin_spark()
-        return await asyncio.shield(self._spark)
+        return await self.engine.session()
 
     def started_spark(self) -> Session:
         """The Spark session, for threads: waits for its start."""
-        asked = asyncio.run_coroutine_threadsafe(self.spark(), self._loop)
-        return asked.result()
+        return self.engine.started()
 
     @property
     def spark_has_started(self) -> bool:
         """Whether `spark` answers at once."""
-        return self._spark is not None and self._spark.done() and not self._spark.exception()
+        return self.engine.has_started
+
+    def troubles(self) -> list[str]:
+        """See `contract.Sessions.troubles`."""
+        found = [self.engine.trouble, self.client.trouble, *self.supervisor.failing()]
+        return [each for each in found if each is not None]
 
     def table_collections(self) -> list[str]:
         """The collections of all tables."""
@@ -272,8 +236,7 @@ class Database:
         if self._closed:
             return
         self._closed = True
-        if self._wants_spark is not None:
-            self._wants_spark.cancel()
+        await self.engine.stop()
         for session in list(self.sessions.values()):
             await session.close()
         if self._leftovers is not None:

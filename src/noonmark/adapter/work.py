@@ -92,6 +92,13 @@ class Work:
             elif item is not None and item.kind in ("materialized-view", "index"):
                 await self.add_view(item)
 
+    def retry(self) -> None:
+        """What failed is tried again at once: the reason may have gone."""
+        for source in self.sources.values():
+            source.retry()
+        for view in self.views.values():
+            view.retry()
+
     async def altered(self, item: Item) -> None:
         """An item has other options now."""
         source, view = self.sources.get(item.number), self.views.get(item.number)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.errors import DefiniteError, NoonmarkError, SourceStalled, StorageError
+from noonmark.supervise import Thread
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -36,12 +37,15 @@ class SinkWorker:
         self.sink: Sink = open_sink(database, item)
         self.sink.on_error = self._note_error
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"sink-{item.name}", daemon=True)
+        self._supervisor = database.supervisor
+        self._thread: Thread | None = None
 
     async def start(self) -> None:
         """Hold history, then begin to write."""
         await asyncio.to_thread(self.sink.prepare)
-        self._thread.start()
+        self._thread = self._supervisor.thread(
+            "sink", self.item.name, self._run, self._stop, self._died
+        )
 
     async def stop(self, *, for_good: bool = False) -> None:
         """End after the transaction that is under way.
@@ -51,7 +55,8 @@ class SinkWorker:
         """
         self._stop.set()
         self.sink.stop()
-        await asyncio.to_thread(self._thread.join)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
         if for_good:
             await asyncio.to_thread(self.sink.close)
 
@@ -79,6 +84,9 @@ class SinkWorker:
             self._note("running")
         else:
             self._note("stalled", str(error))
+
+    def _died(self, error: NoonmarkError) -> None:
+        self._note("stalled", str(error))
 
     def _note(self, state: str, error: str = "") -> None:
         if error and error != self.error:

@@ -35,6 +35,7 @@ from noonmark.ingest_task import IngestTask, Row
 from noonmark.ingest_truncate import RetractTask
 from noonmark.persist.definite import Failure
 from noonmark.source.contract import Source, Split
+from noonmark.supervise import Thread
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -89,19 +90,22 @@ class SourceWorker:
         #: Done when it has ticked, or never will.
         self.begun: Future[None] = Future()
         self._wanted = 0
-        self._stopping = False
+        self._stopping = threading.Event()
         self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"source-{self.name}", daemon=True)
+        self._thread: Thread | None = None
 
     def start(self) -> None:
         """Begin to tick."""
-        self._thread.start()
+        self._thread = self._database.supervisor.thread(
+            "source", self.name, self._run, self._stopping, self._died
+        )
 
     async def stop(self) -> None:
         """End after the tick that is under way."""
-        self._stopping = True
+        self._stopping.set()
         self._wake.set()
-        await asyncio.to_thread(self._thread.join)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
         if self._source is not None and hasattr(self._source, "close"):
             await asyncio.to_thread(self._source.close)
 
@@ -117,6 +121,10 @@ class SourceWorker:
         self._wanted = max(self._wanted, time)
         self._wake.set()
 
+    def retry(self) -> None:
+        """Try again at once, if it waits to."""
+        self._wake.set()
+
     def alter(self, item: Item) -> None:
         """Tick by itself from now on, or only when asked; keep more history, or less."""
         self.item = item
@@ -129,7 +137,7 @@ class SourceWorker:
 
     def _run(self) -> None:
         pause_s = _PAUSE_FIRST_S
-        while not self._stopping:
+        while not self._stopping.is_set():
             began = self._database.clock.monotonic()
             try:
                 if self._is_due():
@@ -149,6 +157,10 @@ class SourceWorker:
                 return
             self._sleep(INTERVAL_S - (self._database.clock.monotonic() - began))
         self._note(state="stopped")
+
+    def _died(self, error: NoonmarkError) -> None:
+        self._note(state="stalled", error=str(error))
+        self.ingestion = None  # made again, as it is stored
 
     def _is_due(self) -> bool:
         if self.active:

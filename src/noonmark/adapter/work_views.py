@@ -23,6 +23,7 @@ from noonmark.adapter.definitions import view_definition
 from noonmark.compute.session import Session, import_spark
 from noonmark.errors import NoonmarkError, SourceStalled, Stopped
 from noonmark.persist.state import State
+from noonmark.supervise import Task
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -55,7 +56,7 @@ class ViewWorker:
         self.view: View | None = None
         self.error: NoonmarkError | None = None
         self.records: deque[TickRecord] = deque(maxlen=_RECORDS_MAX)
-        self._task: asyncio.Task[None] | None = None
+        self._task: Task | None = None
         self._tick: asyncio.Future[TickRecord | None] | None = None
         self._failed: asyncio.Future[Failure] | None = None
         self._retry = asyncio.Event()
@@ -63,15 +64,20 @@ class ViewWorker:
 
     def start(self) -> None:
         """Begin."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = self._database.supervisor.task(
+            "view", self.name, self._run, on_death=self._note, ends=(Stopped,)
+        )
 
     async def stop(self) -> None:
         """End after the tick that is under way."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await self._task.stop()
         if self._tick is not None:
             await asyncio.gather(self._tick, return_exceptions=True)
+
+    def retry(self) -> None:
+        """Try again at once, if it waits to."""
+        self._retry.set()
 
     async def next_failure(self) -> Failure:
         """The next tick that fails; one that has failed is tried again at once."""
@@ -90,7 +96,7 @@ class ViewWorker:
             try:
                 await self._step()
             except Stopped:
-                return
+                raise
             except Exception as error:
                 # Also what Spark itself raises: nothing is lost by trying again.
                 self._note(error)

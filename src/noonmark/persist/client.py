@@ -311,6 +311,12 @@ class Client:
             "last_error": str(self.retries.last_error) if self.retries.last_error else None,
         }
 
+    @property
+    def trouble(self) -> str | None:
+        """Why this client commits nothing any more, although nobody stopped it."""
+        refusal = None if self._queue is None or self._stopped else self._queue.refusal
+        return None if refusal is None else refusal.message
+
     def stop(self) -> None:
         """Finish what is queued, refuse what is new, release the lock; from another thread."""
         if self._stopped:

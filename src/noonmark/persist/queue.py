@@ -84,6 +84,11 @@ class WriteQueue:
         with self._mutex:
             self._closed = self._closed or why
 
+    @property
+    def refusal(self) -> NoonmarkError | None:
+        """What every later operation is answered with, if nothing is taken any more."""
+        return self._closed
+
     async def _run(self) -> None:
         while True:
             if not self._pending:

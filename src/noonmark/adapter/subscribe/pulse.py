@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from noonmark.errors import NoonmarkError
+from noonmark.supervise import Task
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -27,14 +28,14 @@ class Pulse:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._names: Counter[str] = Counter()
-        self._task: asyncio.Task[None] | None = None
+        self._task: Task | None = None
 
     @contextmanager
     def following(self, names: Sequence[str]) -> Iterator[None]:
         """Keep these collections moving."""
         self._names.update(names)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._beat())
+            self._task = self._database.supervisor.task("pulse", "", self._beat)
         try:
             yield
         finally:

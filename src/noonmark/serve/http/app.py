@@ -1,7 +1,7 @@
 """The HTTP surface: what each path does.
 
 POST /api/sql      run SQL, answer with JSON       GET /healthz   the process lives
-WS   /api/sql      a session; streams SUBSCRIBE    GET /readyz    it takes statements
+WS   /api/sql      a session; streams SUBSCRIBE    GET /readyz    all parts serve
 POST /api/webhook/<source>   a body becomes a row
 GET  /metrics      figures, for Prometheus         GET /          what is here
 """
@@ -80,8 +80,9 @@ class Http:
         return PlainTextResponse("ok\n")
 
     async def ready(self, request: HttpRequest) -> Response:  # noqa: ARG002 - likewise
-        """It takes statements, unless it stops."""
-        return PlainTextResponse("stopping\n", 503) if self.stopping else PlainTextResponse("ok\n")
+        """Every part that serves people does, unless the server stops; else why not."""
+        why = ["stopping"] if self.stopping else self.sessions.troubles()
+        return PlainTextResponse("\n".join(why or ["ok"]) + "\n", 503 if why else 200)
 
     async def sql(self, request: HttpRequest) -> Response:
         """Run SQL; errors of statements are part of the answer, others have a status."""

@@ -1,0 +1,183 @@
+"""Spark behind a database: begun when it is needed, watched, and begun again when it is lost.
+
+Law (truth): while Spark is not there, `trouble` says why, unless it is starting for the first time;
+whoever asks for the session waits for the next one.
+Law (back): a session that is lost (`noonmark.compute.lost`) is noticed within `WATCH_S`; another is
+started at once, then after pauses that grow up to `PAUSE_LARGEST_S`. `on_back` is called then: what
+failed meanwhile has no reason to wait longer.
+
+A session that the caller made is the caller's to make again: until there is another one in this
+process, whoever asks gets an error that says so.
+
+Where it runs: the adapter's loop; Spark starts in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from noonmark.clock import Clock
+from noonmark.compute.session import OpenSession, Session, active_session
+from noonmark.errors import ConfigError
+from noonmark.supervise import Supervisor, Task
+
+LOG = logging.getLogger("noonmark.spark")
+
+#: Spark starts when it is first needed, or so long after the rest: its start takes all cores for
+#: seconds, and the first statements, which mostly do not need it, would wait for their share.
+AFTER_S = 1.0
+#: How often it is looked whether Spark is still there.
+WATCH_S = 1.0
+PAUSE_FIRST_S = 0.5
+PAUSE_LARGEST_S = 30.0
+
+T = TypeVar("T")
+
+
+class Engine:
+    """See the module."""
+
+    def __init__(self, start: OpenSession, supervisor: Supervisor, clock: Clock) -> None:
+        """An engine of one database.
+
+        Args:
+            start: starts a session; blocks.
+            supervisor: sees the watching die, and begins it again.
+            clock: the door to time.
+        """
+        self._start = start
+        self._supervisor = supervisor
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._session = self._fresh()
+        self._wanted = asyncio.Event()
+        self._task: Task | None = None
+        #: Called when a session is there, the first one and every later one.
+        self.on_back: Callable[[], None] = lambda: None
+        #: Why there is no session, although there was to be one.
+        self.trouble: str | None = None
+        self.restarts = 0
+
+    def open(self) -> None:
+        """Begin to watch; Spark itself begins when it is wanted, or soon."""
+        self._task = self._supervisor.task("spark", "", self._run)
+        self._loop.call_later(AFTER_S, self._wanted.set)
+
+    async def stop(self) -> None:
+        """Watch no more; the session stays as it is."""
+        if self._task is not None:
+            await self._task.stop()
+
+    async def session(self) -> Session:
+        """The session, once it has started.
+
+        Raises:
+            ConfigError: it does not start; says why.
+        """
+        self._wanted.set()
+        return await asyncio.shield(self._session)
+
+    def started(self) -> Session:
+        """The session, for threads: waits for its start."""
+        return asyncio.run_coroutine_threadsafe(self.session(), self._loop).result()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether `session` answers at once."""
+        return self._session.done() and not self._session.exception()
+
+    def _fresh(self) -> asyncio.Future[Session]:
+        future: asyncio.Future[Session] = self._loop.create_future()
+        # Nobody may ask for it before it failed.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return future
+
+    # -- the watch -------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        await self._wanted.wait()
+        if self.has_started:  # this watch died, and not Spark
+            await self._watch(self._session.result())
+        pause_s = PAUSE_FIRST_S
+        while True:
+            try:
+                session = await self._aside(self._start)
+            except Exception as error:
+                await self._not_started(error, pause_s)
+                pause_s = min(2 * pause_s, PAUSE_LARGEST_S)
+                continue
+            pause_s = PAUSE_FIRST_S
+            self.trouble = None
+            if self._session.done():
+                self._session = self._fresh()
+            self._session.set_result(session)
+            self.on_back()
+            await self._watch(session)
+
+    async def _not_started(self, error: Exception, pause_s: float) -> None:
+        self.trouble = f"Spark does not start: {error}"
+        LOG.error("%s", self.trouble)
+        if self._session.done():
+            self._session = self._fresh()
+        self._session.set_exception(error)
+        await self._clock.sleep(pause_s)
+
+    async def _watch(self, session: Session) -> None:
+        """Return when the session is lost, and forgotten."""
+        from noonmark.compute.lost import let_go, why_lost
+
+        while (why := await asyncio.to_thread(why_lost, session)) is None:
+            await self._clock.sleep(WATCH_S)
+        self.trouble = f"Spark is being started again: {why}"
+        LOG.error("%s", self.trouble)
+        self.restarts += 1
+        self._session = self._fresh()
+        await self._aside(lambda: let_go(session))
+
+    async def _aside(self, act: Callable[[], T]) -> T:
+        """Do it in a thread that a process, when it ends, does not wait for."""
+        future: asyncio.Future[T] = self._loop.create_future()
+
+        def tell(call: Callable[[Any], None], what: object) -> None:
+            if not future.done():
+                call(what)
+
+        def run() -> None:
+            call: Callable[[Any], None]
+            try:
+                call, what = future.set_result, act()
+            except Exception as error:
+                call, what = future.set_exception, error  # type: ignore[assignment]
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
+                self._loop.call_soon_threadsafe(tell, call, what)
+
+        threading.Thread(target=run, name="noonmark-spark", daemon=True).start()
+        return await future
+
+
+def starting(given: Session | None, start: OpenSession) -> OpenSession:
+    """How sessions are had: those of the caller, if there is one, else our own.
+
+    Args:
+        given: the session that the caller made.
+        start: starts our own.
+    """
+    if given is None:
+        return start
+    waiting = [given]
+
+    def of_caller() -> Session:
+        found = waiting.pop() if waiting else active_session()
+        if found is None:
+            raise ConfigError(
+                "the Spark session that this database was opened with has ended",
+                hint="Start another one in this process, or open the database again.",
+            )
+        return found
+
+    return of_caller
