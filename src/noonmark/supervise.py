@@ -94,13 +94,13 @@ class Task:
     """Supervised work on an event loop; made by `Supervisor.task`."""
 
     def __init__(
-        self, life: Life, work: Callable[[], Coroutine[Any, Any, None]], ends: Expected
+        self, life: Life, work: Callable[[], Coroutine[Any, Any, object]], ends: Expected
     ) -> None:
         self.life = life
         self._work = work
         self._ends = ends
         #: Its present life.
-        self.alive: asyncio.Task[None] | None = None
+        self.alive: asyncio.Task[object] | None = None
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
     async def _keep(self) -> None:
@@ -187,7 +187,7 @@ class Supervisor:
         self,
         kind: str,
         name: str,
-        work: Callable[[], Coroutine[Any, Any, None]],
+        work: Callable[[], Coroutine[Any, Any, object]],
         *,
         on_death: OnDeath | None = None,
         ends: Expected = (),

@@ -38,7 +38,6 @@ from noonmark.errors import ConfigError, InsufficientPrivilege, NotAuthorized
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.storage import Storage
-from noonmark.supervise import Supervisor
 
 DEFAULT_MASTER = "local[*]"
 #: A secret is a signed integer on the wire.
@@ -60,7 +59,7 @@ class Database:
         self.storage = Storage(client)
         self.oracle = Times(oracle)
         self.store = CatalogStore(client, oracle, system_items())
-        self.supervisor = Supervisor(clock)
+        self.supervisor = client.supervisor
         self.work = Work(self)
         self.tables = Tables(
             client,

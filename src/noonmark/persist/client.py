@@ -20,6 +20,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from noonmark.clock import SYSTEM, Clock
@@ -54,6 +55,7 @@ from noonmark.persist.upkeep import Upkeep
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, as_frontier
 from noonmark.persist.writer_lock import WriterLock
 from noonmark.rows.schema import Column, Schema
+from noonmark.supervise import Supervisor, Task
 
 T = TypeVar("T")
 
@@ -104,6 +106,7 @@ class Client:
     ) -> None:
         self.runtime = runtime
         self.clock = runtime.clock
+        self.supervisor = Supervisor(runtime.clock)
         self.options = options
         self.config = options.config
         self.retries = Retries(runtime.clock, self.config)
@@ -119,7 +122,7 @@ class Client:
         self._queue: WriteQueue | None = None
         self._notifier: Notifier | None = None
         self.lock: WriterLock | None = None
-        self._background: list[asyncio.Task[Any]] = []
+        self._background: list[Task] = []
         self._stopped = False
 
     @classmethod
@@ -162,12 +165,12 @@ class Client:
         self._queue = WriteQueue(self.runtime, self.journal, epoch)
         if self._notifier is not None:
             self._notifier.begin()
-        sweep = sweep_orphans(self.blob, self.retries, self.journal.state)
-        self._background.append(self.runtime.loop.create_task(sweep))
+        sweep = partial(sweep_orphans, self.blob, self.retries, self.journal.state)
+        self._background.append(self.supervisor.task("sweep", "", sweep, ends=(StorageError,)))
 
     async def _become_reader(self) -> None:
         notified = self.options.mode == "notified"
-        task = self.runtime.loop.create_task(follow(self, notified=notified))
+        task = self.supervisor.task("follower", "", partial(follow, self, notified=notified))
         self._background.append(task)
 
     # -- collections ------------------------------------------------------------------------
@@ -346,9 +349,7 @@ class Client:
         """End the background work, close every connection, free the host lock."""
         if self._notifier is not None:
             await self._notifier.stop()
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await asyncio.gather(*(task.stop() for task in self._background))
         await self.blob.close()
         await self.consensus.close()
         if self.lock is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.errors import NoonmarkError
 from noonmark.persist.state import State
+from noonmark.supervise import Task
 
 if TYPE_CHECKING:
     from noonmark.persist.client import Client
@@ -27,7 +28,7 @@ class Notifier:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._server: asyncio.Server | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._task: Task | None = None
         self._readers: set[asyncio.StreamWriter] = set()
 
     async def start(self, host: str) -> str:
@@ -38,10 +39,12 @@ class Notifier:
 
     def begin(self) -> None:
         """Follow the journal."""
-        self._task = self._client.runtime.loop.create_task(self._follow())
+        self._task = self._client.supervisor.task("notifier", "", self._follow)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._readers.add(writer)
+        # What was committed before it was listed here, its reader may not have seen.
+        writer.write(_NUMBER.pack(self._client.journal.state.seqno))
         try:
             await reader.read()  # readers say nothing; this returns when they leave
         except ConnectionError:
@@ -63,7 +66,7 @@ class Notifier:
     async def stop(self) -> None:
         """Close every connection."""
         if self._task is not None:
-            self._task.cancel()
+            await self._task.stop()
         for writer in list(self._readers):
             writer.close()
         if self._server is not None:

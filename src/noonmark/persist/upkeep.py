@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from noonmark.errors import MissingObject, NoonmarkError, UsageError, WriterError
 from noonmark.persist import command as c
 from noonmark.persist import compact, gc, hold
 from noonmark.persist.state import Batch, State
+from noonmark.supervise import Task
 
 if TYPE_CHECKING:
     from noonmark.persist.client import Client
@@ -34,21 +35,22 @@ class Upkeep:
         self.last_error: NoonmarkError | None = None
         #: For compactions beyond its `bytes_min`; None for none: everything is done in process.
         self.compactor: compact.Compactor | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[Task] = []
 
     def start(self) -> None:
         """Begin; a reader only keeps its holds alive."""
-        loop = self.client.runtime.loop
-        self._tasks.append(loop.create_task(self._forever(self._leases, self._round_s())))
+        self._begin("leases", lambda: self._forever(self._leases, self._round_s()))
         if self.client.writable:
-            self._tasks.append(loop.create_task(self._forever(self._garbage, self._grace_s())))
-            self._tasks.append(loop.create_task(self._on_change()))
+            self._begin("garbage", lambda: self._forever(self._garbage, self._grace_s()))
+            self._begin("compaction", self._on_change)
+
+    def _begin(self, kind: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        # A writer that was fenced has nothing left to look after.
+        self._tasks.append(self.client.supervisor.task(kind, "", work, ends=(WriterError,)))
 
     async def stop(self) -> None:
         """End the background work; what is half done is done again by the next writer."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(task.stop() for task in self._tasks))
         self._tasks.clear()
 
     def _round_s(self) -> float:
