@@ -14,8 +14,26 @@ from noonmark.clock import SYSTEM
 from noonmark.persist.client import Options
 
 
+class _Idle:
+    """Stands where a Spark context would: it lives, and that is all that it says."""
+
+    _gateway = None
+
+    @property
+    def _jsc(self) -> _Idle:
+        return self
+
+    def sc(self) -> _Idle:
+        return self
+
+    def isStopped(self) -> bool:  # noqa: N802 - Spark's name
+        return False
+
+
 class NoSpark:
     """Stands where a Spark session would; whoever asks it for anything fails the test."""
+
+    sparkContext = _Idle()  # noqa: N815 - Spark's name
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"Spark was asked for {name}")
