@@ -234,7 +234,12 @@ class Ingestion:
         minted = mint(self.remap, frontier, time)
         lower, upper = self.remap.upper, minted.remap.upper
         splits = self.source.plan(START, frontier)
-        written = self._read(splits, START, minted.remap)
+        try:
+            written = self._read(splits, START, minted.remap)
+        except BaseException:
+            assert isinstance(self.source, HasSnapshot)
+            self.client.runtime.submit(self.source.give_up_snapshot()).result()
+            raise
         txn = self.client.atomic()
         txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
         rows = self._append_outputs(txn, written, upper, time)

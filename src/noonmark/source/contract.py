@@ -187,6 +187,9 @@ class HasSnapshot(Protocol):
         replaces it. None when `probe`, which `latest` has just answered, says that it is too late.
         """
 
+    async def give_up_snapshot(self) -> None:
+        """It could not be read: nobody upstream may be kept waiting for it."""
+
 
 @runtime_checkable
 class HasEnds(Protocol):

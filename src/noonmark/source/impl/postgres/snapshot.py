@@ -96,6 +96,8 @@ class Held:
             locks = _enter(url, held.name)
             held = replace(held, locks=locks)
             locks.execute("set local lock_timeout = '10s'")
+            # A process that is stopped and not killed keeps nobody waiting for longer.
+            locks.execute("set local idle_in_transaction_session_timeout = '10min'")
             for table in tables:
                 _lock(locks, table)
         except BaseException as error:

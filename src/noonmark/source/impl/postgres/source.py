@@ -9,7 +9,8 @@ whole, and the offset says what happened. So such an error has a time, and is th
 The snapshot is read under `Held`, which lives in the driver's process and dies with it. It is bound
 in the commit that makes it durable, so one that was lost was never bound: another is taken, at a
 later c, for all tables. A table that was rewritten (TRUNCATE, ALTER TABLE) has lost what it held at
-c: then another snapshot is taken as well, under locks that make such statements wait for it.
+c: then another snapshot is taken as well, under locks that make such statements wait while it is
+read, and no longer.
 
 Where it runs: as the contract says; calls that wait for upstream do so in a thread.
 """
@@ -148,11 +149,21 @@ class Postgres(Numbered, Holding):
         """Have a snapshot to read under, of the slot itself or of a spare one."""
         with self._live.mutex:
             held = self._live.held
-            if held is None or not held.is_whole(self.url, tables):
-                if held is not None:
-                    held.close()
-                self._live.held = held = Held.locked(self.url, spare, tables)
+            if held is None or not held.is_alive():
+                held = Held.with_slot(self.url, spare, temporary=True)
+            elif not held.is_whole(self.url, tables):
+                held.close()
+                held = Held.locked(self.url, spare, tables)
+            self._live.held = held
             return held.position
+
+    async def give_up_snapshot(self) -> None:
+        """See `HasSnapshot.give_up_snapshot`: nobody waits for locks of one that is not read."""
+        with self._live.mutex:
+            held = self._live.held
+            if held is not None and held.locks is not None:
+                held.close()
+                self._live.held = None
 
     async def latest(self, clock: Clock, known: Frontier = START) -> Frontier:
         """See `Source.latest`."""

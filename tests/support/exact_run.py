@@ -1,0 +1,244 @@
+"""Figure C16: at every position that was bound, the collections are what upstream's tables were.
+
+A process ingests three tables while `support.exact_upstream` writes to them; it, its sessions and
+the server are killed again and again. In the end every binding is judged: the state that upstream's
+own history gives for the position, against the sum of what was ingested up to the binding's time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+
+from noonmark import persist
+from noonmark.clock import SYSTEM
+from noonmark.persist.plan import Query
+from noonmark.source.impl.postgres import create
+from support.exact_upstream import TABLES, ExactUpstream
+from support.ingest_world import Violation
+from support.kills import Lines, running
+from support.logical_ingest import contents
+from support.proving import Advance
+
+_COLUMNS_MAX = 20
+_VIOLATIONS_MAX = 5
+#: At so many bindings, chosen at random, the collections are also read as a user reads them.
+_READ = 20
+
+Row = tuple[Any, ...]
+
+
+@dataclass
+class ExactRun:
+    """One folder, one server, one source.
+
+    Attributes:
+        transactions: how many must have been committed upstream before it ends.
+        bindings: and how many ticks must have been done.
+        server_kills: how often the server is killed on the way.
+    """
+
+    folder: Path
+    seed: int
+    transactions: int
+    bindings: int
+    server_kills: int
+    judged: int = 0
+    ticks: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._random = Random(f"exact/{self.seed}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        server = self.folder / "server"
+        server.mkdir()
+        self.upstream = ExactUpstream(server, self.seed)
+        self.faults = self.upstream.faults
+        self._calm_until = 0
+
+    def close(self) -> None:
+        self.upstream.close()
+
+    def run(self, advance: Advance = lambda _=1: None) -> list[str]:
+        """All of it; what was found wrong."""
+        upstream = self.upstream
+        source = asyncio.run(create(upstream.url, "p", "exact"))
+        source.close()  # the snapshot goes with it: the first process takes another, under load
+        known = {"url": upstream.url, "source": source.to_plain()}
+        (self.folder / "source.json").write_text(json.dumps(known))
+        upstream.writers.start()
+        try:
+            while len(upstream.commits) < self.transactions or self.ticks < self.bindings:
+                before = len(upstream.commits)
+                self._round()
+                advance(len(upstream.commits) - before)
+            upstream.writers.stop()
+            with running("exact_process", self.folder, 3) as (child, _):
+                if child.wait(600) != 0:
+                    raise Violation(f"the last process ended with status {child.returncode}")
+            return self._judge()
+        except Violation as violation:
+            return [str(violation)]
+
+    # -- faults -----------------------------------------------------------------------------
+
+    def _round(self) -> None:
+        """One process, killed in the middle of its work."""
+        with running("exact_process", self.folder) as (child, lines):
+            if not self._hear(lines, 300, "r"):
+                raise Violation(f"a process did not start: status {child.poll()}")
+            is_early = self._random.random() < 0.2
+            life = 0 if is_early else self._random.randint(2, max(6, self.bindings // 15))
+            end, deadline = self.ticks + life, SYSTEM.monotonic() + self._random.uniform(0, 1.5)
+            while self.ticks < end or SYSTEM.monotonic() < deadline:
+                self._hear(lines, self._random.uniform(0.1, 1.0), "")
+                if child.poll() is not None:
+                    raise Violation(f"a process ended with status {child.returncode}")
+                self._disturb()
+                self.upstream.scan()
+            child.kill()
+            child.wait()
+            while self._hear(lines, 1, "t"):
+                continue
+        self.faults["kill -9 of Noonmark"] += 1
+
+    def _disturb(self) -> None:
+        """A fault, now and then; between two of them some ticks are done."""
+        if self.ticks < self._calm_until:
+            return
+        upstream, kind = self.upstream, self._random.random()
+        done = self.faults["kill -9 of PostgreSQL"]
+        due = (done + 1) * self.transactions // (self.server_kills + 1)
+        try:
+            if done < self.server_kills and len(upstream.commits) >= due:
+                upstream.kill_server()
+            elif kind < 0.15:
+                upstream.end_sessions()
+            elif kind < 0.25 and self.faults["column added"] < _COLUMNS_MAX:
+                upstream.add_column(self.faults["column added"])
+            else:
+                return
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+            pass  # the writers were quicker
+        self._calm_until = self.ticks + self._random.randint(1, 5)
+
+    def _hear(self, lines: Lines, seconds: float, until: str) -> bool:
+        """Count the ticks that the process tells of, for so long or to a certain line."""
+        deadline = SYSTEM.monotonic() + seconds
+        while not lines.ended and (left := deadline - SYSTEM.monotonic()) > 0:
+            line = lines.read(left)
+            self.ticks += line == "t"
+            if line == until:
+                return True
+        return False
+
+    # -- the judgement ----------------------------------------------------------------------
+
+    def _judge(self) -> list[str]:
+        found: list[str] = []
+        options = persist.Options(mode="independent")
+        with persist.open(self.folder / "location", options=options) as client:
+            if errors := contents(client, "pg_errors"):
+                found.append(f"errors: {list(errors)[:3]}")
+            bindings = list(_bindings(client))
+            chosen = set(self._random.sample(range(len(bindings)), min(_READ, len(bindings))))
+            ours = {table: _Integral(client, table) for table in TABLES}
+            theirs = _History(self.upstream)
+            for number, (time, position) in enumerate(bindings):
+                theirs.advance(position)
+                for table in TABLES:
+                    held = ours[table].at(time)
+                    if number in chosen and held != contents(client, table, time):
+                        found.append(f"{table} as of {time} is not the sum of its updates")
+                    if held != theirs.tables[table]:
+                        lost, more = theirs.tables[table] - held, held - theirs.tables[table]
+                        where = f"{table} at {time} ({position:#x})"
+                        found.append(f"{where}: lost {lost.total()}, too much {more.total()}")
+                self.judged += 1
+                if len(found) >= _VIOLATIONS_MAX:
+                    break
+        return found
+
+
+def _bindings(client: persist.Client) -> Iterator[tuple[int, int]]:
+    """(time, position) for every binding of the log."""
+    for row in _updates(client, "pg_remap").to_pylist():
+        if row["partition"] == "0" and row["_diff"] > 0:
+            yield row["_time"], row["offset"] - 1
+
+
+def _updates(client: persist.Client, name: str) -> pa.Table:
+    """All updates of a collection, by time."""
+    _, read = client.create_or_load(name)
+    since, upper = read.since.only() or 0, read.upper.only() or 1
+    plan = client.reader.plan(client.state.names[name], Query(upper - 1, after=since))
+
+    async def tables() -> list[pa.Table]:
+        return [table async for table in client.reader.contents(plan)]
+
+    found = client.runtime.submit(tables()).result()
+    if not found:
+        raise Violation(f"{name} has no updates")
+    return pa.concat_tables(found).sort_by("_time")
+
+
+class _Integral:
+    """The contents of a collection, time after time."""
+
+    def __init__(self, client: persist.Client, name: str) -> None:
+        table = _updates(client, name)
+        self._times = table.column("_time").to_pylist()
+        self._diffs = table.column("_diff").to_pylist()
+        self._table = table.select(["id", "n", "w"])
+        self._done = 0
+        self._held: Counter[Row] = Counter()
+
+    def at(self, time: int) -> Counter[Row]:
+        end = self._done
+        while end < len(self._times) and self._times[end] <= time:
+            end += 1
+        part = self._table.slice(self._done, end - self._done)
+        columns = [part.column(name).to_pylist() for name in part.column_names]
+        diffs = self._diffs[self._done : end]
+        for row, diff in zip(zip(*columns, strict=True), diffs, strict=True):
+            self._held[row] += diff
+            if not self._held[row]:
+                del self._held[row]
+        self._done = end
+        return self._held
+
+
+class _History:
+    """What upstream's tables were, position after position."""
+
+    def __init__(self, upstream: ExactUpstream) -> None:
+        self.tables: dict[str, Counter[Row]] = {table: Counter() for table in TABLES}
+        self._changes = upstream.changes()
+        self._next = next(self._changes, None)
+
+    def advance(self, position: int) -> None:
+        while self._next is not None and self._next[0] <= position:
+            _, table, kind, *images = self._next
+            rows = self.tables[table]
+            if kind == "T":
+                rows.clear()
+            if kind in "UD":
+                _subtract(rows, tuple(images[:3]))
+            if kind in "IU":
+                rows[tuple(images[3:])] += 1
+            self._next = next(self._changes, None)
+
+
+def _subtract(rows: Counter[Row], row: Row) -> None:
+    rows[row] -= 1
+    if not rows[row]:
+        del rows[row]
