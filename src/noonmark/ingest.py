@@ -242,7 +242,7 @@ class Ingestion:
             raise
         txn = self.client.atomic()
         txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
-        rows = self._append_outputs(txn, written, upper, time)
+        rows = self._append_outputs(txn, written, minted.remap, time)
         if self.remap.latest != START:
             # An earlier version has bound a snapshot that it could not store. Nobody has read what
             # was bound there, and nobody can from now on.
@@ -263,7 +263,7 @@ class Ingestion:
         idle = not minted.updates and self.resumption_frontier() == lower
         if idle:
             # Nothing new and nothing owed: the binding and all uppers move in one commit.
-            self._append_outputs(txn, [], upper, time)
+            self._append_outputs(txn, [], minted.remap, time)
         txn.commit().result()
         self.remap = minted.remap
         splits, rows = (0, 0) if idle else self.catch_up(time)
@@ -293,21 +293,22 @@ class Ingestion:
         splits = self.source.plan(lower, self.remap.latest)
         written = self._read(splits, lower, self.remap) if splits else []
         txn = self.client.atomic()
-        rows = self._append_outputs(txn, written, self.remap.upper, time)
+        rows = self._append_outputs(txn, written, self.remap, time)
         txn.commit().result()
         return len(splits), rows
 
     def _append_outputs(
-        self, txn: MultiWriteHandle, written: list[Row], upper: Frontier, time: int
+        self, txn: MultiWriteHandle, written: list[Row], remap: Remap[Partitioned], time: int
     ) -> int:
         """Add to a transaction what was read, the seals, and how much history is kept."""
         rows = 0
-        for command in self._ends(written):  # before the seals: their times are not complete yet
+        # Before the seals: their times are not complete yet.
+        for command in self._ends(written, remap):
             txn.add(command)
         for at, target in [*enumerate(self.outputs), (NO_OUTPUT, self.errors)]:
             stored, rest = _of_feed(written, at, target.write.collection)
             rows += sum(each.rows for each in stored) + (rest.num_rows if rest else 0)
-            txn.append(target.write, rest, target.read.upper, upper, stored=stored)
+            txn.append(target.write, rest, target.read.upper, remap.upper, stored=stored)
         horizon = Antichain.of(max(0, time - self.retain_ms))
         for target in (*self.outputs, self.errors, self.remap_target):
             allowed = self.client.state.collection(target.write.collection).allowed
@@ -315,10 +316,10 @@ class Ingestion:
                 txn.allow_compaction(target.write, horizon)
         return rows
 
-    def _ends(self, written: list[Row]) -> list[c.SetError]:
+    def _ends(self, written: list[Row], remap: Remap[Partitioned]) -> list[c.SetError]:
         """What puts the collections of outputs that cannot be followed any more into error."""
         outputs = [feed.output for feed in self.feeds]
-        ends = bound(self.source, self.remap) + met(written, outputs)
+        ends = bound(self.source, remap) + met(written, outputs)
         if not ends:
             return []
         state = self.client.state

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from noonmark.errors import SourceStalled
+from noonmark.errors import DefiniteError, SourceStalled
 from noonmark.ingest import Ingestion, InPlaceEngine
 from noonmark.persist.client import Client, open_location
 from noonmark.remap import mint
@@ -21,7 +21,7 @@ from noonmark.source import START
 from noonmark.source.impl.postgres import Postgres
 from noonmark.tvc import partition_frontier
 from support.logical import Upstream
-from support.logical_ingest import contents, ingest, reasons
+from support.logical_ingest import contents, error_of, ingest, reasons
 
 TABLES = ("keyed", "whole")
 
@@ -174,7 +174,13 @@ def test_a_table_that_ends_before_its_snapshot_ends_alone(
     ingestion.tick()
     found = contents(client, "pg_errors")
     assert {row[0] for row in found} == {"keyed"}, found
+    assert error_of(client, "keyed") is not None
     assert contents(client, "whole") == Counter(two.run("select * from whole"))
+    if when == "before":
+        # At no time is it a table without rows.
+        snapshot_at, *_ = sorted(every_change(ingestion, "whole"))
+        with pytest.raises(DefiniteError):
+            contents(client, "keyed", snapshot_at)
     two.run("insert into whole values (2000, 1)")
     ingestion.tick()
     assert contents(client, "whole") == Counter(two.run("select * from whole"))

@@ -3,7 +3,8 @@
 The four steps of a CONSISTENT read, for every source that the query uses, directly or through
 views:
 
-    1  after the query has arrived, ask the source for its upper: `latest()`
+    1  after the query has arrived, ask the source for its upper: `latest()`, or `acknowledged()`
+       where a source has acknowledged more than can be read yet
     2  wait until a durable binding covers it: `source_timestamps`
     3  the query's time is at least max(max(source_uppers), max(source_timestamps))
     4  the read at that time waits until every input is complete there (`reads`)
@@ -29,8 +30,8 @@ from noonmark.adapter.upstream.prepare import open_source
 from noonmark.errors import QueryCanceled, Unsupported
 from noonmark.persist.state import State
 from noonmark.remap.rows import element_of
-from noonmark.source.contract import START, Source
-from noonmark.tvc import Antichain, Partitioned
+from noonmark.source.contract import START, HasAcknowledged, Source
+from noonmark.tvc import Antichain, Partitioned, known_partitions
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 TIMEOUT_DEFAULT_MS = 10_000
 _ON = ("on", "true", "yes", "1")
+#: How many partitions an error names.
+_SHOWN = 3
+_PAUSE_FIRST_S, _PAUSE_LARGEST_S = 0.02, 0.25
 
 
 def is_on(session: AdapterSession) -> bool:
@@ -54,13 +58,17 @@ async def recency_of(session: AdapterSession, plan: PlannedQuery) -> int | None:
     if not sources:
         return None
     timeout_ms = _timeout_ms(session)
+    waiting: dict[str, str] = {}
     try:
         async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
-            times = await asyncio.gather(*(_time_of(database, source) for source in sources))
+            times = await asyncio.gather(
+                *(_time_of(database, source, waiting) for source in sources)
+            )
     except TimeoutError:
+        missing = "".join(f" Not covered: {each}." for each in waiting.values())
         raise QueryCanceled(
             "canceling statement: its sources could not be brought up to date in time",
-            detail=f"real_time_recency_timeout is {timeout_ms} ms.",
+            detail=f"real_time_recency_timeout is {timeout_ms} ms.{missing}",
             hint="Wait longer, or SET real_time_recency = off.",
         ) from None
     return max(times)
@@ -95,8 +103,8 @@ def _source(database: Database, item: Item) -> Source:
     return open_source(database, item) if worker is None else worker.source()
 
 
-async def _time_of(database: Database, item: Item) -> int:
-    """Steps 1 to 3 for one source."""
+async def _time_of(database: Database, item: Item, waiting: dict[str, str]) -> int:
+    """Steps 1 to 3 for one source; `waiting` says what is missing while it does."""
     client = database.client
     progress = next(
         part.collection
@@ -105,16 +113,44 @@ async def _time_of(database: Database, item: Item) -> int:
     )
     uppers = _uppers(database, item)
     known = await _bound(database, progress)
-    asked = _source(database, item).latest(client.clock, START if known is None else known[1])
+    source, reached = _source(database, item), START if known is None else known[1]
+    waiting[item.name] = f'source "{item.name}", which has not said how far it is'
+    if isinstance(source, HasAcknowledged):
+        asked = source.acknowledged(reached)
+    else:
+        asked = source.latest(client.clock, reached)
     latest = await asyncio.wrap_future(client.runtime.submit(asked))
+    pause_s = _PAUSE_FIRST_S
     while known is None or not known[1].at_or_beyond(latest):
+        waiting[item.name] = _missing(item, source, START if known is None else known[1], latest)
         seen = _upper(client.state, progress)
         worker = database.work.sources.get(item.number)
         if worker is not None and seen is not None:
             worker.want(seen)
         await _moved(database, progress, seen)
-        known = await _bound(database, progress)
+        before, known = known, await _bound(database, progress)
+        if before is not None and known is not None and known[1] == before[1]:
+            # Upstream lets nobody read on yet: asking at once again would only cost.
+            await client.clock.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
+    waiting.pop(item.name)
     return max(known[0], *uppers)
+
+
+def _missing(
+    item: Item, source: Source, bound: Antichain[Partitioned], latest: Antichain[Partitioned]
+) -> str:
+    """What a source has acknowledged and nobody can read here yet."""
+    unit = source.offset_unit
+    below = known_partitions(bound)
+    behind = [
+        f"partition {partition}, offsets {below.get(partition, 0) // unit} to {offset // unit - 1}"
+        for partition, offset in ({} if latest.is_empty() else known_partitions(latest)).items()
+        if offset > below.get(partition, 0)
+    ]
+    shown = ", ".join(behind[:_SHOWN]) + (", ..." if len(behind) > _SHOWN else "")
+    why = ": a transaction may be open there" if isinstance(source, HasAcknowledged) else ""
+    return f'source "{item.name}", {shown or "its end"}{why}'
 
 
 def _uppers(database: Database, item: Item) -> list[int]:

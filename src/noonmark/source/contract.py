@@ -44,8 +44,9 @@ Where it runs: `latest`, `plan` and `release` on the driver; `read` on executors
 How upstreams that have offsets of their own fit:
 
 - Kafka. Partitions are Kafka's own, offsets too; holes (compaction, control records, aborted
-  transactions) are offsets without a record. `latest` is the last stable offset of each partition,
-  which its leader knows: linearizable. A transaction over several partitions is whole within each
+  transactions) are offsets without a record. `latest` is the last stable offset of each partition;
+  the high watermark, which its leader knows, has all that was acknowledged (`HasAcknowledged`). A
+  transaction over several partitions is whole within each
   partition, and in all of them when one probe saw it: all that Kafka itself can say. A tombstone
   is a NULL value. Records that retention removed before they were read are an error batch at the
   first offset that is lost. `release` commits the offsets of the consumer group.
@@ -189,6 +190,18 @@ class HasSnapshot(Protocol):
 
     async def give_up_snapshot(self) -> None:
         """It could not be read: nobody upstream may be kept waiting for it."""
+
+
+@runtime_checkable
+class HasAcknowledged(Protocol):
+    """A source that may have acknowledged more than it lets anybody read yet.
+
+    Its `latest` is not linearizable by itself: a read that must see everything waits until what
+    `acknowledged` says is bound.
+    """
+
+    async def acknowledged(self, known: Frontier) -> Frontier:
+        """At or beyond every record that was acknowledged before the call; see `Source.latest`."""
 
 
 @runtime_checkable

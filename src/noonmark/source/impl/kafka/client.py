@@ -15,7 +15,6 @@ Where it runs: driver and executors; a client is opened where it is used, and cl
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from confluent_kafka import (
 )
 from confluent_kafka import admin as kafka_admin
 
-from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import SourceStalled
 from noonmark.source.outgoing import check_brokers
 
@@ -41,8 +39,6 @@ Options = tuple[tuple[str, str], ...]
 
 TIMEOUT_S = 15.0
 _AT_ONCE, _POLL_S = 10_000, 0.1
-#: How long a transaction that is open may keep a probe waiting, and how often it looks.
-_OPEN_S, _MARKER_S = 0.5, 0.02
 _QUIET = {"log_level": 0, "log.connection.close": False}
 #: A split ends somewhere, and what was fetched beyond it is fetched again: so not the 100,000 of
 #: the client. It is still more than the records of one round trip.
@@ -115,22 +111,15 @@ def _place(node: Any) -> str:
     return f"{node.host}:{node.port}"
 
 
-def ends(
-    admin: Any, topic: str, partitions: tuple[int, ...], clock: Clock = SYSTEM
-) -> dict[int, int]:
-    """Up to where each partition can be read by who reads only what is committed.
+def ends(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:
+    """Up to where each partition can be read by who reads only what is committed."""
+    return _offsets(admin, topic, dict.fromkeys(partitions, OffsetSpec.latest()))
 
-    A commit is answered a moment before its partitions hear of it. So where a transaction is open
-    this waits a little for its end, and takes a longer one for one that goes on.
-    """
+
+def ends_of_all(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:
+    """Up to where each partition has records, in transactions that are open or behind them too."""
     specs = dict.fromkeys(partitions, OffsetSpec.latest())
-    all_there = _offsets(admin, topic, specs, IsolationLevel.READ_UNCOMMITTED)
-    deadline = clock.monotonic() + _OPEN_S
-    while True:
-        found = _offsets(admin, topic, specs)
-        if all(found[p] >= end for p, end in all_there.items()) or clock.monotonic() > deadline:
-            return found
-        threading.Event().wait(_MARKER_S)
+    return _offsets(admin, topic, specs, IsolationLevel.READ_UNCOMMITTED)
 
 
 def beginnings(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:

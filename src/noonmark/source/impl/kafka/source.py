@@ -3,8 +3,12 @@
 Partitions and offsets are Kafka's own. `latest` is the last stable offset of each partition, so a
 transaction is bound once it has ended; aborted records, control records and what compaction took
 are offsets without a record. Partitions that were added are bound when they are first seen, from
-their offset 0. A partition's leader knows every record that it acknowledged with acks=all; of a
-transaction it knows a moment after the commit was answered: see `client.ends`.
+their offset 0.
+
+What upstream has acknowledged may lie beyond that: records behind a transaction of somebody else
+that is open, and a transaction whose commit was answered a moment before its partitions heard of
+it. `acknowledged` is the high watermark, which has every record that was acknowledged with
+acks=all; whoever must see them waits until so much is bound.
 
 What ends it is bound too, so that it has a time. Partition -1 stands for the source as a whole, and
 -2 - p for partition p:
@@ -22,7 +26,7 @@ Where it runs: as the contract says; calls that wait for brokers do so in a thre
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -48,6 +52,7 @@ from noonmark.source.impl.kafka.client import (
     commit,
     describe,
     ends,
+    ends_of_all,
     errors,
     open_admin,
     open_consumer,
@@ -59,6 +64,8 @@ from noonmark.tvc import Partition, known_partitions, partition_frontier
 #: The partition that stands for the source as a whole.
 WHOLE = -1
 SPLIT_OFFSETS = 1 << 18
+#: How the ends of a topic's partitions are asked for.
+Ends = Callable[[Any, str, tuple[int, ...]], dict[int, int]]
 
 
 class Doom(IntEnum):
@@ -117,12 +124,19 @@ class Kafka(Numbered, Holding):
     async def latest(self, clock: Clock, known: Frontier = START) -> Frontier:
         """See `Source.latest`."""
         del clock
+        return await self._ask(known, ends)
+
+    async def acknowledged(self, known: Frontier) -> Frontier:
+        """See `HasAcknowledged.acknowledged`."""
+        return await self._ask(known, ends_of_all)
+
+    async def _ask(self, known: Frontier, ends_now: Ends) -> Frontier:
         offsets = known_partitions(known)
         if known.is_empty() or WHOLE in offsets:
             return known
-        return partition_frontier(await asyncio.to_thread(self._probe, offsets))
+        return partition_frontier(await asyncio.to_thread(self._probe, offsets, ends_now))
 
-    def _probe(self, known: dict[Partition, int]) -> dict[Partition, int]:
+    def _probe(self, known: dict[Partition, int], ends_now: Ends) -> dict[Partition, int]:
         with self._live.mutex:
             if self._live.admin is None:
                 self._live.admin = open_admin(self.options)
@@ -130,7 +144,7 @@ class Kafka(Numbered, Holding):
             if topic.id != self.topic_id:
                 return {**known, WHOLE: int(Doom.RECREATED)}
             found: dict[Partition, int] = dict(known)
-            for partition, end in ends(self._live.admin, self.topic, topic.partitions).items():
+            for partition, end in ends_now(self._live.admin, self.topic, topic.partitions).items():
                 if end < known.get(partition, 0):
                     found[_fate(partition)] = int(Doom.WENT_BACK)
                 elif _fate(partition) not in known:
