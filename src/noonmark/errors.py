@@ -82,7 +82,7 @@
     │   └── StorageUnfit          the store is full, read-only or ignores conditional puts
     ├── SourceError               upstream of a source failed
     │   ├── SourceStalled         it may answer later: wait, and ask again
-    │   │   └── OutgoingRefused   this server may not connect there
+    │   │   └── RefusedHere       the operator does not let it connect there, or read that
     │   └── SourceBroken          it will never give this data: definite, so it is written as data
     ├── IntegrityError            restore from a copy; nothing is guessed
     │   ├── Corrupt               a stored object does not match its checksum
@@ -435,8 +435,8 @@ class SourceStalled(SourceError, id="source_stalled", sqlstate="08006"):
     """Upstream does not answer now; nothing is said about its data."""
 
 
-class OutgoingRefused(SourceStalled, id="outgoing_refused", sqlstate="42501"):
-    """The policy of this server does not let it connect there."""
+class RefusedHere(SourceStalled, id="refused_here", sqlstate="42501"):
+    """The operator of this server does not let it connect there, or read that file."""
 
 
 class SourceBroken(SourceError, id="source_broken", sqlstate="58030"):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.errors import ConfigError, NoonmarkError, OutgoingRefused, SourceStalled
+from noonmark.errors import ConfigError, NoonmarkError, RefusedHere, SourceStalled
 from noonmark.source import outgoing
 from noonmark.source.format.registry import Registry
 from noonmark.source.impl.postgres.session import pinned
@@ -72,7 +72,7 @@ def test_only_http_and_https(url: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "x.localhost", "[::1]", "0.0.0.0"])
 def test_loopback_in_a_url(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.delenv(ALLOW, raising=False)
-    with pytest.raises(OutgoingRefused) as caught:
+    with pytest.raises(RefusedHere) as caught:
         Registry(f"http://{host}:1/").validate()
     assert caught.value.sqlstate == "42501"
 
@@ -88,11 +88,11 @@ def test_a_name_is_checked_by_what_it_resolves_to(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(outgoing.socket, "getaddrinfo", rebinding)
     assert outgoing.policy().addresses("evil.example", 80) == ["192.0.2.1"]
-    with pytest.raises(OutgoingRefused, match=r"evil\.example"):
+    with pytest.raises(RefusedHere, match=r"evil\.example"):
         outgoing.policy().addresses("evil.example", 80)
-    with pytest.raises(OutgoingRefused):
+    with pytest.raises(RefusedHere):
         pinned("host=evil.example dbname=d")
-    with pytest.raises(OutgoingRefused):
+    with pytest.raises(RefusedHere):
         outgoing.check_brokers(["evil.example:9092"])
     asked.clear()
     dsn = pinned("host=db.example port=5433 dbname=d sslmode=verify-full")
@@ -105,7 +105,7 @@ def test_a_socket_of_this_machine_is_this_machine(
     monkeypatch: pytest.MonkeyPatch, dsn: str
 ) -> None:
     monkeypatch.delenv(ALLOW, raising=False)
-    with pytest.raises(OutgoingRefused):
+    with pytest.raises(RefusedHere):
         pinned(dsn)
 
 
@@ -142,7 +142,7 @@ def redirecting(to: str, heard: list[Any]) -> Iterator[str]:
 @pytest.mark.parametrize("to", ["http://169.254.169.254/", "http://127.0.0.2:1/", "file:///etc/x"])
 def test_a_redirect_is_checked_again(monkeypatch: pytest.MonkeyPatch, to: str) -> None:
     monkeypatch.setenv(ALLOW, "127.0.0.1")
-    with redirecting(to, []) as url, pytest.raises((OutgoingRefused, ConfigError, SourceStalled)):
+    with redirecting(to, []) as url, pytest.raises((RefusedHere, ConfigError, SourceStalled)):
         Registry(url).validate()
 
 

@@ -119,7 +119,7 @@ def test_every_field_of_an_error_arrives(host: Host) -> None:
 
 def test_what_nobody_foresaw_is_an_error_and_no_end(host: Host) -> None:
     with psycopg.connect(host.dsn(), autocommit=True) as connection:
-        with pytest.raises(pg.InternalError_, match="nobody foresaw"):
+        with pytest.raises(pg.InternalError_, match="internal error"):
             connection.execute("crash")
         with pytest.raises(pg.DivisionByZero):
             connection.execute("late")

@@ -42,7 +42,7 @@ def sql(host: DatabaseHost, text: str) -> Any:
 
 def test_a_body_is_a_row_once_it_is_answered(database_host: DatabaseHost) -> None:
     host = database_host
-    sql(host, "create source hook from webhook body format json include headers")
+    sql(host, "create source hook from webhook body format json include headers check (true)")
     for number in range(5):
         body = json.dumps({"n": number}).encode()
         assert post(host, "/api/webhook/hook", body, X_Colour="red") == (200, {})
@@ -59,7 +59,11 @@ def test_a_body_is_a_row_once_it_is_answered(database_host: DatabaseHost) -> Non
 
 def test_columns_and_views_over_a_webhook(database_host: DatabaseHost) -> None:
     host = database_host
-    sql(host, "create source sale (item text not null, cents int) from webhook body format json")
+    sql(
+        host,
+        "create source sale (item text not null, cents int) from webhook body format json "
+        "check (true)",
+    )
     sql(host, "create view total as select item, sum(cents) as cents from sale group by item")
     assert post(host, "/api/webhook/sale", b'{"item": "lamp", "cents": 5}')[0] == 200
     assert post(host, "/api/webhook/sale", b'{"item": "lamp", "cents": 7}')[0] == 200
@@ -72,7 +76,7 @@ def test_columns_and_views_over_a_webhook(database_host: DatabaseHost) -> None:
 
 def test_text_and_bytes(database_host: DatabaseHost) -> None:
     host = database_host
-    sql(host, "create source plain from webhook body format text")
+    sql(host, "create source plain from webhook body format text check (true)")
     assert post(host, "/api/webhook/plain", "ä\nb".encode())[0] == 200
     assert post(host, "/api/webhook/plain", b"\xff")[0] == 400
     assert sql(host, "select body from plain") == [["ä\nb"]]
@@ -154,3 +158,11 @@ def test_a_check_that_cannot_be_is_refused_when_it_is_made(database_host: Databa
         [["0"]],
         [[0]],
     )
+
+
+def test_a_webhook_for_everybody_says_so(database_host: DatabaseHost) -> None:
+    error = refused(database_host, "create source open from webhook body format json")
+    assert error["code"] == "22P02"
+    assert "CHECK (true)" in error["hint"]
+    sql(database_host, "create source raw from webhook body format bytes check (true)")
+    assert post(database_host, "/api/webhook/raw", b"\xff\xfe")[0] == 200

@@ -31,17 +31,31 @@ from noonmark.adapter.session import AdapterSession
 from noonmark.adapter.system import system_items
 from noonmark.adapter.tables import RETAIN_MS, Tables
 from noonmark.adapter.times import Times
+from noonmark.adapter.upstream.secret import key_file
 from noonmark.adapter.work import Work
 from noonmark.clock import SYSTEM, Clock
 from noonmark.compute.session import OpenSession, Session, spark_session
 from noonmark.errors import ConfigError, InsufficientPrivilege, NotAuthorized
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location
+from noonmark.source.impl.file_guard import Guard
 from noonmark.storage import Storage
 
 DEFAULT_MASTER = "local[*]"
 #: A secret is a signed integer on the wire.
 _SECRET_BITS = (1 << 31) - 1
+
+
+def _places(*urls: str | None) -> list[str]:
+    """Those of a location's URLs that a source of files could be pointed at."""
+    stores = ("file", "s3", "gs", "az")
+    return [
+        url
+        for url in urls
+        if url
+        and not url.startswith("memory:")
+        and ("://" not in url or url.partition("://")[0] in stores)
+    ]
 
 
 class Database:
@@ -53,6 +67,7 @@ class Database:
         oracle: ReservedOracle,
         start_spark: OpenSession,
         clock: Clock,
+        files: Guard,
     ) -> None:
         self.client = client
         self.clock = clock
@@ -73,6 +88,8 @@ class Database:
         self.sessions: dict[int, AdapterSession] = {}
         self.engine = Engine(start_spark, self.supervisor, clock)
         self._leftovers: asyncio.Future[None] | None = None
+        #: Which files sources may read, and which are the server's own.
+        self.files = files
         self._next_session = 1
         self._closed = False
 
@@ -86,6 +103,8 @@ class Database:
         session: Session | None = None,
         clock: Clock = SYSTEM,
         options: Options = Options(),  # noqa: B008 - frozen
+        files_roots: str = "",
+        own_files: tuple[str, ...] = (),
     ) -> Database:
         """Open a location to write.
 
@@ -96,6 +115,8 @@ class Database:
             session: a Spark session to use instead of an own one.
             clock: the door to time.
             options: how persist opens the location.
+            files_roots: what sources may read, with commas between; everything if there is none.
+            own_files: what no source may read, besides the location and the key of secrets.
 
         Raises:
             LockHeld: another process writes to it; says who.
@@ -110,8 +131,10 @@ class Database:
                 ReservedOracle.open, client.runtime, log, alone=alone, config=client.config
             )
 
+            own = (*own_files, str(key_file()), *_places(data_url, consensus_url))
+            guard = Guard.of(files_roots, own)
             start_spark = partial(spark_session, spark_master or DEFAULT_MASTER)
-            database = cls(client, oracle, starting(session, start_spark), clock)
+            database = cls(client, oracle, starting(session, start_spark), clock, guard)
             await database._start()
         except BaseException:
             await asyncio.to_thread(client.stop)

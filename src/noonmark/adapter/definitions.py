@@ -21,6 +21,7 @@ from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.source.format.plain import Bytes, Text
 from noonmark.source.impl.file_forms import Parquet
+from noonmark.source.impl.file_guard import Guard
 from noonmark.source.impl.files import Files, of_lines
 from noonmark.sql.rules import simplify
 
@@ -101,14 +102,14 @@ def generator(kind: str, options: Mapping[str, Any], start_ms: int) -> Source:
     return _generator_class(kind)(start_ms=start_ms, **given)
 
 
-def source_of(definition: Mapping[str, Any], schema: Schema) -> Source:
+def source_of(definition: Mapping[str, Any], schema: Schema, guard: Guard) -> Source:
     """The source that an item remembers; `schema` has the columns of its rows, as written."""
     if definition["upstream"] == "generator":
         return generator(definition["kind"], definition["options"], definition["start_ms"])
     if definition["format"]["kind"] == "parquet":
-        return Files(definition["pattern"], Parquet(schema))
+        return Files(definition["pattern"], Parquet(schema), guard=guard)
     blank_is_data = definition["format"]["kind"] in ("text", "bytes")
-    return of_lines(definition["pattern"], skip_blank=not blank_is_data)
+    return of_lines(definition["pattern"], skip_blank=not blank_is_data, guard=guard)
 
 
 def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from noonmark import defect
 from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.privilege import is_superuser
@@ -52,6 +53,7 @@ from noonmark.errors import (
 )
 from noonmark.rows.types import SqlType
 from noonmark.sql.functions.function import Function, Table
+from noonmark.sql.redact import redacted, scrubbed
 from noonmark.sql.statement import parse_statements, split_statements
 from noonmark.sql.statement import statement as st
 
@@ -82,6 +84,7 @@ _ENDS = (st.Commit, st.Rollback, st.RollbackTo)
 #: Texts up to this length are parsed once, whoever sends them: a statement is a value.
 _TEXT_KEPT_MAX = 4_096
 _parsed = lru_cache(maxsize=1_024)(parse_statements)
+_recorded = lru_cache(maxsize=1_024)(redacted)
 
 
 class Transaction(Protocol):
@@ -190,7 +193,10 @@ class AdapterSession:
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """See `contract.Session.prepare`."""
         parse = _parsed if len(text) <= _TEXT_KEPT_MAX else parse_statements
-        parsed = await aside(len(text), parse, text)
+        try:
+            parsed = await aside(len(text), parse, text)
+        except NoonmarkError as error:
+            raise scrubbed(error, text, parsed=False) from None
         if not parsed:
             return Prepared("", (), None, st.Empty())
         if len(parsed) > 1:
@@ -245,7 +251,10 @@ class AdapterSession:
         self._begin(prepared)
         self._begin_watch()
         told = prepared if fixed else None
-        outcome = await self._watch(self.run(prepared.statement, values, told))
+        try:
+            outcome = await self._watch(self.run(prepared.statement, values, told))
+        except Exception as error:
+            raise self._without_secrets(error, prepared.text) from None
         if isinstance(outcome, Rows | CopyOut):
             return replace(outcome, chunks=_WatchedChunks(self, outcome.chunks))
         self._busy = False
@@ -253,9 +262,20 @@ class AdapterSession:
 
     def _begin(self, prepared: Prepared) -> None:
         self._check_alive(prepared.statement)
-        self.text = prepared.text
+        text = prepared.text
+        self.text = _recorded(text) if len(text) <= _TEXT_KEPT_MAX else redacted(text)
         if self.transaction is None or self.transaction.implicit:
             self.moment_ms = self.database.clock.now_ms()
+
+    def _without_secrets(self, error: Exception, text: str) -> Exception:
+        """What failed, without what the statement's text must not be recorded with."""
+        if self.text == text or isinstance(error, asyncio.CancelledError):
+            return error
+        if isinstance(error, NoonmarkError):
+            return scrubbed(error, text, parsed=True)
+        # Whatever an unforeseen exception says stays out of the log: only where it was raised.
+        bare = RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
+        return defect.report(bare, "a statement with a secret")
 
     async def run(
         self, statement: st.Statement, values: Sequence[Any] = (), told: Prepared | None = None

@@ -4,9 +4,13 @@ An option of the command line wins over the same key of ``--config FILE``, a TOM
 
     data = "s3://bucket/place"
     pg = "0.0.0.0:6875"
+    connect_allow = ["10.0.0.0/8", "db.example"]
 
 The file alone may also say ``tls_certificate`` and ``tls_key`` (PEM files, for both front ends) and
 ``trust``: "local", users without a password may come from this machine; "nobody", they may not.
+
+What is secret is never an option: NOONMARK_PASSWORD (of the built-in superuser, at the first start)
+and NOONMARK_METRICS_TOKEN come from the environment, or from files.
 """
 
 from __future__ import annotations
@@ -28,7 +32,19 @@ DEFAULTS = {
     "tls_certificate": None,
     "tls_key": None,
     "trust": "local",
+    "log_format": "text",
+    "connect_allow": None,
+    "connect_deny": None,
+    "files_root": "",
+    "metrics": None,
+    "password_file": None,
+    "metrics_token_file": None,
 }
+
+#: Options that may be a list in the file.
+_LISTS = ("connect_allow", "connect_deny", "files_root")
+#: Files that no source may read.
+_OWN_FILES = ("tls_certificate", "tls_key", "password_file", "metrics_token_file")
 
 
 @click.command()
@@ -37,20 +53,19 @@ DEFAULTS = {
 @click.option("--spark", metavar="MASTER", help="Where Spark runs. [local[*]]")
 @click.option("--pg", metavar="HOST:PORT", help="PostgreSQL's protocol. [127.0.0.1:6875]")
 @click.option("--http", metavar="HOST:PORT", help="HTTP. [127.0.0.1:6876]")
+@click.option("--metrics", metavar="HOST:PORT", help="Figures, there alone. [beside HTTP]")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
+@click.option("--connect-allow", metavar="LIST", help="Where connections may go all the same.")
+@click.option("--connect-deny", metavar="LIST", help="Where not. [loopback,link-local]")
+@click.option("--files-root", metavar="LIST", help="What FROM FILES may read.")
+@click.option("--password-file", metavar="FILE", help="The built-in superuser's, at first.")
+@click.option("--metrics-token-file", metavar="FILE", help="What /metrics asks for.")
 @click.option("--config", metavar="FILE", type=Path, help="These options, as TOML.")
-def serve(
-    *,
-    data: str | None,
-    consensus: str | None,
-    spark: str | None,
-    pg: str | None,
-    http: str | None,
-    config: Path | None,
-) -> None:
+@click.option("--insecure-listen", is_flag=True, help="Beyond loopback without TLS or passwords.")
+def serve(*, config: Path | None, insecure_listen: bool, **given: str | None) -> None:
     """Serve SQL over PostgreSQL's protocol and HTTP."""
-    given = {"data": data, "consensus": consensus, "spark": spark, "pg": pg, "http": http}
     options = merged(given, _read(config))
-    from noonmark.serve.run import Settings, address, run, tls, trust
+    from noonmark.serve.run import Settings, address, run, secret_of, tls, trust
 
     run(
         Settings(
@@ -61,6 +76,16 @@ def serve(
             http=address(options["http"]),
             tls=tls(options["tls_certificate"], options["tls_key"]),
             trust_local=trust(options["trust"]),
+            log_format=options["log_format"],
+            connect_allow=options["connect_allow"],
+            connect_deny=options["connect_deny"],
+            files_root=options["files_root"],
+            own_files=tuple(filter(None, (options[name] for name in _OWN_FILES)))
+            + ((str(config),) if config else ()),
+            metrics=address(options["metrics"]) if options["metrics"] else None,
+            metrics_token=secret_of("NOONMARK_METRICS_TOKEN", options["metrics_token_file"]),
+            password=secret_of("NOONMARK_PASSWORD", options["password_file"]),
+            insecure_listen=insecure_listen,
         )
     )
 
@@ -74,10 +99,15 @@ def merged(given: dict[str, str | None], stored: dict[str, Any]) -> dict[str, An
     for key, value in stored.items():
         if key not in DEFAULTS:
             raise ConfigError(f'"{key}" is no option', hint=f"They are {', '.join(DEFAULTS)}.")
+        if isinstance(value, list) and key in _LISTS and all(isinstance(v, str) for v in value):
+            continue
         if not isinstance(value, str):
             raise ConfigError(f'option "{key}" is text, not {value!r}')
+    texts = {k: ",".join(v) if isinstance(v, list) else v for k, v in stored.items()}
+    if texts.get("log_format", "text") not in ("text", "json"):
+        raise ConfigError('log_format is "text" or "json"')
     said = {key: value for key, value in given.items() if value is not None}
-    return {**DEFAULTS, **stored, **said}
+    return {**DEFAULTS, **texts, **said}
 
 
 def _read(path: Path | None) -> dict[str, Any]:

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from noonmark.adapter.catalog.item import BUILT_IN
 from noonmark.adapter.database import Database
+from noonmark.adapter.run.ddl_role import first_password
 from noonmark.errors import ConfigError
+from noonmark.persist.impl.redact import redact
+from noonmark.serve.log import Form, start_log
 from noonmark.serve.metrics_sources import SourceFigures
+from noonmark.serve.pgwire.wire import is_loopback
 from noonmark.serve.start import Address, shown, start
 from noonmark.serve.tls import Tls
+from noonmark.source.outgoing import ALLOW, DENY, policy
 
 LOG = logging.getLogger("noonmark")
 
@@ -36,6 +43,15 @@ class Settings:
     http: Address = ("127.0.0.1", 6876)
     tls: Tls | None = None
     trust_local: bool = True
+    log_format: Form = "text"
+    connect_allow: str | None = None
+    connect_deny: str | None = None
+    files_root: str = ""
+    own_files: tuple[str, ...] = ()
+    metrics: Address | None = None
+    metrics_token: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    insecure_listen: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +61,7 @@ class Running:
     database: Database
     pg: Address
     http: Address
+    metrics: Address | None = None
 
     @property
     def line(self) -> str:
@@ -58,32 +75,69 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
 
     Raises:
         LockHeld: another process writes to the location; says who.
-        ConfigError: an address that cannot be listened on.
+        ConfigError: an address that cannot be listened on, or not without TLS and passwords.
     """
+    _let_out(settings)
     async with AsyncExitStack() as stack:
         database = await Database.open(
-            settings.data, settings.consensus, spark_master=settings.spark
+            settings.data,
+            settings.consensus,
+            spark_master=settings.spark,
+            files_roots=settings.files_root,
+            own_files=settings.own_files,
         )
         stack.push_async_callback(database.close)
+        if settings.password:
+            await first_password(database, settings.password)
+        await _check_listening(settings, database)
         server = await start(
             database,
             pg=settings.pg,
             http=settings.http,
             tls=settings.tls,
             trust_local=settings.trust_local,
+            metrics=settings.metrics,
+            metrics_token=settings.metrics_token,
             clock=database.clock,
         )
         stack.push_async_callback(server.stop)
         server.figures.registry.register(SourceFigures(database))
-        yield Running(database, server.pg_address, server.http_address)
+        yield Running(database, server.pg_address, server.http_address, server.metrics_address)
+
+
+def _let_out(settings: Settings) -> None:
+    """Say where connections may go: to this process, and to the executors that it starts."""
+    for name, value in ((ALLOW, settings.connect_allow), (DENY, settings.connect_deny)):
+        if value is not None:
+            os.environ[name] = value
+    policy()  # a list that cannot be read is refused here
+
+
+async def _check_listening(settings: Settings, database: Database) -> None:
+    """Refuse to listen beyond this machine in clear, or where no password is asked for.
+
+    Raises:
+        ConfigError: it would.
+    """
+    wide = [place for place in (settings.pg, settings.http) if not is_loopback(place[0])]
+    if not wide or settings.insecure_listen:
+        return
+    if settings.tls is None:
+        raise ConfigError(
+            f"listening on {shown(wide[0])} without TLS",
+            detail="Passwords and rows would be read by whoever is on the way.",
+            hint="Give a tls_certificate, listen on 127.0.0.1, or say --insecure-listen.",
+        )
+    if await database.verifier(BUILT_IN) is None:
+        raise ConfigError(
+            f"listening on {shown(wide[0])} while the superuser has no password",
+            hint="Set NOONMARK_PASSWORD or --password-file once, or say --insecure-listen.",
+        )
 
 
 def run(settings: Settings) -> None:
     """Serve until a signal comes; blocks."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    start_log(settings.log_format)
     asyncio.run(_run(settings))
 
 
@@ -95,7 +149,7 @@ async def _run(settings: Settings) -> None:
     async with serving(settings) as running:
         sys.stdout.write(running.line + "\n")
         sys.stdout.flush()
-        LOG.info("serving %s", settings.data)
+        LOG.info("serving %s", redact(settings.data))
         await stop.wait()
         LOG.info("stopping")
 
@@ -123,6 +177,20 @@ def tls(certificate: str | None, key: str | None) -> Tls | None:
             raise ConfigError("there is a tls_key, and no tls_certificate")
         return None
     return Tls(Path(certificate), Path(key) if key else None)
+
+
+def secret_of(variable: str, file: str | None) -> str | None:
+    """A secret of the environment, or of a file.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if file is None:
+        return os.environ.get(variable) or None
+    try:
+        return Path(file).read_text().strip() or None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f'"{file}" cannot be read', detail=type(error).__name__) from None
 
 
 def trust(text: str) -> bool:

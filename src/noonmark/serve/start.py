@@ -7,12 +7,13 @@ gone.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noonmark.adapter.contract import Sessions
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import ConfigError
 from noonmark.serve.http.server import HttpServer
+from noonmark.serve.http.watched import Watched
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.login import Rules
 from noonmark.serve.pgwire.server import Limits, PgServer
@@ -30,11 +31,15 @@ class Server:
     figures: Figures
     pg: PgServer
     http: HttpServer
+    metrics_address: Address | None = None
+    figures_server: HttpServer | None = None
 
     async def stop(self) -> None:
         """Tell every client, and end."""
         await self.pg.stop()
         await self.http.stop()
+        if self.figures_server is not None:
+            await self.figures_server.stop()
 
 
 async def start(
@@ -45,6 +50,8 @@ async def start(
     tls: Tls | None = None,
     limits: Limits | None = None,
     trust_local: bool = True,
+    metrics: Address | None = None,
+    metrics_token: str | None = None,
     figures: Figures | None = None,
     clock: Clock = SYSTEM,
 ) -> Server:
@@ -53,18 +60,32 @@ async def start(
     Raises:
         ConfigError: an address that cannot be listened on, or a certificate that cannot be used.
     """
-    rules = Rules(hashlib.sha256(clock.fresh_id().encode()).digest(), trust_local)
+    secret = hashlib.sha256(clock.fresh_id().encode()).digest()
+    rules = Rules(secret, trust_local, encrypted_only=tls is not None)
     figures = figures or Figures()
     context = tls.context() if tls else None
     pg_server = PgServer(sessions, figures, rules, tls=context, limits=limits, clock=clock)
-    http_server = HttpServer(sessions, figures, rules, tls)
-    pg_address = await _listen(pg_server, pg, "pg")
+    watched = Watched(figures, metrics_token, beside=metrics is None)
+    http_server = HttpServer(sessions, figures, rules, tls, watched)
+    servers: list[tuple[PgServer | HttpServer, Address, str]] = [
+        (pg_server, pg, "pg"),
+        (http_server, http, "http"),
+    ]
+    figures_server = None
+    if metrics is not None:
+        alone = replace(watched, beside=True, alone=True)
+        figures_server = HttpServer(sessions, figures, rules, tls, alone, only_figures=True)
+        servers.append((figures_server, metrics, "metrics"))
+    places: list[Address] = []
     try:
-        http_address = await _listen(http_server, http, "http")
+        for server, wanted, option in servers:
+            places.append(await _listen(server, wanted, option))
     except ConfigError:
-        await pg_server.stop()
+        for server, _, _ in servers[: len(places)]:
+            await server.stop()
         raise
-    return Server(pg_address, http_address, figures, pg_server, http_server)
+    at = places[2] if metrics is not None else None
+    return Server(places[0], places[1], figures, pg_server, http_server, at, figures_server)
 
 
 async def _listen(server: PgServer | HttpServer, wanted: Address, option: str) -> Address:

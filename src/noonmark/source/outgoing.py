@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from noonmark.errors import ConfigError, OutgoingRefused, SourceStalled
+from noonmark.errors import ConfigError, RefusedHere, SourceStalled
 
 ALLOW, DENY = "NOONMARK_CONNECT_ALLOW", "NOONMARK_CONNECT_DENY"
 SCHEMES = ("http", "https")
@@ -90,7 +90,7 @@ class Outgoing:
         """Refuse a host that is an address, or this machine, before anybody connects to it.
 
         Raises:
-            OutgoingRefused: the policy does not let it through.
+            RefusedHere: the policy does not let it through.
         """
         text = host.strip("[]")
         if host.startswith(("/", "@")):
@@ -115,7 +115,7 @@ class Outgoing:
         """The addresses of a host, all of which may be connected to.
 
         Raises:
-            OutgoingRefused: one of them may not.
+            RefusedHere: one of them may not.
             SourceStalled: the host is not known.
         """
         self.check_host(host)
@@ -144,7 +144,7 @@ def check_url(url: str) -> None:
 
     Raises:
         ConfigError: it is no such URL.
-        OutgoingRefused: the policy does not let it through.
+        RefusedHere: the policy does not let it through.
     """
     parts = urlsplit(url)
     if parts.scheme.lower() not in SCHEMES or not parts.hostname:
@@ -167,9 +167,9 @@ def check_brokers(servers: Iterable[str]) -> None:
         policy().addresses(host, int(port) if port.isdigit() else 9092)
 
 
-def _refused(host: str, address: Address | None) -> OutgoingRefused:
+def _refused(host: str, address: Address | None) -> RefusedHere:
     where = f'"{host}"' if address is None or str(address) == host else f'"{host}" ({address})'
-    return OutgoingRefused(
+    return RefusedHere(
         f"connections to {where} are not allowed here",
         hint="The operator of the server may allow them: --connect-allow, or connect_allow.",
     )

@@ -28,7 +28,7 @@ from noonmark.errors import (
     ConfigError,
     EvaluationError,
     InvalidValue,
-    OutgoingRefused,
+    RefusedHere,
     SourceStalled,
     SqlError,
     UndefinedObject,
@@ -155,7 +155,7 @@ async def validate(catalog: Catalog, item: Item) -> None:
     else:
         try:
             await asyncio.to_thread(registry_of(catalog, item).validate)
-        except OutgoingRefused:
+        except RefusedHere:
             raise
         except SourceStalled as error:
             raise ConfigError(error.message) from error

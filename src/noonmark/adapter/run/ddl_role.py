@@ -143,6 +143,17 @@ def members(
     return changed
 
 
+async def first_password(database: Database, password: str) -> None:
+    """Give the built-in superuser a password, unless it has one already."""
+    store = database.store
+    async with store.turn:
+        role = store.catalog.role(BUILT_IN)
+        if role.definition.get("verifier") is not None:
+            return
+        known = {**role.definition, "verifier": verifier_of(database, password)}
+        await store.change([replace(stored(store.catalog, role), definition=known)])
+
+
 # -- which role a session is ---------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ Each is a list of rows made from the catalog; LIKE and WHERE choose among them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
@@ -20,6 +20,7 @@ from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_index import indexes
 from noonmark.adapter.system.types import TYPES
 from noonmark.errors import WrongObjectType
+from noonmark.persist.impl.redact import redact
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.rows.types import SqlType, quote_name
@@ -29,6 +30,7 @@ from noonmark.sql.ir.asked import bind
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Statement
 from noonmark.sql.plan.scalar import plan_boolean
+from noonmark.sql.redact import redacted
 from noonmark.sql.scope import scope_of
 from noonmark.sql.statement import statement as st
 
@@ -137,7 +139,30 @@ def _create(facts: Facts, statement: st.Show) -> Iterable[Row]:
         kind = asked.replace("-", " ")
         raise WrongObjectType(f'"{item.name}" is not a {kind}', position=_position(statement))
     name = ".".join(map(quote_name, (DATABASE, item.schema_name, item.name)))
-    return [(name, _text_of(item, name))]
+    if item.kind == "connection":
+        return [(name, _connection_text(facts, item, name))]
+    return [(name, redacted(_text_of(item, name)))]
+
+
+def _connection_text(facts: Facts, item: Item, name: str) -> str:
+    """What would make the connection as it is now; its secrets by name."""
+    said = []
+    for key, value in item.definition["options"].items():
+        if isinstance(value, Mapping):
+            secret = facts.catalog.by_number[value["secret"]]
+            shown = f"SECRET {quote_name(secret.schema_name)}.{quote_name(secret.name)}"
+        elif isinstance(value, list | tuple):
+            shown = f"({', '.join(_quoted(str(each)) for each in value)})"
+        else:
+            shown = _quoted(str(value))
+        said.append(f"{key.replace('_', ' ').upper()} = {shown}")
+    kind = item.definition["kind"].upper()
+    return f"CREATE CONNECTION {name} TO {kind} ({', '.join(said)})"
+
+
+def _quoted(text: str) -> str:
+    url = redact(text) if "://" in text else text
+    return "'" + url.replace("'", "''") + "'"
 
 
 def _position(statement: st.Show) -> int | None:

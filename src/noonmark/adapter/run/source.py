@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.privilege import is_superuser
+from noonmark.adapter.catalog.rights import require_role
 from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.definitions import file_feed, generator, source_of
 from noonmark.adapter.run.ddl import columns_of
@@ -31,6 +33,7 @@ from noonmark.adapter.upstream.webhook import webhook_definition, webhook_needs,
 from noonmark.errors import (
     InvalidValue,
     NameTaken,
+    RefusedHere,
     UndefinedColumn,
     Unsupported,
     WrongObjectType,
@@ -39,6 +42,7 @@ from noonmark.persist import command as c
 from noonmark.remap.rows import REMAP_SCHEMA
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import ERRORS_SCHEMA, Output, Source
+from noonmark.source.impl.files import Files
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -126,7 +130,7 @@ def _items(
         raise InvalidValue("ACTIVE takes true or false")
     known = _definition(session, statement, prepared)
     definition = {"text": session.text, "active": active, **known}
-    source = _source(definition) if prepared is None else prepared.source
+    source = _source(session, definition) if prepared is None else prepared.source
     if definition["upstream"] == "generator" and len(source.outputs) > 1:
         statement = replace(statement, tables=statement.tables or "all")
     item = Item(
@@ -191,6 +195,7 @@ def _definition(
             "start_ms": now_ms,
         }
     assert isinstance(upstream, st.Files)
+    _check_files(session)
     refuse_options("FILES", upstream.options, ())
     if statement.format is None:
         raise InvalidValue(
@@ -219,8 +224,22 @@ def _refuse_format(statement: st.CreateSource) -> None:
         raise Unsupported("a LOAD GENERATOR takes no ENVELOPE")
 
 
-def _source(definition: dict[str, Any]) -> Source:
-    return source_of(definition, Schema.from_wire(definition.get("columns", ())))
+def _source(session: AdapterSession, definition: dict[str, Any]) -> Source:
+    columns = Schema.from_wire(definition.get("columns", ()))
+    source = source_of(definition, columns, session.database.files)
+    if isinstance(source, Files):
+        source.check()  # refuses what may not be read before anybody waits for it
+    return source
+
+
+def _check_files(session: AdapterSession) -> None:
+    """Who may have the server read files: superusers, and members of a role below the roots."""
+    require_role(session.catalog, session.user, "CREATE SOURCE FROM FILES")
+    if not is_superuser(session.catalog, session.user) and session.database.files.roots is None:
+        raise RefusedHere(
+            "the operator of the server has not said which files may be read",
+            hint="--files-root lists the places; until then only superusers read files.",
+        )
 
 
 def _own_rows(

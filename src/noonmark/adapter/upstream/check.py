@@ -41,9 +41,11 @@ def check_definition(access: Access, check: st.Check) -> dict[str, Any]:
     Raises:
         DatatypeMismatch: it is no condition.
     """
+    # A column that nothing looks at need not be a text.
+    used = {node.name for node in check.condition.tree.find_all(exp.Column)}
     given = [
         [each.what, each.name, each.as_bytes, _number(access, each.secret)] for each in check.given
-    ] or [list(each) for each in _DEFAULT]
+    ] or [list(each) for each in _DEFAULT if each[1] in used]
     planned = _planned(check.condition.tree, given)
     kind = planned.relation.schema.columns[0].type
     if not isinstance(kind, t.Boolean):

@@ -172,7 +172,8 @@ def open_source(database: Database, item: Item) -> Source:
 
         options = kafka_options(catalog, catalog.by_number[definition["connection"]])
         return Kafka.from_plain(options, dict(definition["source"]))
-    return source_of(definition, Schema.from_wire(definition.get("columns", ())))
+    columns = Schema.from_wire(definition.get("columns", ()))
+    return source_of(definition, columns, database.files)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def unseal(sealed: str, name: str, environ: Mapping[str, str] = os.environ) -> s
     except InvalidToken:
         raise ConfigError(
             f'secret "{name}" was sealed with another key',
-            hint=f"Set {VARIABLE} to the key, or bring the file {_file(environ)}.",
+            hint=f"Set {VARIABLE} to the key, or bring the file {key_file(environ)}.",
         ) from None
 
 
@@ -60,7 +60,7 @@ def _key(environ: Mapping[str, str], *, make: bool) -> bytes:
     given = environ.get(VARIABLE)
     if given:
         return base64.urlsafe_b64encode(hashlib.sha256(given.encode()).digest())
-    file = _file(environ)
+    file = key_file(environ)
     if not file.exists():
         if not make:
             raise ConfigError(
@@ -90,7 +90,8 @@ def _make(file: Path) -> None:
         draft.unlink()
 
 
-def _file(environ: Mapping[str, str]) -> Path:
+def key_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the key is, unless the environment has it."""
     home = environ.get("XDG_CONFIG_HOME") or str(
         Path(environ.get("HOME", "~")).expanduser() / ".config"
     )

@@ -8,7 +8,7 @@ no errors: what cannot be read is refused, and the one who posted knows.
     INCLUDE HEADERS          `headers jsonb`, names in lower case
     INCLUDE HEADER 'k' AS n  one of them, as text or BYTES; NULL without it
 
-Who may post:
+Who may post (one of these is needed; ``CHECK (true)`` is everybody, on purpose):
 
     CHECK (...)              a condition over headers, body and secrets: see `upstream.check`
     (SIGNATURE SECRET s, SIGNATURE HEADER 'x-signature')
@@ -24,6 +24,7 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -74,6 +75,11 @@ def webhook_definition(access: Access, statement: st.CreateSource) -> dict[str, 
         raise Unsupported("a webhook has neither ENVELOPE, KEY FORMAT nor tables")
     if statement.columns and kind != "json":
         raise Unsupported("only BODY FORMAT JSON takes columns")
+    if statement.check is None and "signature" not in upstream.options:
+        raise InvalidValue(
+            "a webhook without a CHECK takes posts of anybody",
+            hint="Say what must hold, CHECK (...); CHECK (true) takes every post on purpose.",
+        )
     columns = columns_of(statement.columns or (), statement.key)
     if not columns.columns:
         columns = Schema((Column("body", _BODIES[kind], nullable=False),))
@@ -131,6 +137,7 @@ async def receive(database: Database, name: str, body: bytes, headers: Mapping[s
     if item is None or item.definition.get("upstream") != "webhook":
         raise UndefinedTable(f'webhook "{name}" does not exist')
     known = {key.lower(): value for key, value in headers.items()}
+    _check_origin(item, known)
     _check_signature(database.catalog, item, body, known)
     if item.definition.get("check") is not None:
         check(database.catalog, item.definition["check"], body, known, database.clock.now_ms())
@@ -146,6 +153,14 @@ def _included(column: Sequence[str], headers: Mapping[str, str]) -> Any:
         return canonical(dict(headers))
     value = headers.get(column[2].lower())
     return value if value is None or column[0] == "header" else value.encode("latin-1")
+
+
+def _check_origin(item: Item, headers: Mapping[str, str]) -> None:
+    """One that was made when CHECK could be left out takes nothing of another site's page."""
+    checked = "secret" in item.definition or item.definition.get("check") is not None
+    origin = headers.get("origin")
+    if not checked and origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        raise InvalidPassword("posts of other sites' pages are refused")
 
 
 def _check_signature(catalog: Catalog, item: Item, body: bytes, headers: Mapping[str, str]) -> None:

@@ -26,6 +26,7 @@ from noonmark.serve.http.access import check, check_origin, credentials
 from noonmark.serve.http.request import BODY_BYTES_MAX, parse_request
 from noonmark.serve.http.socket import Conversation, parse_hello
 from noonmark.serve.http.stream import stream
+from noonmark.serve.http.watched import Watched
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.codec import time_zone
 from noonmark.serve.pgwire.login import Rules
@@ -51,10 +52,14 @@ class Http:
     sessions: Sessions
     figures: Figures
     rules: Rules
+    watched: Watched
+    only_figures: bool = False
     stopping: bool = False
 
     def app(self) -> Starlette:
         """The application to serve."""
+        if self.only_figures:
+            return Starlette(routes=[Route("/metrics", self.metrics)])
         return Starlette(
             routes=[
                 Route("/", self.home),
@@ -71,8 +76,15 @@ class Http:
         """What is here."""
         return HTMLResponse(_PAGE)
 
-    async def metrics(self, request: HttpRequest) -> Response:  # noqa: ARG002 - likewise
-        """Figures, for Prometheus."""
+    async def metrics(self, request: HttpRequest) -> Response:
+        """Figures, for Prometheus, and for who may see them."""
+        if not self.watched.beside:
+            return PlainTextResponse("the figures are at an address of their own\n", 404)
+        peer = request.client.host if request.client else ""
+        try:
+            await self.watched.admit(self.sessions, self.rules, request.headers, peer)
+        except NoonmarkError as error:
+            return _refused(error)
         return Response(self.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def health(self, request: HttpRequest) -> Response:  # noqa: ARG002 - likewise

@@ -11,6 +11,7 @@ import uvicorn
 
 from noonmark.adapter.contract import Sessions
 from noonmark.serve.http.app import Http
+from noonmark.serve.http.watched import Watched
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.login import Rules
 from noonmark.serve.tls import Tls
@@ -37,8 +38,11 @@ class HttpServer:
         figures: Figures,
         rules: Rules,
         tls: Tls | None = None,
+        watched: Watched | None = None,
+        *,
+        only_figures: bool = False,
     ) -> None:
-        self._http = Http(sessions, figures, rules)
+        self._http = Http(sessions, figures, rules, watched or Watched(figures), only_figures)
         self._tls = tls
         self._server: _Uvicorn | None = None
         self._task: asyncio.Task[None] | None = None

@@ -21,9 +21,12 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from noonmark.errors import ConfigError, SourceStalled
+from noonmark.persist.impl.redact import redact
+from noonmark.source.impl.file_guard import Guard, check_endpoint, place_of
 
 _WILD = re.compile(r"[*?\[]")
 _OBJECT_STORES = ("s3", "gs", "az")
+ANYTHING = Guard()
 _CLIENT = {"allow_http", "timeout", "connect_timeout"}
 
 
@@ -96,19 +99,19 @@ def _regex(glob: str) -> str:
     )
 
 
-def open_store(url: str) -> FileStore:
-    """The store that a pattern is in."""
+def open_store(url: str, guard: Guard = ANYTHING) -> FileStore:
+    """The store that a pattern is in, of which `guard` lets one read."""
     scheme = urlsplit(url).scheme.lower() if "://" in url else ""
     if scheme in _OBJECT_STORES:
-        return ObjectStore(url)
+        return ObjectStore(url, guard)
     if scheme not in {"", "file"}:
         raise ConfigError(
-            f"{url!r} names no files", hint="Give a path, file://, s3://, gs:// or az://."
+            f"{redact(url)!r} names no files", hint="Give a path, file://, s3://, gs:// or az://."
         )
     path = unquote(urlsplit(url).path) if scheme else url
     if not path:
         raise ConfigError("a source of files needs a path")
-    return LocalFiles(os.path.abspath(path) + ("/" if path.endswith("/") else ""))
+    return LocalFiles(os.path.abspath(path) + ("/" if path.endswith("/") else ""), guard)
 
 
 class LocalFiles:
@@ -116,7 +119,8 @@ class LocalFiles:
 
     appends = True
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, guard: Guard = ANYTHING) -> None:
+        self._guard = guard
         if not _WILD.search(path) and not path.endswith("/") and Path(path).is_dir():
             path += "/"
         self._pattern = Pattern.of(path)
@@ -130,6 +134,7 @@ class LocalFiles:
 
     def _walk(self, folder: Path, prefix: str) -> Iterator[Entry]:
         deep = not self._pattern.names or "/" in self._pattern.names or "**" in self._pattern.names
+        self._guard_folder(folder)
         with os.scandir(folder) as found:
             for item in found:
                 name = prefix + item.name
@@ -137,6 +142,8 @@ class LocalFiles:
                     if deep:
                         yield from self._walk(Path(item.path), f"{name}/")
                 elif self._pattern.matches(name):
+                    if item.is_symlink():
+                        self._guard.check_file(item.path)
                     try:
                         stat = item.stat()
                     except FileNotFoundError:
@@ -144,14 +151,37 @@ class LocalFiles:
                     version = f"{stat.st_ino}.{stat.st_mtime_ns}.{stat.st_size}"
                     yield Entry(name, stat.st_size, version, stat.st_mtime_ns // 1_000_000)
 
+    def check(self) -> None:
+        """Refuse a pattern whose base is not to be read, or the one file that it is."""
+        base, names = self._pattern.base, self._pattern.names
+        if names and not _WILD.search(names):
+            self._guard.check_file(base + names)
+        else:
+            self._guard_folder(Path(base))
+
+    def _guard_folder(self, folder: Path) -> None:
+        """A folder is looked into where one of its files may be read, or one below it."""
+        if self._guard is not ANYTHING and self._pattern.names == "":
+            self._guard.check(os.path.realpath(folder), str(folder))
+        elif self._guard is not ANYTHING:
+            self._guard.check_file(str(folder))
+
     def open(self, name: str) -> FileReader | None:
         """See `FileStore.open`. What is open stays what it was, whatever takes its name."""
+        path = self._pattern.base + name
         try:
-            return LocalFile(os.open(self._pattern.base + name, os.O_RDONLY))
+            # A pipe would be waited for.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise SourceStalled(f"cannot open {name!r}", detail=str(error)) from error
+        try:
+            self._guard.check_opened(descriptor, path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return LocalFile(descriptor)
 
 
 class LocalFile:
@@ -185,7 +215,7 @@ class ObjectStore:
 
     appends = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, guard: Guard = ANYTHING) -> None:
         from obstore.store import from_url
 
         parts = urlsplit(url)
@@ -194,6 +224,9 @@ class ObjectStore:
         if "allow_http" in client:
             client["allow_http"] = client["allow_http"].lower() == "true"
         self._pattern = Pattern.of(unquote(parts.path).lstrip("/"))
+        if guard is not ANYTHING:
+            guard.check(place_of(f"{parts.scheme}://{parts.netloc}/{self._pattern.base}"))
+            check_endpoint(options)
         try:
             bucket = f"{parts.scheme}://{parts.netloc}"
             opened: Any = from_url

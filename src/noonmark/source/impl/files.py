@@ -39,7 +39,15 @@ from noonmark.source.contract import (
     record_schema,
 )
 from noonmark.source.impl.file_forms import Form, Lines, Parquet, Piece
-from noonmark.source.impl.file_store import Entry, FileReader, FileStore, open_store
+from noonmark.source.impl.file_guard import Guard
+from noonmark.source.impl.file_store import (
+    ANYTHING,
+    Entry,
+    FileReader,
+    FileStore,
+    LocalFiles,
+    open_store,
+)
 from noonmark.source.impl.fingerprint import (
     POSITION_MAX,
     UNIT,
@@ -55,24 +63,37 @@ from noonmark.tvc import Partition, known_partitions, partition_frontier
 _COMPRESSED = (".bz2", ".gz", ".lz4", ".snappy", ".xz", ".zip", ".zst")
 
 
-def of_lines(url: str, *, name: str = "files", skip_blank: bool = True) -> Files:
+def of_lines(
+    url: str, *, name: str = "files", skip_blank: bool = True, guard: Guard = ANYTHING
+) -> Files:
     """Files of lines. An object is put whole, so its end ends a line; a file may still grow."""
-    whole = not open_store(url).appends
-    return Files(url, Lines(unterminated=whole, skip_blank=skip_blank), name)
+    whole = not open_store(url, guard).appends
+    return Files(url, Lines(unterminated=whole, skip_blank=skip_blank), name, guard=guard)
 
 
 @dataclass(frozen=True)
 class Files:
-    """See the module. `form` says what is in a file."""
+    """See the module. `form` says what is in a file, `guard` which files may be read."""
 
     url: str
     form: Form = field(default_factory=Lines)
     name: str = "files"
     settle_ms: int = 60_000
+    guard: Guard = ANYTHING
     # What `latest` found in a version of a file, so that an unchanged file is not opened again.
     _seen: dict[str, tuple[Entry, int, int]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def check(self) -> None:
+        """Refuse what may not be read, as far as that is known without reading it.
+
+        Raises:
+            RefusedHere: the pattern is outside of what `guard` lets one read.
+        """
+        store = open_store(self.url, self.guard)
+        if isinstance(store, LocalFiles):
+            store.check()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_seen": {}}
@@ -115,7 +136,7 @@ class Files:
         return partition_frontier({**offsets, **found})
 
     def _look(self, known: dict[Partition, int], now_ms: int) -> dict[Partition, int]:
-        store = open_store(self.url)
+        store = open_store(self.url, self.guard)
         found: dict[Partition, int] = {}
         for entry in store.list():
             offset = known.get(entry.name, 0)
@@ -178,7 +199,7 @@ class Files:
         why = why_broken(split.upper)
         if why is not None:
             raise SourceBroken(explain(name, why), offset=split.lower)
-        file = open_store(self.url).open(name)
+        file = open_store(self.url, self.guard).open(name)
         if file is None:
             raise SourceBroken(f"file {name!r} went away before it was read", offset=split.lower)
         try:

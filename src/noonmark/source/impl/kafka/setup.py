@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
-from noonmark.errors import ConfigError, OutgoingRefused, SourceStalled
+from noonmark.errors import ConfigError, RefusedHere, SourceStalled
 from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
     Options,
@@ -56,7 +56,7 @@ async def create(options: Options, topic: str, group: str, start: StartFrom | No
     for _ in range(_TRIES):
         try:
             return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
-        except OutgoingRefused:
+        except RefusedHere:
             raise
         except SourceStalled:  # a topic that was just made may have no leader yet
             await asyncio.sleep(_PAUSE_S)
@@ -99,7 +99,7 @@ async def validate(options: Options) -> None:
     """
     try:
         await asyncio.to_thread(_ask, options)
-    except OutgoingRefused:
+    except RefusedHere:
         raise
     except SourceStalled as error:
         raise ConfigError(error.message) from error
@@ -115,7 +115,7 @@ def _ask(options: Options) -> None:
                 found = admin.list_topics(timeout=_LOOK_S)
             check_brokers(f"{each.host}:{each.port}" for each in found.brokers.values())
             return
-        except OutgoingRefused:
+        except RefusedHere:
             raise
         except SourceStalled:
             admin.poll(0)
