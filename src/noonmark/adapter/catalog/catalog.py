@@ -196,5 +196,6 @@ def name_taken(item: Item) -> NameTaken | DuplicateObject:
     """Two items of one name."""
     if item.kind in GLOBAL:
         return DuplicateObject(f'{item.kind} "{item.name}" already exists')
-    what = "relation" if item.is_relation or item.kind == "index" else item.kind
-    return NameTaken(f'{what} "{item.name}" already exists', name=item.name)
+    if not item.is_relation and item.kind != "index":
+        return DuplicateObject(f'{item.kind} "{item.name}" already exists')
+    return NameTaken(f'relation "{item.name}" already exists', name=item.name)

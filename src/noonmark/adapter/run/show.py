@@ -33,6 +33,7 @@ from noonmark.sql.plan.scalar import plan_boolean
 from noonmark.sql.redact import redacted
 from noonmark.sql.scope import scope_of
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.options import CLUSTER
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
@@ -114,7 +115,7 @@ def _types(_: Facts, __: st.Show) -> Iterable[Row]:
 
 
 def _clusters(_: Facts, __: st.Show) -> Iterable[Row]:
-    return ()
+    return [(CLUSTER, "")]
 
 
 def _columns(facts: Facts, statement: st.Show) -> Iterable[Row]:

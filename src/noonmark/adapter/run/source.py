@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import require_role
 from noonmark.adapter.contract import Done, Outcome
@@ -34,6 +35,7 @@ from noonmark.errors import (
     InvalidValue,
     NameTaken,
     RefusedHere,
+    SerializationFailure,
     UndefinedColumn,
     Unsupported,
     WrongObjectType,
@@ -90,8 +92,12 @@ async def run_create_source(
 
 async def _prepared(session: AdapterSession, statement: st.CreateSource) -> Prepared | None:
     """What upstream is asked for, unless the name is taken anyway."""
-    taken = session.catalog.find(statement.name.parts)
-    return None if taken is not None else await prepare(session, statement)
+    taken = session.catalog.by_name.get(place(session.catalog, statement.name))
+    if taken is None:
+        return await prepare(session, statement)
+    if not statement.if_not_exists:
+        raise name_taken(replace(taken, kind="source"))
+    return None
 
 
 async def _create_webhook(session: AdapterSession, statement: st.CreateSource) -> Outcome:
@@ -128,6 +134,11 @@ def _items(
     active = statement.options.get("active", True)
     if not isinstance(active, bool):
         raise InvalidValue("ACTIVE takes true or false")
+    if prepared is None and not isinstance(statement.upstream, st.Generator | st.Files):
+        # It was there when upstream was to be asked, and is gone by now.
+        raise SerializationFailure(
+            f'"{name}" was dropped while this statement was under way', hint="Run it again."
+        )
     known = _definition(session, statement, prepared)
     definition = {"text": session.text, "active": active, **known}
     source = _source(session, definition) if prepared is None else prepared.source
@@ -148,12 +159,17 @@ def _items(
         parts = _tables(catalog, cast("Postgres", source), item, prepared.tables)
     else:
         parts = _subsources(catalog, source, item, statement)
-    progress = statement.progress or st.Name((schema_name, f"{name}_remap"))
-    in_progress = place(catalog, progress)
+    progress = statement.progress or st.Name((f"{name}_remap",))
+    in_progress = place(catalog, _beside(item, progress))
     first = number + 1 + len(parts)
     remap = Item(first, "progress", *in_progress, REMAP_SCHEMA, ("partition",))
     errors = Item(first + 1, "errors", schema_name, f"{name}_errors", ERRORS_SCHEMA, ("key",))
     return (item, *parts, _part(item, remap), _part(item, errors))
+
+
+def _beside(source: Item, name: st.Name) -> st.Name:
+    """The name of what belongs to a source: in the source's schema, unless it says another."""
+    return name if len(name.parts) > 1 else replace(name, parts=(source.schema_name, name.last))
 
 
 def _part(source: Item, item: Item) -> Item:
@@ -168,7 +184,7 @@ def _tables(
     made = []
     for output, name in names:
         table = source.tables[output]
-        where = place(catalog, name)
+        where = place(catalog, _beside(item, name))
         number = item.number + 1 + output
         part = Item(
             number, "subsource", *where, table.schema, table.key, definition={"output": output}
@@ -303,7 +319,8 @@ def _wanted(
             )
         if outputs[each.upstream.last] in [at for at, _, _ in made]:
             raise NameTaken(f'table "{each.upstream}" specified more than once')
-        made.append((outputs[each.upstream.last], *place(catalog, each.name)))
+        where = place(catalog, _beside(item, each.name))
+        made.append((outputs[each.upstream.last], *where))
     return made
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.system.objects import about_objects, ask
 from noonmark.adapter.system.rights import about_rights
-from noonmark.adapter.system.settings import checked, value_of
+from noonmark.adapter.system.settings import checked, search_path, value_of
 from noonmark.errors import Unsupported
 from noonmark.rows import types as t
 from noonmark.rows.types import quote_name
@@ -49,14 +49,15 @@ def _about_session(session: AdapterSession) -> list[Function]:
         return kept
 
     def schemas(implicit: bool) -> tuple[str, ...]:
-        return ("pg_catalog", "public") if implicit else ("public",)
+        path = [name for name in search_path(session.variables) if session.catalog.has_schema(name)]
+        return ("pg_catalog", *path) if implicit else tuple(path)
 
     text = t.Text()
     return [
         *(ask(n, (), text, lambda: session.user) for n in ("current_user", "current_role", "user")),
         ask("session_user", (), text, lambda: session.session_user),
         *(ask(n, (), text, lambda: DATABASE) for n in ("current_database", "current_catalog")),
-        ask("current_schema", (), text, lambda: "public"),
+        ask("current_schema", (), text, lambda: next(iter(schemas(False)), None)),
         ask("current_schemas", (_BOOL,), _TEXTS, schemas),
         ask("version", (), text, lambda: VERSION),
         ask("mz_version", (), text, lambda: __version__),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
@@ -11,6 +11,7 @@ from noonmark.adapter.catalog.privilege import BUILT_IN
 from noonmark.adapter.system.facts import SUPERUSER_OID, Facts
 from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
 from noonmark.adapter.system.pg_index import constraint_definition, index_definition
+from noonmark.adapter.system.settings import search_path
 from noonmark.adapter.system.types import TYPE_NAMES, TYPE_OIDS, format_type
 from noonmark.errors import NoonmarkError, UndefinedObject, UndefinedTable
 from noonmark.rows import types as t
@@ -66,13 +67,17 @@ class Objects:
             self._catalog, self._items = catalog, {each.oid: each for each in catalog.items()}
         return self._items.get(number)
 
+    def _find(self, parts: Sequence[str]) -> Item | None:
+        """The item that a name means to the session now."""
+        return self._session.catalog.find(parts, search_path(self._session.variables))
+
     # -- names ---------------------------------------------------------------------------------
 
     def regclass(self, name: str) -> int:
         """The oid of a relation; raises `UndefinedTable`."""
         if name.isdigit():
             return int(name)
-        item = self._session.catalog.find(parts_of(name))
+        item = self._find(parts_of(name))
         if item is None or not (item.is_relation or item.kind == "index"):
             raise UndefinedTable(f'relation "{name}" does not exist')
         return item.oid
@@ -90,7 +95,7 @@ class Objects:
         if item is None:
             return "-" if number == 0 else str(number)
         shown = quote_name(item.name)
-        in_path = item.schema_name in ("public", "pg_catalog")
+        in_path = self._find((item.name,)) == item
         return shown if in_path else f"{quote_name(item.schema_name)}.{shown}"
 
     def visible(self, number: int) -> bool | None:
@@ -100,7 +105,7 @@ class Objects:
             return None
         # Noonmark's own schemas are in the path of names, and would be all that \d shows.
         own = item.kind == "system" and item.schema_name != "pg_catalog"
-        return not own and self._session.catalog.find((item.name,)) == item
+        return not own and self._find((item.name,)) == item
 
     def collation_visible(self, number: int) -> bool | None:
         """Whether there is a collation of that oid: all are visible."""

@@ -14,6 +14,7 @@ from noonmark.adapter.catalog.rights import OWN
 from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
 from noonmark.adapter.system.objects import ask, parts_of
 from noonmark.adapter.system.pg_catalog import schema_oids
+from noonmark.adapter.system.settings import search_path
 from noonmark.errors import InvalidArgument, UndefinedObject, UndefinedSchema
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function
@@ -43,7 +44,8 @@ class _Rights:
         if isinstance(name, int):
             item = Facts.of(self._session).by_oid(name)
         else:
-            item = self._session.catalog.resolve(parts_of(name))
+            path = search_path(self._session.variables)
+            item = self._session.catalog.resolve(parts_of(name), path=path)
         return self._may(item, rights, *who)
 
     def schema(self, *asked: Any) -> bool | None:
@@ -78,7 +80,9 @@ class _Rights:
             *who, name, rights = asked
             facts = Facts.of(self._session)
             found = (
-                facts.by_oid(name) if isinstance(name, int) else facts.catalog.find(parts_of(name))
+                facts.by_oid(name)
+                if isinstance(name, int)
+                else facts.catalog.find(parts_of(name), search_path(self._session.variables))
             )
             if found is None or found.kind != kind:
                 raise UndefinedObject(f'{kind} "{name}" does not exist')

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from noonmark.adapter.catalog.catalog import SEARCH_PATH
+from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.timestamp import ISOLATION, STRICT
 from noonmark.errors import NoonmarkError, ReadOnly, UndefinedObject, UsageError
-from noonmark.sql.statement.options import span_ms
+from noonmark.sql.statement.options import CLUSTER, span_ms
 
 Check = Callable[[str], str]
 
@@ -133,8 +134,8 @@ def _made() -> dict[str, Variable]:
         Variable("bytea_output", "hex", _one_of("hex")),
         Variable("client_encoding", "UTF8", _encoding),
         Variable("client_min_messages", "notice", _one_of(*_MESSAGES, "warning", "error")),
-        Variable("cluster", "default", _text, "There are no clusters: it has no effect."),
-        Variable("database", "noonmark", _text, "There is one database: it has no effect."),
+        Variable("cluster", CLUSTER, _one_of(CLUSTER), "There is one cluster."),
+        Variable("database", DATABASE, _one_of(DATABASE), "There is one database."),
         Variable("DateStyle", "ISO, MDY", _date_style),
         Variable("default_transaction_isolation", STRICT, _isolation),
         Variable("default_transaction_read_only", "off", _boolean),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.statement import statement as s
-from noonmark.sql.statement.options import options, with_options
+from noonmark.sql.statement.options import in_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import create_role
 from noonmark.sql.statement.source import create_sink, create_source
@@ -141,8 +141,7 @@ def _view(reader: Reader, or_replace: bool) -> s.Statement:
 
 def _materialized_view(reader: Reader, or_replace: bool) -> s.Statement:
     if_not_exists, name, columns = _view_head(reader)
-    if reader.accept("in", "cluster"):
-        reader.identifier()
+    in_cluster(reader)
     position = reader.position
     found = with_options(reader)
     reader.expect("as")
@@ -192,15 +191,13 @@ def _index(reader: Reader) -> s.Statement:
 
 def _default_index(reader: Reader) -> s.Statement:
     if_not_exists = reader.if_not_exists()
-    if reader.accept("in", "cluster"):
-        reader.identifier()
+    in_cluster(reader)
     reader.expect("on")
     return s.CreateIndex(None, reader.name(), (), if_not_exists, with_options(reader))
 
 
 def _index_on(reader: Reader, name: s.Name | None, if_not_exists: bool) -> s.Statement:
-    if reader.accept("in", "cluster"):
-        reader.identifier()
+    in_cluster(reader)
     reader.expect("on")
     on = reader.name()
     if reader.accept("using"):

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from noonmark.errors import InvalidSyntax, InvalidValue, NoonmarkError
+from noonmark.errors import InvalidSyntax, InvalidValue, NoonmarkError, UndefinedObject
 from noonmark.rows.pginterval import parse_interval
 from noonmark.sql.statement.objects import SecretRef
 from noonmark.sql.statement.reader import Reader
 
+#: The one cluster.
+CLUSTER = "default"
 _SPANS = frozenset(("tick_interval", "retain_history", "timeout", "probe_interval"))
 _WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
@@ -101,3 +103,24 @@ def span_ms(value: Any, position: int) -> int:
             position=position,
         )
     return int((span.days * 86_400_000_000 + span.micros) // 1000)
+
+
+def in_cluster(reader: Reader) -> None:
+    """IN CLUSTER name, where it is written; see `one_cluster`."""
+    if reader.accept("in", "cluster"):
+        one_cluster(reader)
+
+
+def one_cluster(reader: Reader) -> None:
+    """The name of a cluster: there is one, and no other is taken for it.
+
+    Raises:
+        UndefinedObject: it is another name.
+    """
+    position, name = reader.position, reader.identifier()
+    if name != CLUSTER:
+        raise UndefinedObject(
+            f'unknown cluster "{name}"',
+            hint=f'There is one cluster, "{CLUSTER}": Spark is its size. Leave IN CLUSTER out.',
+            position=position,
+        )

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from noonmark.sql import dialect
 from noonmark.sql.statement import statement as s
-from noonmark.sql.statement.options import options, with_options
+from noonmark.sql.statement.options import one_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 
 _AS_OF_VALUES = ("string", "number", "parameter")
@@ -222,7 +222,7 @@ def _show_objects(reader: Reader, what: str) -> s.Statement:
         name = reader.name()
     if reader.accept_any("from", "in") is not None:
         if reader.accept("cluster"):
-            reader.identifier()
+            one_cluster(reader)
         else:
             schema = reader.name().last
     return s.Show(what, name, schema, *_matching(reader))

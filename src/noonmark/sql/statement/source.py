@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.statement import statement as s
-from noonmark.sql.statement.options import options, with_options
+from noonmark.sql.statement.options import in_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 
 _FORMATS = ("json", "csv", "text", "bytes", "avro", "protobuf", "parquet")
@@ -20,8 +20,7 @@ def create_source(reader: Reader) -> s.Statement:
     from noonmark.sql.statement.create import column_list
 
     parts: dict[str, Any] = {"if_not_exists": reader.if_not_exists(), "name": reader.name()}
-    if reader.accept("in", "cluster"):
-        reader.identifier()
+    in_cluster(reader)
     if reader.is_next("("):
         if _only_names(reader):
             parts["column_names"] = reader.names_in_parens()
