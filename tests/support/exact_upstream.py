@@ -231,9 +231,13 @@ class ExactUpstream:
         """SIGKILL to every process of the server at once, and a start on what is on disk."""
         self.faults["kill -9 of PostgreSQL"] += 1
         main = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        for pid in (main, *_children(main)):
+        os.kill(main, signal.SIGSTOP)  # so that it starts nobody while we look
+        all_of_them = (*_children(main), main)
+        for pid in all_of_them:
             os.kill(pid, signal.SIGKILL)
         self._running.close()
+        while any(map(_is_alive, all_of_them)):
+            threading.Event().wait(0.02)
         self._running = ExitStack()
         self._running.enter_context(start_postgres(self.folder, self.server.port))
 
@@ -275,12 +279,17 @@ class ExactUpstream:
 
 
 def _children(parent: int) -> list[int]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended meanwhile
-        if int(fields[1]) == parent:
-            found.append(int(path.parent.name))
-    return found
+    found = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in found if _status(pid)[1] == str(parent)]
+
+
+def _is_alive(pid: int) -> bool:
+    return _status(pid)[0] not in "ZX"
+
+
+def _status(pid: int) -> list[str]:
+    """The state of a process, X when there is none, and who has started it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["X", ""]
