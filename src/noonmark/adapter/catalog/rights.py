@@ -6,7 +6,8 @@ have `right` on it. A right is a privilege (SELECT, USAGE, ...), or
     OWN      to be its owner, a member of its owner, or a superuser; for DROP also of its schema
     NAME     to have nothing but what every name needs
 
-Every name needs USAGE on the schema that it is in. Law (closed): a kind that has no row for a part
+Every name needs USAGE on the schema that it is in, except that of what is made, which needs CREATE.
+Law (closed): a kind that has no row for a part
 is refused: there is no statement without a row.
 
 Law (views): who reads a view needs SELECT on the view; its owner needs SELECT on what the view
@@ -54,7 +55,10 @@ READ: tuple[Kind, ...] = tuple(sorted(RELATIONS))
 KEPT: tuple[Kind, ...] = ("table", "source", "subsource", "progress", "errors",
                           "materialized-view")  # fmt: skip
 _INDEXED: tuple[Kind, ...] = (*KEPT, "view")
-_OWNED: tuple[Kind, ...] = (*_INDEXED, "index", "connection", "secret", "sink", "schema")
+#: What DDL can name; the errors of a source go with it.
+_OWNED: tuple[Kind, ...] = ("table", "source", "subsource", "progress", "view", "materialized-view",
+                            "index", "connection", "secret", "sink")  # fmt: skip
+_GRANTED: tuple[Kind, ...] = (*_INDEXED, "connection", "secret", "schema", "database")
 _MADE = ("TABLE", "VIEW", "MATERIALIZED VIEW", "SOURCE", "SINK", "CONNECTION", "SECRET", "INDEX")
 
 
@@ -68,7 +72,7 @@ NEEDS: tuple[Need, ...] = (
     *_rows("SUBSCRIBE", ("relation", READ, "SELECT")),
     *_rows("EXPLAIN MATERIALIZED VIEW", ("view", ("materialized-view", "index"), "SELECT")),
     *_rows("AUDIT MATERIALIZED VIEW", ("view", ("materialized-view", "index"), "SELECT")),
-    *_rows("SHOW", ("object", (*_OWNED, "system"), NAME)),
+    *_rows("SHOW", ("object", (*_OWNED, "errors", "system"), NAME)),
     # -- writing
     *_rows(
         "INSERT",
@@ -110,18 +114,18 @@ NEEDS: tuple[Need, ...] = (
     *_rows("VALIDATE CONNECTION", ("connection", ("connection",), "USAGE")),
     *_rows("ALTER SECRET", ("object", ("secret",), OWN)),
     *_rows("ALTER CONNECTION", ("object", ("connection",), OWN), ("secret", ("secret",), "USAGE")),
-    *_rows("ALTER SET", ("object", (*KEPT, "index"), OWN)),
+    *_rows("ALTER SET", ("object", ("table", "source", "materialized-view", "index"), OWN)),
     *_rows("ALTER TABLE ADD COLUMN", ("object", ("table",), OWN)),
     *_rows("ALTER RENAME", ("object", _OWNED, OWN), ("schema", ("schema",), "CREATE")),
     *_rows(
         "ALTER OWNER",
-        ("object", (*_OWNED, "database"), OWN),
+        ("object", (*_OWNED, "schema", "database"), OWN),
         ("schema", ("schema",), "CREATE"),
         ("database", ("database",), "CREATE"),
     ),
-    *_rows("COMMENT", ("object", (*_OWNED, "database"), OWN)),
-    *_rows("DROP", ("object", (*_OWNED, "database"), OWN)),
-    *_rows("GRANT", ("object", (*_OWNED, "database"), OWN)),
+    *_rows("COMMENT", ("object", (*_OWNED, "errors", "schema", "database"), OWN)),
+    *_rows("DROP", ("object", (*_OWNED, "schema", "database"), OWN)),
+    *_rows("GRANT", ("object", _GRANTED, OWN)),
 )
 
 #: What statements need that name no object: a superuser, or a member of a role.
@@ -207,7 +211,8 @@ class Access:
         right = _BY_PLACE.get((self.statement, part, item.kind))
         if right is None:
             raise WrongObjectType(f"{self.statement} does not take {item}")
-        if item.schema_name and item.schema_name not in _SYSTEM:
+        # What is replaced is found by where it is made: that takes CREATE, and not USAGE.
+        if item.schema_name and item.schema_name not in _SYSTEM and part != "replaced":
             self.enter(item.schema_name)
         if right == OWN:
             self._check_owner(item)

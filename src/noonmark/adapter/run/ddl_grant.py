@@ -176,12 +176,12 @@ async def run_alter_owner(
             return Done(tag, (Notice(f'"{statement.name}" does not exist, skipping'),))
         if item is None:
             raise missing(statement.kind, statement.name)
+        access.check("object", item)
         if item.part_of:
             whole = catalog.by_number[item.part_of]
             raise DependentObjects(
                 f"{item} has the owner of {whole}", hint=f"Alter the owner of {whole} instead."
             )
-        access.check("object", item)
         owner = _new_owner(session, catalog, statement.owner)
         _check_place(access, owner, item)
         await store.change(_given(catalog, [stored(catalog, item)], owner))

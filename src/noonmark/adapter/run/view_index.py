@@ -36,9 +36,9 @@ async def run_create_index(
     database = session.database
     on = _target(session, statement)
     columns = _columns(on, statement)
-    name = statement.name or _free_name(
-        session.catalog, on, columns, default=not statement.expressions
-    )
+    name = _free_name(session.catalog, on, columns, default=not statement.expressions)
+    if statement.name is not None:  # an index is in the schema of what it is on
+        name = st.Name((on.schema_name, statement.name.last), statement.name.position)
 
     async def make(catalog: Catalog, number: int) -> Created:
         item = Item(

@@ -114,11 +114,12 @@ def connection_of(access: Access, name: st.Name, kind: str) -> Item:
     item = access.find(name.parts)
     if item is None:
         raise UndefinedObject(f'connection "{name}" does not exist', position=name.position)
+    if item.kind == "connection":
+        access.check("connection", item)  # who may not use it does not learn what it is
     if item.kind != "connection" or item.definition["kind"] != kind:
         raise WrongObjectType(
             f'"{name}" is not a connection to {kind.upper()}', position=name.position
         )
-    access.check("connection", item)
     return item
 
 

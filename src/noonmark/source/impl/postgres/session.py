@@ -39,6 +39,8 @@ _OPTIONS = " ".join(
     )
 )
 # Undefined object, a slot past its log, a file of the log that is gone.
+#: libpq would look for passwords of the server's own user; it passes over what is not there.
+_NO_FILE = os.path.join(os.sep, "nonexistent", "pgpass")
 _GONE = {"42704", "55000", "58P01"}
 
 
@@ -78,7 +80,7 @@ def pinned(dsn: str) -> str:
             found += [(host, each, port) for each in allowed.addresses(host, int(port))]
     hosts, addresses, numbers = (",".join(each) for each in zip(*found, strict=True))
     where = {"hostaddr": addresses} if addresses.strip(",") else {}
-    return conninfo.make_conninfo(dsn, host=hosts, port=numbers, passfile=os.devnull, **where)
+    return conninfo.make_conninfo(dsn, host=hosts, port=numbers, passfile=_NO_FILE, **where)
 
 
 def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
