@@ -98,6 +98,36 @@ def test_a_publication_becomes_tables(upstream: Upstream) -> None:
     run(body)
 
 
+def test_truncate_upstream_is_seen_by_every_read(upstream: Upstream) -> None:
+    upstream.run(
+        "create table a (id int primary key, word text)",
+        "create table b (id int, word text)",
+        "alter table b replica identity full",
+        *(f"insert into {t} select i, 'w' from generate_series(1, 20000) i" for t in "ab"),
+    )
+
+    async def body(client: Conversation, _: Database) -> None:
+        await connect_postgres(client, upstream)
+        await client.ask(
+            "create source s from postgres connection pg (publication 'p') for all tables"
+        )
+        await client.ask("create view v as select count(*) as n from a join b using (id)")
+        client.session.variables["real_time_recency"] = "on"
+        client.session.variables["real_time_recency_timeout"] = "60000"
+        counts = "select (select count(*) from a), (select count(*) from b), (select n from v)"
+        assert await client.ask(counts) == [(20000, 20000, 20000)]
+        assert await client.ask("select word from a where id = 7") == [("w",)]
+        upstream.run("truncate a, b", "insert into a values (7, 'x')")
+        assert await client.ask(counts) == [(1, 0, 0)]
+        assert await client.ask("select * from a") == [(7, "x")]
+        upstream.run("insert into b values (7, 'y')", "truncate a", "insert into a values (7, 'z')")
+        assert await client.ask(counts) == [(1, 1, 1)]
+        assert await client.ask("select * from a where id = 7") == [(7, "z")]
+        assert await client.ask("select count(*) from s_errors") == [(0,)]
+
+    run(body)
+
+
 def test_chosen_tables_under_other_names_and_what_is_refused(upstream: Upstream) -> None:
     upstream.run("create table a (id int primary key)", "create table b (id int primary key)")
 

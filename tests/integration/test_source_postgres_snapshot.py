@@ -235,6 +235,24 @@ def test_a_table_that_is_truncated_again_and_again_waits_for_its_snapshot(
     source.close()
 
 
+def test_rows_of_a_table_that_inherits_are_not_its_parents(two: Upstream, client: Client) -> None:
+    two.run(
+        "create table heir (primary key (id)) inherits (keyed)",
+        "insert into heir values (7000, 1), (7001, 1)",
+    )
+    source = two.source()
+    ingestion = ingest(client, source)
+    ingestion.tick()
+    for statement in ("update heir set n = 2", "truncate only keyed", "truncate keyed"):
+        for table in (*TABLES, "heir"):
+            wanted = Counter(two.run(f"select * from only {table}"))
+            assert contents(client, table) == wanted, statement
+        two.run(statement)
+        ingestion.tick()
+    assert contents(client, "heir") == Counter()
+    source.close()
+
+
 def test_a_session_of_the_snapshot_that_is_killed(two: Upstream, client: Client) -> None:
     source = two.source()
     two.run("select pg_terminate_backend(active_pid) from pg_replication_slots where active")

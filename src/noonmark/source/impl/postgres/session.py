@@ -25,6 +25,8 @@ from noonmark.source.impl.postgres.certificates import with_files
 from noonmark.source.outgoing import policy
 
 CONNECT_TIMEOUT_S = 10
+#: A path that cannot be there: of a file that is no plain one libpq warns on standard error.
+_NO_FILE = os.path.join(os.devnull, "none")
 _OPTIONS = " ".join(
     f"-c {setting}"
     for setting in (

@@ -196,7 +196,9 @@ def _copy(table: Table, first: int, last: int) -> str:
         where.append(f"ctid < '({last},0)'::tid")
     if table.row_filter:
         where.append(f"({table.row_filter})")
-    return f"copy (select {names} from {table.sql_name} where {' and '.join(where)}) to stdout"
+    # As in the log, rows of tables that inherit from it are not its own.
+    source = f"only {table.sql_name}"
+    return f"copy (select {names} from {source} where {' and '.join(where)}) to stdout"
 
 
 def _blocks(connection: PGconn, text: str, width: int) -> Iterator[list[pa.Array]]:
