@@ -5,7 +5,7 @@ complete now. Minting at time t binds t to the probe, retracts the frontier that
 asserts the new one, both at t: no reader can see one without the other.
 
 Law (durable first): the updates and the new upper are one append to the remap, for [old upper, new
-upper). Only what such an append has made durable may give a time to a record.
+upper). What gives a time to a record is durable before that record is, or in the same commit.
 Law (monotone): on either axis nothing goes back. A time below upper is complete already; a probe
 that is not at or beyond the latest frontier would make complete offsets incomplete again (the
 source was recreated or truncated). Both are refused, and nothing changes.
