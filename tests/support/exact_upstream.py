@@ -262,7 +262,12 @@ class ExactUpstream:
 
     def scan(self) -> None:
         """Note the commits that the log on disk has got since the last time."""
-        found = self.run(_COMMITS, self._scanned)
+        try:
+            found = self.run(_COMMITS, self._scanned)
+        except psycopg.errors.InternalError_ as error:
+            if "could not find a valid record" not in str(error):
+                raise
+            return  # the next record is not on disk, or not all of it
         if found:
             self.commits.update((xid, ended) for xid, ended, _ in found)
             self._scanned = found[-1][2]
