@@ -8,9 +8,8 @@ Offsets. A record stands at a point (partition, offset) of the order `noonmark.t
 frontiers come from `partition_frontier`, so that a partition may appear at any time. `EMPTY` means:
 finished, nothing will ever follow. All records of one transaction have one offset.
 
-Law (complete): when `latest` returned F, every record at a point not in F exists and can be read, and
-no transaction lies on both sides of F. Upstream does not take it back by itself: what it may still
-lose in a crash is not complete.
+Law (complete): when `latest` returned F, every record at a point not in F exists and can be read,
+and no transaction lies on both sides of F. What upstream may still lose in a crash is not complete.
 Law (monotone): `latest(clock, known)` is at or beyond `known`.
 Law (cover): the splits of `plan(lower, upper)` hold each record at a point in `lower` and not in
 `upper` exactly once, and no other. Records of one offset may lie in several splits, those of a raw
