@@ -271,6 +271,22 @@ class Ingestion:
         return time, splits, rows
 
     @property
+    def is_settled(self) -> bool:
+        """Whether all that is bound is durable in every collection."""
+        return self.resumption_frontier() == self.remap.upper
+
+    def seal_at(self, txn: MultiWriteHandle, time: int) -> None:
+        """Add to a transaction: every collection is complete at a time, at which nothing is new.
+
+        For who writes to them what does not come from upstream, in the same transaction, at that
+        time. When it is durable, the ingestion has to be taken up again.
+        """
+        assert self.is_settled, "what is bound is read first"
+        remap = mint(self.remap, self.remap.latest, time).remap
+        txn.append(self.remap_target.write, None, self.remap.upper, remap.upper)
+        self._append_outputs(txn, [], remap, time)
+
+    @property
     def is_finished(self) -> bool:
         """Whether upstream has ended and all of it is here: nothing will ever change again."""
         return self.remap.upper.is_empty()

@@ -33,7 +33,7 @@ Remedy = Callable[[str, bool], str]
 
 def create_again(collection: str, is_whole: bool) -> str:  # noqa: ARG001 - a `Remedy`
     """The remedy where there is no better one."""
-    return "Drop the source and create it again."
+    return "Make another source beside it, let its readers use that, and drop this one."
 
 
 @dataclass(frozen=True)

@@ -123,16 +123,17 @@ def raw(
 
 def postgres(source: Postgres, collections: Sequence[str] = ()) -> tuple[Feed, ...]:
     """The feeds of all tables of a PostgreSQL source, under their own names or others."""
-    feeds = []
-    for at, table in enumerate(source.tables):
-        collection = collections[at] if collections else table.name
-        decoding = source.decoding(at)
-        if decoding is None:
-            feeds.append(typed(source, at, collection))
-            continue
-        made = Envelope("UPSERT", table.schema, table.key, collection)
-        feeds.append(Feed(collection, at, table.schema, table.key, decoding, made))
-    return tuple(feeds)
+    names = collections or [table.name for table in source.tables]
+    return tuple(postgres_table(source, at, name) for at, name in enumerate(names))
+
+
+def postgres_table(source: Postgres, output: int, collection: str) -> Feed:
+    """The feed of one table of a PostgreSQL source."""
+    table, decoding = source.tables[output], source.decoding(output)
+    if decoding is None:
+        return typed(source, output, collection)
+    made = Envelope("UPSERT", table.schema, table.key, collection)
+    return Feed(collection, output, table.schema, table.key, decoding, made)
 
 
 def _keyed_by_value(decoded: pa.RecordBatch) -> pa.RecordBatch:

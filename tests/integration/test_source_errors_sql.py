@@ -155,6 +155,27 @@ def test_a_dropped_column_is_the_answer_of_all_that_read_it(
             await client.ask("set real_time_recency = on")
             assert await in_error(client, message) == time
             assert sorted(await client.ask("select id from w")) == [(1,), (2,)]
+            await refreshed(client)
+            await error(client, f"select * from vv as of {time}")
+
+    async def refreshed(client: Conversation) -> None:
+        """Everything answers again, and is what upstream says."""
+        upstream.run("alter table a add column word text", "update a set word = 'again'")
+        assert await client.ask("alter source s refresh table a") == "ALTER SOURCE"
+        upstream.run("insert into a values (3, 'more')")
+        for query in READERS:
+            if not query.startswith("copy"):  # which gives no rows to this client
+                await client.ask(query)
+        assert await client.ask("select * from late") == [(3,)]
+        wanted = "select word, count(*) from a group by word order by word"
+        assert await client.ask("select * from v order by word") == upstream.run(wanted)
+        joined = "select v.word, b.word from (select distinct word from a) v, b order by 1, 2"
+        assert await client.ask("select * from vv order by 1, 2") == upstream.run(joined)
+        for view in ("v", "vv", "late"):
+            assert await client.ask(f"audit materialized view {view}") == []
+        await until_status(client, "s", "running")
+        shown = {row[0]: row[2] for row in await client.ask("show sources")}
+        assert (shown["s"], shown["a"]) == ("running", "running")
 
     time = asyncio.run(first())
     asyncio.run(second(time))

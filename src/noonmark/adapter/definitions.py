@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.names import view_relation
 from noonmark.errors import ConfigError, Unsupported
-from noonmark.ingest_feed import Feed, postgres, raw, typed
+from noonmark.ingest_feed import Feed, postgres_table, raw, typed
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
 from noonmark.source.format.csv import Csv
@@ -120,7 +120,11 @@ def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
 
         assert isinstance(source, Postgres)
         by_output = {each.definition["output"]: each.collection for each in parts}
-        return postgres(source, [by_output[at] for at in range(len(source.tables))])
+        # Those that are read beside, and not yet what their readers see.
+        by_output |= {
+            each["output"]: each["staging"] for each in item.definition.get("pending", ())
+        }
+        return tuple(postgres_table(source, at, by_output[at]) for at in sorted(by_output))
     if item.definition["upstream"] == "kafka":
         from noonmark.adapter.upstream.topic import topic_feed
 

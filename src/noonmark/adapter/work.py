@@ -23,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.upstream.switch import finish
 from noonmark.adapter.work_rounds import Rounds
 from noonmark.adapter.work_sinks import SinkWorker
 from noonmark.adapter.work_sources import SourceWorker
@@ -30,6 +31,7 @@ from noonmark.adapter.work_views import ViewWorker
 from noonmark.errors import NoonmarkError, NotYetComplete
 from noonmark.persist.state import Collection, State
 from noonmark.source.contract import Source
+from noonmark.supervise import Task
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -44,6 +46,8 @@ class Work:
         self.sources: dict[int, SourceWorker] = {}
         self.views: dict[int, ViewWorker] = {}
         self.sinks: dict[int, SinkWorker] = {}
+        #: Of sources with tables that are to become what their relations show.
+        self._switches: dict[int, Task] = {}
         #: What `together` found in a catalog.
         self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
         self.rounds = Rounds(database.clock, self._about_to_tick)
@@ -54,6 +58,7 @@ class Work:
 
     async def stop(self) -> None:
         """Let what is under way finish, and end."""
+        await asyncio.gather(*(task.stop() for task in self._switches.values()))
         views = (worker.stop() for worker in self.views.values())
         sources = (worker.stop() for worker in self.sources.values())
         sinks = (worker.stop() for worker in self.sinks.values())
@@ -64,6 +69,16 @@ class Work:
         """Begin to ingest a source, unless it is inactive; `source` is it, if it was just made."""
         worker = self.sources[item.number] = SourceWorker(self._database, item, source)
         worker.start()
+        going = self._switches.get(item.number)
+        if item.definition.get("pending") and (going is None or going.life.ended):
+            finishing = partial(finish, self._database, item.number)
+            task = self._database.supervisor.task("refresh", item.name, finishing)
+            self._switches[item.number] = task
+
+    def why_not_switched(self, number: int) -> str | None:
+        """Why the tables that are pending of a source do not become what is shown, if so."""
+        task = self._switches.get(number)
+        return task.life.error if task is not None and task.life.is_failing() else None
 
     async def add_sink(self, item: Item) -> None:
         """Begin to write a sink."""

@@ -26,15 +26,17 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import feeds_of
 from noonmark.adapter.ended import ERRORED, errors_now, outputs_of, remedy_of, said
 from noonmark.adapter.upstream.prepare import open_source
+from noonmark.adapter.upstream.refresh import drop_orphans
 from noonmark.adapter.work_rates import Rates
 from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
-from noonmark.ingest import RETAIN_MS, Ingestion, InPlaceEngine, SparkEngine, Tick
+from noonmark.ingest import RETAIN_MS, Engine, Ingestion, InPlaceEngine, SparkEngine, Tick
 from noonmark.ingest_loop import Status
 from noonmark.ingest_task import IngestTask, Row
 from noonmark.ingest_truncate import RetractTask
 from noonmark.persist.definite import Failure
-from noonmark.source.contract import Source, Split
+from noonmark.rows.types import quote_name
+from noonmark.source.contract import HasNews, Source, Split
 from noonmark.supervise import Thread
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ class SourceWorker:
         #: Done when it has ticked, or never will.
         self.begun: Future[None] = Future()
         self._wanted = 0
+        self._told: dict[str, str] = {}
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._thread: Thread | None = None
@@ -191,18 +194,25 @@ class SourceWorker:
         database, item = self._database, self.item
         source = self.source()
         parts = {each.kind: each for each in database.catalog.parts_of(item.number)}
+        if item.definition["upstream"] == "postgres":
+            drop_orphans(database.client, database.catalog, item)
         return Ingestion(
             database.client,
             database.oracle.blocking,
             source,
             item.name,
-            SmallInPlace(SparkEngine(database.started_spark), self.rates, database.clock),
+            self.engine(),
             RETAIN_MS if item.retain_ms is None else item.retain_ms,
             feeds_of(database.catalog, item, source),
             parts["progress"].collection,
             parts["errors"].collection,
             remedy_of(database.catalog, item),
         )
+
+    def engine(self) -> Engine:
+        """What reads for this source: little in this process, much on Spark."""
+        database = self._database
+        return SmallInPlace(SparkEngine(database.started_spark), self.rates, database.clock)
 
     def _count(self, tick: Tick) -> None:
         seen = self.status
@@ -212,6 +222,29 @@ class SourceWorker:
             state=state, error=said(errors), ticks=seen.ticks + 1, rows=seen.rows + tick.rows,
             last=tick,
         )  # fmt: skip
+        news = self.news()
+        for text in sorted(set(news.values()) - set(self._told.values())):
+            LOG.info('source "%s": %s', self.name, text)
+        self._told = news
+
+    def news(self) -> dict[str, str]:
+        """What upstream has of the source's tables that is not read, and what takes it, by name."""
+        source: object = self._source
+        database = self._database
+        if not isinstance(source, HasNews):
+            return {}
+        found = source.news()
+        names = {
+            part.definition["output"]: part.name
+            for part in database.catalog.parts_of(self.item.number)
+            if part.kind == "subsource"
+        }
+        said = f"ALTER SOURCE {quote_name(self.name)} REFRESH TABLE"
+        return {
+            names[output]: f"{text}; {said} {quote_name(names[output])} takes them"
+            for output, text in found.items()
+            if output in names
+        }
 
     def errors(self) -> dict[str, Failure]:
         """The relations of the source that are in a definite error, by their names."""

@@ -213,6 +213,14 @@ class HasEnds(Protocol):
         """The outputs that have ended once `frontier` is bound, and why; `NO_OUTPUT`: all. Pure."""
 
 
+@runtime_checkable
+class HasNews(Protocol):
+    """A source whose upstream has more than is read of it."""
+
+    def news(self) -> Mapping[int, str]:
+        """What the last probe found that an output could have: a sentence for each."""
+
+
 def ranges(
     lower: Frontier, upper: Frontier, end: Mapping[Partition, int] | None = None
 ) -> list[tuple[Partition, int, int]]:

@@ -28,6 +28,7 @@ from noonmark.adapter.run import (
     settings,
     show,
     source,
+    source_tables,
     subscribe,
     transaction,
     view,
@@ -57,6 +58,7 @@ _OF_THE_CATALOG = (
     ddl_role,
     ddl_rotate,
     source,
+    source_tables,
     view,
     view_index,
 )
@@ -64,6 +66,7 @@ _OF_THE_CATALOG = (
 _ALONE = (
     st.CreateSource,
     st.AlterSource,
+    st.AlterSourceTables,
     st.CreateConnection,
     st.CreateSink,
     st.CreateSecret,

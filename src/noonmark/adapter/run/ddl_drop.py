@@ -58,12 +58,12 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
                 if item.kind != "role":
                     access.check("object", item)
                 targets.append(item)
-        doomed = _doomed(catalog, targets, statement.cascade)
-        if len(doomed) > len(targets):
-            told += _cascaded(targets, doomed)
-        if doomed:
-            behind = leftovers(catalog, doomed)
-            await remove(session, doomed)
+        going = doomed(catalog, targets, statement.cascade)
+        if len(going) > len(targets):
+            told += _cascaded(targets, going)
+        if going:
+            behind = leftovers(catalog, going)
+            await remove(session, going)
             told += [
                 Notice(why, severity="WARNING") for each in behind if (why := await each.remove())
             ]
@@ -110,9 +110,16 @@ def _shown(kind: str) -> str:
     return kind.replace("-", " ")
 
 
-def _doomed(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
-    """Everything that goes; raises `DependentObjects` where more would go than was asked for."""
+def doomed(
+    catalog: Catalog, targets: list[Item], cascade: bool, *, within: Item | None = None
+) -> list[Item]:
+    """Everything that goes; raises `DependentObjects` where more would go than was asked for.
+
+    `within` is a source that stays, though parts of it go.
+    """
     for item in targets:
+        if within is not None and item.part_of == within.number:
+            continue
         if item.part_of and catalog.by_number[item.part_of] not in targets:
             owner = catalog.by_number[item.part_of]
             raise DependentObjects(

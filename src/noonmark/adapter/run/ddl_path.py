@@ -33,6 +33,7 @@ _CHANGES = (
     st.Comment,
     st.AddColumn,
     st.AlterSource,
+    st.AlterSourceTables,
     st.AlterOwner,
     st.AlterSecret,
     st.AlterConnection,

@@ -150,15 +150,15 @@ def _source_statuses(facts: Facts) -> Iterable[Row]:
         if worker is not None:
             kind = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
             changed = timestamptz_of(1000 * worker.changed_ms)
-            status = worker.status
+            status, news = worker.status, worker.news()
             yield (item.id, item.name, kind, changed, status.state, status.error,
-                   *_releases(worker))  # fmt: skip
+                   *_releases(worker), "; ".join(news.values()) or None)  # fmt: skip
             yield from _table_statuses(facts, item, worker)
 
 
 def _table_statuses(facts: Facts, item: Item, worker: SourceWorker) -> Iterable[Row]:
     """A source with tables has a status for each of them, too."""
-    status, errors = worker.status, worker.errors()
+    status, errors, news = worker.status, worker.errors(), worker.news()
     changed = timestamptz_of(1000 * worker.changed_ms)
     for part in facts.catalog.parts_of(item.number):
         if part.kind == "subsource":
@@ -167,7 +167,7 @@ def _table_statuses(facts: Facts, item: Item, worker: SourceWorker) -> Iterable[
             yield (part.id, part.name, "subsource", changed,
                    status_of_table(status.state, failure),
                    waiting if failure is None else failure.message,
-                   *_releases(worker))  # fmt: skip
+                   *_releases(worker), news.get(part.name))  # fmt: skip
 
 
 def _releases(worker: SourceWorker) -> tuple[bool | None, str | None]:
@@ -272,7 +272,7 @@ RELATIONS = (
              global_lag="interval"),
     relation("mz_internal.mz_source_statuses", _source_statuses, id=_T, name=_T, type=_T,
              last_status_change_at="timestamptz", status=_T, error=_T, releases="boolean",
-             releases_detail=_T),
+             releases_detail=_T, notice=_T),
     relation("mz_internal.mz_source_statistics", _source_statistics, id=_T, name=_T,
              messages_received=_B, bytes_received=_B, updates_staged=_B, updates_committed=_B,
              snapshot_committed="boolean", offset_known=_B, offset_committed=_B, offset_lag=_B,

@@ -89,7 +89,7 @@ async def _postgres(
     slot = f"noonmark_{session.database.clock.fresh_id()}"
     wanted = None
     if statement.tables != "all":
-        wanted = [_upstream_name(each.upstream) for each in statement.tables]
+        wanted = [upstream_name(each.upstream) for each in statement.tables]
     url = postgres_url(session.catalog, connection)
     source = await postgres.create(url, publication, slot, wanted)
     if wanted is None:
@@ -105,7 +105,8 @@ async def _postgres(
     return Prepared(source, definition, (connection.number,), tuple(enumerate(names)))
 
 
-def _upstream_name(name: st.Name) -> tuple[str, str]:
+def upstream_name(name: st.Name) -> tuple[str, str]:
+    """The schema and the name of a table upstream."""
     return (name.parts[-2] if len(name.parts) > 1 else "public", name.last)
 
 

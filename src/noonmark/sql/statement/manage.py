@@ -9,6 +9,7 @@ from noonmark.sql.statement.create import column_spec
 from noonmark.sql.statement.options import options, with_options
 from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import alter_default_privileges, alter_role
+from noonmark.sql.statement.source import subsource
 
 _KINDS = (
     "materialized view",
@@ -68,6 +69,8 @@ def alter(reader: Reader) -> s.Statement:
         return s.AlterSource(kind, name, options(reader), (), if_exists)
     if reader.accept("reset"):
         return s.AlterSource(kind, name, {}, tuple(options(reader)), if_exists)
+    if kind == "source" and (action := reader.accept_any("add", "drop", "refresh")) is not None:
+        return _source_tables(reader, name, action, if_exists)
     if kind == "table" and reader.accept("add"):
         reader.accept("column")
         if_not_exists = reader.if_not_exists()
@@ -88,6 +91,20 @@ def _alter_connection(reader: Reader, name: s.Name, if_exists: bool) -> s.Statem
     validate = with_options(reader).get("validate", False)
     changed, reset = (given, ()) if sets else ({}, tuple(given))
     return s.AlterConnection(name, changed, reset, if_exists, validate=bool(validate))
+
+
+def _source_tables(
+    reader: Reader, name: s.Name, action: str, if_exists: bool
+) -> s.AlterSourceTables:
+    """What follows ALTER SOURCE s {ADD | DROP | REFRESH}."""
+    if reader.accept_any("table", "tables", "subsource") is None:
+        if action != "refresh":
+            raise reader.invalid()
+        reader.accept("all", "tables")
+        return s.AlterSourceTables(name, action, (), if_exists)
+    tables = reader.list_of(lambda: subsource(reader))
+    how = reader.accept_any("cascade", "restrict") if action == "drop" else None
+    return s.AlterSourceTables(name, action, tables, if_exists, how == "cascade")
 
 
 def comment(reader: Reader) -> s.Statement:

@@ -284,6 +284,26 @@ class AlterSource(Statement):
 
 
 @dataclass(frozen=True)
+class AlterSourceTables(Statement):
+    """ALTER SOURCE s {ADD | DROP | REFRESH} TABLE ..., and ALTER SOURCE s REFRESH.
+
+    Attributes:
+        name: the source.
+        action: "add", "drop" or "refresh".
+        tables: for ADD, what upstream calls each and what it is to be called; otherwise the names
+            of the relations; () for REFRESH of the whole source.
+        if_exists: whether a source that is not there is no error.
+        cascade: for DROP.
+    """
+
+    name: Name
+    action: str
+    tables: tuple[Subsource, ...] = ()
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
 class AddColumn(Statement):
     """ALTER TABLE t ADD [COLUMN] c type."""
 

@@ -99,12 +99,13 @@ def _tables(reader: Reader) -> tuple[s.Subsource, ...] | Literal["all"]:
     if reader.is_next("schemas"):
         raise reader.unsupported("FOR SCHEMAS", "Use FOR ALL TABLES or FOR TABLES (...).")
     reader.expect("tables", "(")
-    found = reader.list_of(lambda: _subsource(reader))
+    found = reader.list_of(lambda: subsource(reader))
     reader.expect(")")
     return found
 
 
-def _subsource(reader: Reader) -> s.Subsource:
+def subsource(reader: Reader) -> s.Subsource:
+    """A table upstream, and AS what it is called here."""
     upstream = reader.name()
     if reader.accept("as"):
         return s.Subsource(upstream, reader.name())

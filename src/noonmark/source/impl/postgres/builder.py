@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -54,19 +55,28 @@ Error = tuple[int, str | None, bytes | None, str]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the described columns stand in the tuples of a relation, or why they do not."""
+    """Where the described columns stand in the tuples of a relation, or why they do not.
+
+    A column that is gone upstream, and NULL here, stands behind all others: `Builder` puts a NULL
+    there when there `is_short`.
+    """
 
     places: tuple[int, ...]
     key: tuple[int, ...]
     others: tuple[int, ...]
     problem: str | None = None
+    is_short: bool = False
 
     @classmethod
     def of(cls, table: Table, relation: Relation) -> Layout:
         """The layout of a relation as the log has it now."""
         found = {column.name: at for at, column in enumerate(relation.columns)}
+        absent = [column.name for column in table.columns if not column.number]
+        found |= dict.fromkeys(absent, len(relation.columns))
         for column in table.columns:
             at = found.get(column.name)
+            if not column.number:
+                continue
             if at is None:
                 return cls((), (), (), f'column "{column.name}" was dropped upstream')
             now = relation.columns[at]
@@ -75,7 +85,7 @@ class Layout:
         places = tuple(found[column.name] for column in table.columns)
         key = tuple(found[name] for name in table.key)
         others = tuple(found[name] for name in table.others)
-        return cls(places, key, others)
+        return cls(places, key, others, is_short=bool(absent))
 
 
 @dataclass
@@ -98,6 +108,8 @@ class Builder:
         """One change of the transaction that is being read."""
         layout = self.layout
         assert layout is not None, "the log describes a relation before it uses it"
+        if layout.is_short:
+            change = _lengthened(change)
         if layout.problem is not None:
             self._problem(change, layout.problem)
         elif self.table.full:
@@ -245,6 +257,13 @@ class _Chunk:
     lines: list[tuple[int, bytes]] = field(default_factory=list)
     offset: int | None = None
     offsets: list[int] = field(default_factory=list)
+
+
+def _lengthened(change: Change) -> Change:
+    """A change with a NULL behind the columns that upstream has."""
+    old = None if change.old is None else [*change.old, None]
+    new = None if change.new is None else [*change.new, None]
+    return msgspec.structs.replace(change, old=old, new=new)
 
 
 def _line(values: Tuple, places: tuple[int, ...]) -> bytes:

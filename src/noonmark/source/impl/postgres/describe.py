@@ -44,7 +44,10 @@ class Fate(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """One column: what upstream calls its type, and what it is here."""
+    """One column: what upstream calls its type, and what it is here.
+
+    `number` is 0 for a column that is here, and gone upstream: it is NULL.
+    """
 
     name: str
     number: int
@@ -67,6 +70,9 @@ class Table:
         full: whether the log has whole old rows.
         pages: its size when it was described, to cut the snapshot.
         row_filter: the publication's WHERE, as SQL.
+        from_lsn: where a snapshot of its own stands, for one that was read later than the others
+            (`restage`); None for one of the source's first snapshot.
+        retired: whether nobody reads this output any more; its number stays taken.
     """
 
     oid: int
@@ -77,6 +83,8 @@ class Table:
     full: bool = False
     pages: int = 0
     row_filter: str | None = None
+    from_lsn: int | None = None
+    retired: bool = False
 
     @cached_property
     def schema(self) -> Schema:
@@ -220,6 +228,8 @@ def changed(table: Table, now: Table | None, exists: bool) -> Fate | None:
         return Fate.UNPUBLISHED if exists else Fate.DROPPED
     current = {column.name: column for column in now.columns}
     for column in table.columns:
+        if not column.number:
+            continue
         found = current.get(column.name)
         if found is None or (found.number, found.oid, found.typmod) != (
             column.number,
@@ -230,6 +240,12 @@ def changed(table: Table, now: Table | None, exists: bool) -> Fate | None:
     if table.full != now.full or (not table.full and table.key != now.key):
         return Fate.IDENTITY_CHANGED
     return None
+
+
+def added_columns(table: Table, now: Table) -> tuple[str, ...]:
+    """The columns that a table has now and that are not read of it."""
+    known = {column.name for column in table.columns}
+    return tuple(column.name for column in now.columns if column.name not in known)
 
 
 def explain(table: Table, fate: Fate) -> str:

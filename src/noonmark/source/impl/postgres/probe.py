@@ -8,20 +8,18 @@ Where it runs: driver.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from noonmark.errors import SourceStalled
-from noonmark.source.impl.postgres.builder import WAL
-from noonmark.source.impl.postgres.describe import changed, read_tables
+from noonmark.errors import ConfigError, SourceStalled
+from noonmark.source.impl.postgres import partitions
+from noonmark.source.impl.postgres.describe import added_columns, changed, read_tables
 from noonmark.source.impl.postgres.position import exact_position, of_bound
 from noonmark.tvc import Partition
 
 if TYPE_CHECKING:
     from noonmark.source.impl.postgres.source import Postgres
-
-#: The partition that stands for the source as a whole.
-WHOLE = -1
 
 _STATE = """
 select (select system_identifier from pg_control_system()),
@@ -86,7 +84,7 @@ def look(connection: Any, source: Postgres, known: dict[Partition, int]) -> Doom
         return Doom.SLOT_DROPPED
     if lost:
         return Doom.SLOT_LOST
-    bound = known.get(WAL, 0)
+    bound = known.get(source.log, 0)
     if confirmed is None or confirmed > max(of_bound(bound).lsn, source.start_lsn):
         return Doom.SLOT_MOVED
     if flushed < of_bound(bound).lsn:
@@ -96,15 +94,36 @@ def look(connection: Any, source: Postgres, known: dict[Partition, int]) -> Doom
     return None if published else Doom.PUBLICATION_NARROWED
 
 
-def probe(connection: Any, source: Postgres, known: dict[Partition, int]) -> dict[Partition, int]:
-    """Up to where the log is exact, and which tables have ended."""
-    now = {table.oid: table for table in read_tables(connection, source.publication)}
-    oids = [table.oid for table in source.tables]
+@dataclass(frozen=True)
+class Probed:
+    """What upstream said: offsets to bind, and columns that it has and that are not read."""
+
+    offsets: dict[Partition, int]
+    added: dict[int, tuple[str, ...]]
+
+
+def probe(connection: Any, source: Postgres, known: dict[Partition, int]) -> Probed:
+    """Up to where the log is exact, which tables have ended, and which have joined.
+
+    The position first: whatever befell a table below it is seen in the catalogs after it.
+    """
+    end = exact_position(connection)
+    try:
+        now = {table.oid: table for table in read_tables(connection, source.publication)}
+    except ConfigError as error:  # it went a moment ago, for good or to come back: look again
+        raise SourceStalled(error.message) from error
+    read = {at: table for at, table in enumerate(source.tables) if not table.retired}
+    oids = [table.oid for table in read.values()]
     existing = {row[0] for row in connection.execute(_EXISTING, (oids,)).fetchall()}
     found: dict[Partition, int] = dict(known)
-    for number, table in enumerate(source.tables):
+    added: dict[int, tuple[str, ...]] = {}
+    for number, table in read.items():
         fate = changed(table, now.get(table.oid), table.oid in existing)
         if fate is not None:
-            found.setdefault(number + 1, int(fate))
-    found[WAL] = max(exact_position(connection).offset, known.get(WAL, 0), source.start.offset)
-    return found
+            found.setdefault(partitions.fate(number), int(fate))
+        elif more := added_columns(table, now[table.oid]):
+            added[number] = more
+        if table.from_lsn is not None:
+            found[partitions.joined(number)] = 1
+    found[source.log] = max(end.offset, known.get(source.log, 0), source.start.offset)
+    return Probed(found, added)

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 
 from noonmark.errors import ConfigError, SourceError, SourceStalled
-from noonmark.source.impl.postgres.describe import check_identity, read_tables
+from noonmark.source.impl.postgres.describe import Table, check_identity, read_tables
 from noonmark.source.impl.postgres.session import (
     connect,
     identifier,
@@ -69,11 +69,7 @@ def _create(
     check(url, publication)
     held = Held.with_slot(url, slot)
     try:
-        with connect(url) as connection, connection.transaction():
-            connection.execute("set transaction isolation level repeatable read")
-            connection.execute(f"set transaction snapshot {literal(held.name)}")
-            found = read_tables(connection, publication, tables)
-            system_id, timeline = connection.execute(_SELF).fetchone() or (0, 0)
+        found, system_id, timeline = described(url, publication, held, tables)
         for table in found:
             check_identity(table)
         if not found:
@@ -81,12 +77,24 @@ def _create(
         source = Postgres(url, publication, slot, held.position.lsn, system_id, timeline, found)
     except BaseException as error:
         held.close()
-        _drop_slot(url, slot)
+        drop_slot_now(url, slot)
         if isinstance(error, psycopg.Error):
             raise SourceStalled(meaning(error).message) from error
         raise
     source._live.held = held
     return source
+
+
+def described(
+    url: str, publication: str, held: Held, tables: Sequence[tuple[str, str]] | None
+) -> tuple[tuple[Table, ...], int, int]:
+    """The tables as a snapshot has them, which cluster it is of, and which history."""
+    with connect(url) as connection, connection.transaction():
+        connection.execute("set transaction isolation level repeatable read")
+        connection.execute(f"set transaction snapshot {literal(held.name)}")
+        found = read_tables(connection, publication, tables)
+        system_id, timeline = connection.execute(_SELF).fetchone() or (0, 0)
+    return found, system_id, timeline
 
 
 def check(url: str, publication: str | None = None) -> None:
@@ -137,10 +145,11 @@ async def validate(url: str) -> None:
 
 async def drop_slot(url: str, slot: str) -> None:
     """Drop a slot, and end whoever reads it. Idempotent."""
-    await asyncio.to_thread(_drop_slot, url, slot)
+    await asyncio.to_thread(drop_slot_now, url, slot)
 
 
-def _drop_slot(url: str, slot: str) -> None:
+def drop_slot_now(url: str, slot: str) -> None:
+    """Like `drop_slot`, for a thread."""
     with session(url) as connection:
         for _ in range(_DROP_TRIES):
             try:

@@ -190,7 +190,10 @@ def _of_table(table: Table, error: psycopg.Error) -> SourceStalled:
 
 
 def _copy(table: Table, first: int, last: int) -> str:
-    names = ", ".join(identifier(column.name) for column in table.columns)
+    names = ", ".join(
+        identifier(column.name) if column.number else f"NULL AS {identifier(column.name)}"
+        for column in table.columns
+    )
     where = [f"ctid >= '({first},0)'::tid"]
     if last >= 0:
         where.append(f"ctid < '({last},0)'::tid")

@@ -1,0 +1,206 @@
+"""Tables of a PostgreSQL source that are read later than the others: added, or refreshed.
+
+    stage    a snapshot of the table is read into a collection that nobody sees, while the source
+             goes on; nothing is said about it yet
+    join     one commit: the source's item has the table as one more output, pending. Its next ticks
+             bring it forward with the others, from the snapshot on
+    switch   one commit, at one time: the relation gets the difference between what it had and what
+             the pending output has, its error is retracted, the old output is retired (`switch`)
+
+A process that ends while it stages leaves an empty collection, which the next one drops. One that
+ends after joining goes on: what is pending is in the catalog.
+
+Where it runs: the adapter's loop; reading in threads and on Spark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.errors import NotYetComplete, SerializationFailure
+from noonmark.ingest_feed import postgres_table
+from noonmark.ingest_stage import Staging, stage
+from noonmark.persist import command as c
+from noonmark.persist.state import schema_to_wire
+from noonmark.source.contract import ERRORS_SCHEMA
+from noonmark.storage.description import CollectionDescription, description_of
+from noonmark.tvc import Antichain
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.persist.client import Client
+    from noonmark.source.impl.postgres import Postgres
+    from noonmark.source.impl.postgres.restage import Relation, Restaged
+
+KIND = "staging"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table to be read.
+
+    Attributes:
+        upstream: its schema and name there.
+        place: the schema and name of its relation.
+        part: the item that it is refreshed for; None where it is added.
+    """
+
+    upstream: tuple[str, str]
+    place: tuple[str, str]
+    part: Item | None = None
+
+    def relation(self) -> Relation | None:
+        """What the table has to fit."""
+        from noonmark.source.impl.postgres.restage import Relation
+
+        part = self.part
+        return None if part is None else Relation(part.name, part.schema, part.key)
+
+
+async def read_beside(
+    database: Database, item: Item, wanted: Sequence[Wanted], *, new_slot: bool = False
+) -> tuple[str, ...]:
+    """Stage tables and have them join; returns what their readers should know.
+
+    Args:
+        database: whose source it is.
+        item: the source's.
+        wanted: the tables.
+        new_slot: whether the source is to go on with a slot of its own making; then `wanted` are
+            all of its tables.
+    """
+    from noonmark.source.impl.postgres.restage import restage
+
+    worker = database.work.sources.get(item.number)
+    if worker is None or worker.ingestion is None:
+        raise NotYetComplete(f'source "{item.name}" has not begun', hint="Try again in a moment.")
+    source: Any = await asyncio.to_thread(worker.source)
+    slot = f"noonmark_{database.clock.fresh_id()}"
+    tables = [(each.upstream, each.relation()) for each in wanted]
+    with source.keeping_log():
+        restaged = await asyncio.to_thread(restage, source, tables, slot, new_slot=new_slot)
+        staged: list[_Staged] = []
+        try:
+            for each, output in zip(wanted, restaged.outputs, strict=True):
+                staged.append(await asyncio.to_thread(_stage, database, item, restaged, output))
+                staged[-1] = replace(staged[-1], wanted=each)
+            await _join(database, item, restaged, staged, new_slot=new_slot)
+        except BaseException:
+            await asyncio.to_thread(restaged.abandon)
+            await asyncio.to_thread(_forget, database.client, staged)
+            raise
+        await asyncio.to_thread(restaged.close)
+    return restaged.notices
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """A table that was read: under which names, and what would commit it."""
+
+    output: int
+    collection: str
+    errors: str
+    time: int
+    appends: tuple[c.Append, ...]
+    wanted: Wanted | None = None
+
+    def pending(self) -> dict[str, Any]:
+        """What the source's item remembers of it."""
+        assert self.wanted is not None
+        return {
+            "output": self.output,
+            "staging": self.collection,
+            "errors": self.errors,
+            "time": self.time,
+            "place": list(self.wanted.place),
+            "part": 0 if self.wanted.part is None else self.wanted.part.number,
+        }
+
+
+def _stage(database: Database, item: Item, restaged: Restaged, output: int) -> _Staged:
+    """Read one table; blocks."""
+    client, source = database.client, restaged.source
+    name = f"staging_{item.number}_{database.clock.fresh_id()}"
+    feed = postgres_table(source, output, name)
+    progress = next(p for p in database.catalog.parts_of(item.number) if p.kind == "progress")
+    # Before every time that the source may be complete at when the table joins.
+    time = (client.state.collection(progress.collection).upper.only() or 1) - 1
+    details = {"source": item.number}
+    wanted = ((name, feed.schema, feed.key), (f"{name}_errors", ERRORS_SCHEMA, ("key",)))
+    for each, schema, key in wanted:
+        about = CollectionDescription(schema, key, KIND, details).annotation()
+        made = c.Create(each, key, schema_to_wire(schema), Antichain.of(time), about)
+        client.submit((made,)).result()
+    collection, errors = (client.state.collection(each) for each, _, _ in wanted)
+    worker = database.work.sources[item.number]
+    what = Staging(feed, collection, errors, time)
+    appends = stage(client, worker.engine(), source, restaged.splits(output), what)
+    return _Staged(output, name, errors.name, time, tuple(appends))
+
+
+async def _join(
+    database: Database,
+    item: Item,
+    restaged: Restaged,
+    staged: Sequence[_Staged],
+    *,
+    new_slot: bool,
+) -> None:
+    """Make the tables outputs of the source, in one commit, between two ticks of it."""
+    from noonmark.source.impl.postgres.restage import retired
+
+    store, client = database.store, database.client
+    async with store.turn:
+        if store.catalog.by_number.get(item.number) is not item:
+            raise SerializationFailure(
+                f'source "{item.name}" was changed meanwhile', hint="Run the statement again."
+            )
+        source: Postgres = restaged.source
+        if new_slot:  # nothing of the old slot's outputs is read any more
+            source = retired(source, range(len(source.tables) - len(staged)))
+        pending = [*item.definition.get("pending", ()), *(each.pending() for each in staged)]
+        definition = {**item.definition, "source": source.to_plain(), "pending": pending}
+        parts = {p.kind: p.collection for p in store.catalog.parts_of(item.number)}
+        await database.work.remove([item.number])
+
+        def commands(_: int) -> list[c.AnyCommand]:
+            state = client.state
+            upper = state.collection(parts["progress"]).upper
+            made: list[c.AnyCommand] = []
+            for each in staged:
+                made += each.appends
+                made.append(c.Seal(state.collection(each.collection).id, upper))
+                ended = Antichain.of(each.time + 1)
+                made.append(c.Seal(state.collection(each.errors).id, ended))
+            return made
+
+        try:
+            await store.change([replace(item, definition=definition)], beside=commands)
+        finally:
+            await database.work.take_up([item.number])
+
+
+def _forget(client: Client, staged: Sequence[_Staged]) -> None:
+    """Drop what was staged and did not join; blocks."""
+    for each in staged:
+        for name in (each.collection, each.errors):
+            if name in client.state.names:
+                client.drop(name).result()
+
+
+def drop_orphans(client: Client, catalog: Catalog, item: Item) -> None:
+    """Drop what a process staged for a source and did not live to commit; blocks."""
+    known = {
+        name for p in item.definition.get("pending", ()) for name in (p["staging"], p["errors"])
+    }
+    for name in [name for name in client.state.names if name.startswith("staging_")]:
+        found = client.state.collection(name)
+        if not found.annotation or name in known or catalog.of_collection(name) is not None:
+            continue
+        about = description_of(found)
+        if about.kind == KIND and about.details.get("source") == item.number:
+            client.drop(name).result()

@@ -1,0 +1,247 @@
+"""The switch: a table that was read beside the others becomes what its relation shows.
+
+One commit, at one time t, between two ticks of the source:
+
+    the relation     gets the difference between its contents and those of the staged collection, as
+                     updates at t; its error ends at t (or becomes that of the staged one)
+    the errors       of the table's old output go, those of its new one are shown under its name
+    the catalog      has the relation fed by the new output, and the old one retired
+    everything else  of the source is complete at t, at which nothing else happened
+
+So whoever reads the relation, or a view over it, sees the old contents, or the error, before t, and
+from t on the new ones. A relation that is added begins at t.
+
+Where it runs: a task of the adapter's loop for each source that has something pending; comparing in
+a thread, or on Spark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.ended import remedy_of
+from noonmark.ingest_stage import write_difference
+from noonmark.persist import command as c
+from noonmark.persist.definite import error_at
+from noonmark.persist.plan import Query
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.write import MultiWriteHandle
+from noonmark.storage.description import CollectionDescription
+from noonmark.tvc import Antichain, known_partitions
+
+if TYPE_CHECKING:
+    from noonmark.adapter.database import Database
+    from noonmark.adapter.work_sources import SourceWorker
+    from noonmark.ingest import Ingestion
+
+_LOOK_S = 0.05
+
+
+async def finish(database: Database, number: int) -> None:
+    """Wait until what is pending of a source has joined it, and switch."""
+    while True:
+        item = database.catalog.by_number.get(number)
+        if item is None or not item.definition.get("pending"):
+            return
+        worker = database.work.sources.get(number)
+        if worker is not None and worker.ingestion is not None:
+            if _has_joined(worker.ingestion, item) and await _switch(database, item, worker):
+                return
+            worker.want(await database.oracle.read_ts())
+        await database.clock.sleep(_LOOK_S)
+
+
+def _has_joined(ingestion: Ingestion, item: Item) -> bool:
+    from noonmark.source.impl.postgres import partitions
+
+    known = known_partitions(ingestion.remap.latest)
+    outputs = [each["output"] for each in item.definition["pending"]]
+    return all(partitions.joined(output) in known for output in outputs)
+
+
+async def _switch(database: Database, item: Item, worker: SourceWorker) -> bool:
+    """False when the source is not ready for it: then it goes on, and is asked again."""
+    store = database.store
+    async with store.turn:
+        if store.catalog.by_number.get(item.number) is not item:
+            return False
+        await database.work.remove([item.number])
+        try:
+            ingestion = worker.ingestion
+            if ingestion is None or not ingestion.is_settled or not _has_joined(ingestion, item):
+                return False
+            after = await asyncio.to_thread(_commit, database, item, ingestion)
+            store.became(after)
+        finally:
+            await database.work.take_up([item.number])
+    return True
+
+
+def _commit(database: Database, item: Item, ingestion: Ingestion) -> Catalog:
+    """See the module; blocks."""
+    client, catalog = database.client, database.catalog
+    parts = {each.number: each for each in catalog.parts_of(item.number)}
+    for each in item.definition["pending"]:
+        if each["part"]:
+            columns = client.state.collection(each["staging"]).schema.columns
+            found = client.state.collection(parts[each["part"]].collection)
+            # What was added upstream is NULL in the rows that are there.
+            if more := columns[len(found.schema.columns) :]:
+                client.evolve(found.name, tuple(more)).result()
+    upper = ingestion.remap.upper.only()
+    assert upper is not None, "a source with tables does not end"
+    oracle = database.oracle.blocking
+    time = oracle.write_ts()
+    after = _Switch(database, item, ingestion, parts, upper - 1, time).commit()
+    oracle.apply_write(time)
+    return after
+
+
+@dataclass(frozen=True)
+class _Switch:
+    """One switch: what is pending, as of `as_of`, becomes what is shown, at `time`."""
+
+    database: Database
+    item: Item
+    ingestion: Ingestion
+    parts: Mapping[int, Item]
+    as_of: int
+    time: int
+
+    @cached_property
+    def pending(self) -> list[dict[str, Any]]:
+        """What is pending, as the item has it."""
+        return list(self.item.definition["pending"])
+
+    @cached_property
+    def txn(self) -> MultiWriteHandle:
+        """The one commit."""
+        return self.database.client.atomic()
+
+    def commit(self) -> Catalog:
+        """All of it; the catalog from then on."""
+        database, txn = self.database, self.txn
+        catalog, state = database.catalog, database.client.state
+        numbers = itertools.count(catalog.next_number)
+        changed = [
+            self._refresh(self.parts[each["part"]], each)
+            if each["part"]
+            else self._new_item(each, next(numbers))
+            for each in self.pending
+        ]
+        self._move_errors(changed)
+        self.ingestion.seal_at(txn, self.time)
+        for each, now in zip(self.pending, changed, strict=True):
+            staging = state.collection(each["staging"])
+            if each["part"]:
+                txn.add(c.Drop(staging.id))
+            else:
+                about = CollectionDescription(now.schema, now.key, now.kind).annotation()
+                txn.add(c.AllowCompaction(staging.id, Antichain.of(self.time)))
+                txn.add(c.Rename(staging.id, now.collection))
+                txn.add(c.Annotate(staging.id, about))
+            txn.add(c.Drop(state.collection(each["errors"]).id))
+        after = catalog.changed([self._settled(), *changed], ())
+        database.store.put(txn, after, self.time)
+        txn.commit().result()
+        return after
+
+    def _refresh(self, part: Item, pending: dict[str, Any]) -> Item:
+        """The new contents of a relation; returns its item as it is from then on."""
+        client = self.database.client
+        names = part.collection, pending["staging"]
+        target, staging = map(client.state.collection, names)
+        failure = error_at(staging.errors, self.as_of)
+        if failure is not None:  # it has ended again
+            remedy = remedy_of(self.database.catalog, self.item)(part.collection, False)
+            failure = msgspec.structs.replace(failure, hint=remedy, origin=part.collection)
+        if error_at(target.errors, self.time) != failure:
+            self.txn.add(c.SetError(target.id, self.time, failure))
+        times = self.as_of, self.time
+        write_difference(client, self.txn, names, times, self.database.started_spark)
+        definition = {**part.definition, "output": pending["output"]}
+        return replace(part, schema=staging.schema, definition=definition)
+
+    def _new_item(self, pending: dict[str, Any], number: int) -> Item:
+        """The item of a relation that is new, and begins now."""
+        staging = self.database.client.state.collection(pending["staging"])
+        schema_name, name = pending["place"]
+        return Item(
+            number,
+            "subsource",
+            schema_name,
+            name,
+            staging.schema,
+            staging.key,
+            {"output": pending["output"]},
+            part_of=self.item.number,
+            owner=self.item.owner,
+            retain_ms=self.item.retain_ms,
+        )
+
+    def _settled(self) -> Item:
+        """The source's item without what was pending, and with the old outputs retired."""
+        from noonmark.source.impl.postgres import Postgres
+        from noonmark.source.impl.postgres.restage import retired
+
+        definition = dict(self.item.definition)
+        del definition["pending"]
+        refreshed = [self.parts[each["part"]] for each in self.pending if each["part"]]
+        source = Postgres.from_plain("", dict(definition["source"]))
+        source = retired(source, [part.definition["output"] for part in refreshed])
+        return replace(self.item, definition={**definition, "source": source.to_plain()})
+
+    def _move_errors(self, changed: Sequence[Item]) -> None:
+        """Rows of ``<source>_errors``: old outputs' go, those of new ones get their names."""
+        target, state = self.ingestion.errors, self.database.client.state
+        names = {p["staging"]: now.collection for p, now in zip(self.pending, changed, strict=True)}
+        tables = {number for number, part in self.parts.items() if part.kind == "subsource"}
+        stored = _contents(self.database, target.read.collection, self.as_of)
+        output = stored.column("output")
+        mask = pc.is_in(output, pa.array([*names, *names.values()], pa.string()))
+        if {each["part"] for each in self.pending} >= tables:
+            mask = pc.or_(mask, pc.is_null(output))  # what ended the source as a whole is over
+        gone = stored.filter(mask)
+        made = [_at(gone, self.time, sign=-1)]
+        moved = [gone.filter(pc.is_in(gone.column("output"), pa.array(list(names), pa.string())))]
+        for each in self.pending:
+            moved.append(_contents(self.database, state.names[each["errors"]], each["time"]))
+        for table in moved:
+            shown = [names.get(name, name) for name in table.column("output").to_pylist()]
+            place = table.column_names.index("output")
+            renamed = table.set_column(place, "output", pa.array(shown, pa.string()))
+            made.append(_at(renamed, self.time, sign=1))
+        updates = pa.concat_tables(made)
+        if updates.num_rows:
+            self.txn.write(target.write, updates)
+
+
+def _contents(database: Database, number: int, as_of: int) -> pa.Table:
+    client = database.client
+    plan = client.reader.plan(number, Query(as_of))
+    tables = list(client.iterate(client.reader.contents(plan)))
+    if tables:
+        return pa.concat_tables(tables)
+    from noonmark.persist.read import shape, stored_schema
+
+    newest = len(plan.collection.schemas) - 1
+    return shape(stored_schema(plan.collection, newest).empty_table(), plan)
+
+
+def _at(table: pa.Table, time: int, *, sign: int) -> pa.Table:
+    """Contents as updates at a time."""
+    diffs = pa.array(sign * table.column(DIFF).to_numpy())
+    data = table.drop_columns([DIFF])
+    times = pa.array(np.full(table.num_rows, time, np.int64))
+    return data.append_column(TIME, times).append_column(DIFF, diffs)

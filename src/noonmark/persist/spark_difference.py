@@ -1,0 +1,45 @@
+"""What makes one collection another, by Spark: each row as often as there are too few, or too many.
+
+Where it runs: driver; the rows stay on executors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from noonmark.persist.client import Client
+from noonmark.persist.plan import Query
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark_read import frame_of, plan_at
+from noonmark.persist.spark_write import Staged, stage_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def stage_difference(
+    spark: SparkSession, client: Client, names: tuple[str, str], times: tuple[int, int]
+) -> Staged:
+    """The updates that make the first collection, as of the first time, the second one.
+
+    They are at the second time, stored and not committed.
+    """
+    as_of, time = times
+    columns = [_quoted(name) for name in client.state.collection(names[0]).schema.names]
+    frames = []
+    for name, sign in zip(names, (-1, 1), strict=True):
+        plan = plan_at(client, name, Query(as_of, despite_error=True))
+        rows = frame_of(spark, client, plan).select(*columns)
+        frames.append(rows.withColumn(DIFF, f.lit(sign).cast("bigint")))
+    both = frames[0].unionByName(frames[1])
+    changed = both.groupBy(*columns).agg(f.sum(DIFF).alias(DIFF)).where(f.col(DIFF) != 0)
+    timed = changed.withColumn(TIME, f.lit(time).cast("bigint"))
+    return stage_frame(
+        timed.select(*columns, TIME, DIFF), client, client.create_or_load(names[0])[0]
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
