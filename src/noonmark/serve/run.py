@@ -24,6 +24,7 @@ from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact
 from noonmark.serve.log import Form, start_log
 from noonmark.serve.metrics_sources import SourceFigures
+from noonmark.serve.metrics_work import WorkFigures
 from noonmark.serve.pgwire.wire import is_loopback
 from noonmark.serve.start import Address, shown, start
 from noonmark.serve.tls import Tls
@@ -102,6 +103,7 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
         )
         stack.push_async_callback(server.stop)
         server.figures.registry.register(SourceFigures(database))
+        server.figures.registry.register(WorkFigures(database))
         yield Running(database, server.pg_address, server.http_address, server.metrics_address)
 
 
