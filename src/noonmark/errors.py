@@ -78,6 +78,7 @@
     │   └── Fenced                the lock was taken over; this writer can commit nothing more
     ├── StorageError              the outside world failed
     │   ├── Determinate           the operation did not happen: retry it
+    │   │   └── BehindFailure     one before it on the same collection failed: retry both
     │   ├── Indeterminate         the operation may have happened: read back before you retry
     │   └── StorageUnfit          the store is full, read-only or ignores conditional puts
     ├── SourceError               upstream of a source failed
@@ -417,6 +418,10 @@ class StorageError(NoonmarkError, id="storage", sqlstate="58030"):
 
 class Determinate(StorageError, id="determinate", sqlstate="58030"):
     """The operation did not happen."""
+
+
+class BehindFailure(Determinate, id="behind_failure", sqlstate="58030"):
+    """The operation was not tried: one before it on the same collection failed."""
 
 
 class Indeterminate(StorageError, id="indeterminate", sqlstate="08007"):

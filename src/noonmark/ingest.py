@@ -140,6 +140,7 @@ class Ingestion:
         # By key, because that is how UPSERT finds the error that a new value retracts.
         wanted.append((self.errors_name or f"{self.name}_errors", ERRORS_SCHEMA, ("key",)))
         wanted.append((self.remap_name or f"{self.name}_remap", REMAP_SCHEMA, ("partition",)))
+        self._settle()
         self._create(wanted)
         targets = [
             Target(name, *self.client.create_or_load(name, schema, key))
@@ -148,6 +149,10 @@ class Ingestion:
         *outputs, self.errors, self.remap_target = targets
         self.outputs = tuple(outputs)
         self._take_up()
+
+    def _settle(self) -> None:
+        """Know what became of commits whose answer was lost, before anything depends on it."""
+        self.client.runtime.submit(self.client.settle()).result()
 
     def _take_up(self) -> None:
         """Know what is stored: at the start, and when the answer to a commit was lost."""
@@ -195,6 +200,7 @@ class Ingestion:
             SourceStalled: upstream did not answer; nothing is lost, call again later. The same
                 holds for every other error, as far as its cause goes away.
         """
+        self._settle()
         if self.remap.upper != self.remap_target.read.upper:
             self._take_up()
         if self.is_finished:
@@ -327,9 +333,7 @@ class Ingestion:
             txn.append(target.write, rest, target.read.upper, remap.upper, stored=stored)
         horizon = Antichain.of(max(0, time - self.retain_ms))
         for target in (*self.outputs, self.errors, self.remap_target):
-            allowed = self.client.state.collection(target.write.collection).allowed
-            if horizon.at_or_beyond(allowed) and horizon != allowed:
-                txn.allow_compaction(target.write, horizon)
+            txn.let_history_go(target.write, horizon)
         return rows
 
     def _ends(self, written: list[Row], remap: Remap[Partitioned]) -> list[c.SetError]:

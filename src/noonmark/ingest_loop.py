@@ -76,18 +76,21 @@ class IngestLoop:
 
     def _run(self, name: str, make: Callable[[], Ingestion]) -> None:
         try:
-            ingestion = make()
-            self._tick_for_ever(name, ingestion)
+            is_finished = self._tick_for_ever(name, make)
         except NoonmarkError as error:
             self._note(name, state="failed", error=str(error))
         else:
-            self._note(name, state="finished" if ingestion.is_finished else "stopped")
+            self._note(name, state="finished" if is_finished else "stopped")
 
-    def _tick_for_ever(self, name: str, ingestion: Ingestion) -> None:
+    def _tick_for_ever(self, name: str, make: Callable[[], Ingestion]) -> bool:
+        """Whether upstream has ended, and all of it is here."""
         pause_s = _PAUSE_FIRST_S
+        ingestion: Ingestion | None = None
         while not self._stop.is_set():
             began = self._clock.monotonic()
             try:
+                # Also to begin may fail for a while, or have happened with its answer lost.
+                ingestion = ingestion or make()
                 tick = ingestion.tick()
             except Exception as error:
                 if isinstance(error, NoonmarkError) and not isinstance(error, _TRANSIENT):
@@ -99,8 +102,9 @@ class IngestLoop:
             pause_s = _PAUSE_FIRST_S
             self._count(name, tick)
             if ingestion.is_finished:
-                return
+                return True
             self._stop.wait(max(0.0, self._interval_s - (self._clock.monotonic() - began)))
+        return False
 
     def _count(self, name: str, tick: Tick) -> None:
         seen = self.status[name]

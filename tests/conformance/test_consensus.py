@@ -240,3 +240,21 @@ def test_heads_and_reads_hold_while_the_log_is_truncated(consensus_place: Place)
         await reader.close()
 
     consensus_place.with_consensus(body)
+
+
+def test_what_was_noted_is_kept_apart_from_the_entries(consensus_place: Place) -> None:
+    async def body(consensus: Consensus) -> None:
+        assert await consensus.noted() == 0
+        await append_many(consensus, 1, 12)
+        for seqno in (3, 9, 12):
+            await consensus.note(seqno)
+        other = open_consensus(consensus.url)
+        assert await other.noted() == 12
+        await append_many(consensus, 13, 14)
+        await other.note(14)
+        assert await consensus.noted() == 14
+        await consensus.truncate(15)
+        assert await consensus.noted() == 14 == await consensus.head()
+        await other.close()
+
+    consensus_place.with_consensus(body)

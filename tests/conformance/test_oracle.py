@@ -53,6 +53,15 @@ class CountingLog:
     async def read(self, start: int, limit: int) -> list[bytes]:
         return await self._call(lambda: self._log.read(start, limit))
 
+    async def note(self, seqno: int) -> None:
+        # Beside the calls that somebody waits for: not counted, but gone with the storage.
+        if self.dies_at is not None and self.calls >= self.dies_at:
+            raise Indeterminate("the storage is gone")
+        await self._log.note(seqno)
+
+    async def noted(self) -> int:
+        return await self._call(self._log.noted)
+
     async def truncate(self, below: int) -> None:
         await self._call(lambda: self._log.truncate(below))
 

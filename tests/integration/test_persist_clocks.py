@@ -6,9 +6,14 @@ import pytest
 
 from noonmark import persist
 from noonmark.clock import SYSTEM
+from noonmark.errors import LockHeld
+from noonmark.persist.impl.log import BlobConsensus
+from noonmark.persist.impl.memory import MemoryBlob
+from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain
 from support.clocks import SetClock
+from support.clocks_apart import ShiftedClock
 
 SCHEMA = Schema.of(a="bigint")
 DAY_MS = 86_400_000
@@ -38,3 +43,34 @@ def test_the_clock_of_a_reader_ends_nobodys_lease(ahead_ms: int) -> None:
         assert {held.id, taken.id} <= state.holds.keys()
         assert abs(state.now_ms - writer_clock.wall_ms) < 1000
         assert state.collection("t").since == Antichain.of(2)
+
+
+@pytest.mark.parametrize("lives", [False, True])
+def test_a_clock_that_was_a_day_ahead_does_not_keep_the_lock_for_a_day(lives: bool) -> None:
+    """The writer dies after its clock was set right: its lease runs out all the same."""
+    name, clock = SYSTEM.fresh_id(), ShiftedClock()
+    options = persist.Options(notify_host=None, config=persist.Config(lock_lease_ms=600))
+
+    def start() -> persist.Client:
+        runtime = Runtime.start(clock)
+        try:
+            blob, log = MemoryBlob(name), BlobConsensus(MemoryBlob(name))
+            return runtime.submit(persist.Client.start(runtime, blob, log, options)).result()
+        except BaseException:
+            runtime.stop()
+            raise
+
+    first = start()
+    clock.ahead_ms = DAY_MS
+    first.create_or_load("t", SCHEMA)
+    first.runtime.submit(first.upkeep._leases()).result()
+    clock.ahead_ms = 0
+    if lives:
+        with pytest.raises(LockHeld):
+            start()
+        first.stop()
+        return
+    first.runtime.stop()  # killed: it releases nothing
+    second = start()
+    assert second.state.epoch == 2
+    second.stop()

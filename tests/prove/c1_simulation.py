@@ -1,7 +1,8 @@
 """C1: seeded simulation of persist, Storage and the oracle: 5,000 seeds of 200 operations.
 
 The real code on a virtual clock and a seeded scheduler, over storage that loses, delays, repeats or
-half does a tenth of its calls, with crashes, takeovers, pauses, outages and clocks that jump. What
+half does a tenth of its calls, with crashes, takeovers, pauses, suspends, outages, and clocks that
+jump both ways, by seconds and by a day. What
 must hold is in ``tests/simulation``: in ``model.py`` for collections, in ``ledger.py`` and
 ``verdicts.py`` for capabilities, in ``timeline.py`` for the oracle. A seed that breaks it is
 printed with the command that shows it again.

@@ -220,6 +220,14 @@ class UnreliableConsensus:
         what = f"read {start}"
         return await self.line.reading(what, lambda: self._consensus.read(start, limit))
 
+    async def note(self, seqno: int) -> None:
+        """See `Consensus.note`."""
+        await self.line.writing(f"note {seqno}", lambda: self._consensus.note(seqno))
+
+    async def noted(self) -> int:
+        """See `Consensus.noted`."""
+        return await self.line.reading("noted", self._consensus.noted)
+
     async def truncate(self, below: int) -> None:
         """See `Consensus.truncate`."""
         weather = self.line.weather

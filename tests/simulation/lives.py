@@ -14,6 +14,7 @@ from .process import Process
 from .world import World
 
 REENTRANCE_ID = "the usual"
+HOUR_MS = 3_600_000
 
 
 def crash_writer(world: World) -> Awaitable[object] | None:
@@ -112,7 +113,7 @@ def outage(world: World) -> Awaitable[object] | None:
 
 
 def jump_clock(world: World) -> Awaitable[object] | None:
-    """A wall clock goes back, ahead, or stands still."""
+    """A wall clock goes back, ahead, or stands still: by seconds, hours, or a day."""
     able = [p for p in world.processes if not p.gate.dead]
     if not able:
         return None
@@ -122,7 +123,25 @@ def jump_clock(world: World) -> Awaitable[object] | None:
     if kind < 0.3:
         clock.frozen_ms = clock.now_ms() if clock.frozen_ms is None else None
     else:
-        clock.skew_ms += int((world.random.random() - 0.5) * world.random.choice((2000, 10_000)))
+        far_ms = world.random.choice((2000, 10_000, 10_000, 2 * HOUR_MS, 48 * HOUR_MS))
+        clock.skew_ms += int((world.random.random() - 0.5) * far_ms)
+        world.counts["clock jump of hours"] += far_ms > HOUR_MS
+    return None
+
+
+def suspend(world: World) -> Awaitable[object] | None:
+    """A machine sleeps, and does not know how long when it wakes: perhaps beyond every lease."""
+    able = [p for p in world.processes if p.works]
+    if not able:
+        return None
+    world.note("suspend")
+    process = world.random.choice(able)
+    world.trace.note("suspend", process.name)
+    process.gate.pause()
+    asleep_s = world.random.random() * world.random.choice((1, 4, 15))
+    if world.random.random() < 0.3:  # and its clock is set by what the battery kept
+        process.clock.skew_ms -= int(asleep_s * 1000)
+    world.loop.call_later(asleep_s, process.gate.resume)
     return None
 
 

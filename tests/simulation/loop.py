@@ -171,6 +171,7 @@ class VirtualClock:
     """The clock of one process; see `noonmark.clock.Clock`.
 
     Its wall clock is off by `skew_ms`, which may jump, and stands still while `frozen_ms` is set.
+    Both clocks run on while its machine is suspended.
     """
 
     def __init__(self, loop: VirtualLoop, random: Random, gate: Gate) -> None:
@@ -212,10 +213,18 @@ class VirtualClock:
 class Gate:
     """Between a process and the world: open, closed for a while (paused), or gone (crashed)."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._open = asyncio.Event()
         self._open.set()
+        self._now = now
+        self._paused_at = 0.0
+        self._slept_s = 0.0
         self.dead = False
+
+    @property
+    def slept_s(self) -> float:
+        """How long nothing passed so far: what a clock would lose that stops with its machine."""
+        return self._slept_s + (self._now() - self._paused_at if self.paused else 0.0)
 
     @property
     def paused(self) -> bool:
@@ -231,10 +240,13 @@ class Gate:
 
     def pause(self) -> None:
         """Let nothing pass."""
+        if not self.paused:
+            self._paused_at = self._now()
         self._open.clear()
 
     def resume(self) -> None:
         """Let everything pass."""
+        self._slept_s = self.slept_s
         self._open.set()
 
     def kill(self) -> None:

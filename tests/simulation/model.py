@@ -9,7 +9,9 @@ doubt (its answer was lost, or its process died). Laws, for the whole run:
 - the contents of a collection at a time are the sum of the updates of the operations that happened:
   so every read at that time gives the same answer, through whichever process;
 - frontiers never go back, and states with the same number are the same for everybody;
-- nothing is refused without a reason that the operations so far can give.
+- nothing is refused without a reason that the operations so far can give;
+- what was called behind an operation on the same collection before the failure of that one was
+  told, and relies on it (`noonmark.persist.dependence`), does not happen when that one failed.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from noonmark.errors import BehindFailure, UsageError
 from noonmark.persist.state import Frontier, State
 
 if TYPE_CHECKING:
@@ -68,6 +71,23 @@ class Operation:
     #: Whether a read showed that it happened, or that it did not.
     seen: bool | None = None
     seqno: int = 0
+    #: Those on the same collections that its process had not answered when it was called.
+    behind: list[Operation] = field(default_factory=list)
+    failed: bool = False
+    #: By a mistake of the call, not of storage.
+    refused: bool = False
+
+    def takes(self, other: Operation) -> bool:
+        """Whether one behind this one, which failed, fails with it."""
+        if other.expects is not None or other.creates is not None:
+            return False
+        completed, changed = {*other.seals, *other.allows}, self.changed
+        return bool(changed & (completed if self.refused else {*completed, *other.updates}))
+
+    @property
+    def changed(self) -> set[str]:
+        """The collections that it was to change."""
+        return {*self.updates, *self.seals, *self.allows, *([self.evolves] if self.evolves else [])}
 
     @property
     def marker(self) -> Row:
@@ -83,6 +103,10 @@ class Operation:
     def possible(self) -> bool:
         """Whether it can have happened."""
         return self.fate != "refused" and self.seen is not False
+
+    def is_before(self, other: Operation, name: str) -> bool:
+        """Whether another one of the same process is called while this one has no answer."""
+        return self.fate == "pending" and self.process == other.process and name in self.changed
 
     def time_min(self, name: str) -> int:
         """The first time that it writes at; that of its marker."""
@@ -127,7 +151,9 @@ class Model:
         names = {*operation.updates, *operation.seals, *operation.allows}
         names |= {n for n in (operation.drops, operation.creates, operation.evolves) if n}
         for name in sorted(names):
-            self.by_collection.setdefault(name, []).append(operation)
+            others = self.by_collection.setdefault(name, [])
+            operation.behind += [o for o in others if o.is_before(operation, name)]
+            others.append(operation)
         return operation
 
     def acknowledge(self, operation: Operation, state: State) -> None:
@@ -135,12 +161,29 @@ class Model:
         operation.fate, operation.seqno = "acknowledged", state.seqno
         if operation.seen is False:
             raise Violation(f"{operation} was acknowledged after a read without it")
+        self._check_behind(operation)
         for name in operation.updates:
             self._check_accepted(operation, name)
         for name in operation.seals:
             for other in self.by_collection[name]:
                 if other.updates.get(name) and other.fate == "acknowledged":
                     self._check_accepted(other, name)
+
+    def fail(self, operation: Operation) -> None:
+        """The operation was answered with an error, by a process that lives."""
+        operation.failed = True
+        for other in self.operations[operation.number + 1 :]:
+            if other.fate == "acknowledged":
+                self._check_behind(other)
+
+    def _check_behind(self, operation: Operation) -> None:
+        lost = [other for other in operation.behind if other.failed and other.takes(operation)]
+        if lost:
+            raise Violation(f"{operation} happened behind {lost[0]}, which failed")
+
+    def reason_to_give_up(self, operation: Operation) -> bool:
+        """Whether one that it relies on has failed, or may have."""
+        return any(o.fate != "acknowledged" and o.takes(operation) for o in operation.behind)
 
     def _check_accepted(self, write: Operation, name: str) -> None:
         """A write is never accepted at a time that was complete before."""
@@ -153,6 +196,8 @@ class Model:
     def refuse(self, operation: Operation, error: Exception) -> None:
         """The operation was answered with an error that says that nothing happened."""
         operation.fate = "refused"
+        root = error.__cause__ if isinstance(error, BehindFailure) else error
+        operation.refused = isinstance(root, UsageError)
         if operation.seen:
             raise Violation(f"{operation} was refused after a read had shown it: {error}")
 

@@ -44,7 +44,7 @@ class Process:
         self.name = name
         self.mode = mode
         self.loop: VirtualLoop = weather.loop
-        self.gate = Gate()
+        self.gate = Gate(self.loop.time)
         self.clock = VirtualClock(self.loop, Random(f"{seed} {name}"), self.gate)
         self.holds: list[HoldHandle] = []
         self.client: Client | None = None
@@ -58,6 +58,12 @@ class Process:
             if bare_log
             else BlobConsensus(self._blob)
         )
+
+    @property
+    def lease_ms(self) -> int:
+        """The latest time by which it may judge a lease."""
+        known = 0 if self.client is None else self.client.now_ms()
+        return max(self.clock.seen_ms, known)
 
     @property
     def works(self) -> bool:

@@ -149,7 +149,9 @@ async def _judge(world: World, change: asyncio.Task[object] | None) -> None:
             raise Violation("a writer could not be started")
         change.result()
     await _settle(world)
-    await world.open_writer(REENTRANCE_ID, 10)
+    opened = await world.open_writer(REENTRANCE_ID, 10)
+    if not opened and not any(p.mode == "write" and p.works for p in world.processes):
+        raise Violation("nobody could become the writer, though storage is well")
     await world.open_reader("independent")
     await world.open_reader("polling")
     await judge_oracle(world)

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from noonmark.persist import command as c
-from noonmark.persist import compact, gc, machine, on_collection, on_hold, queue
+from noonmark.persist import compact, gc, journal, machine, on_collection, on_hold, queue
+from noonmark.persist.dependence import NOTHING
 from noonmark.persist.draft import Draft
 from noonmark.persist.journal import Journal
 from noonmark.persist.plan import Plan, Query
@@ -38,6 +39,12 @@ def no_append_is_ours(patch: Patch) -> None:
         return False
 
     patch.setattr(Journal, "_is_ours", is_ours)
+
+
+def nothing_relies_on_anything(patch: Patch) -> None:
+    """What is queued behind a failure happens without it."""
+    patch.setattr(queue, "_doom", lambda *_: None)
+    patch.setattr(journal, "dependence", lambda _: NOTHING)
 
 
 def writes_below_upper(patch: Patch) -> None:
@@ -196,6 +203,7 @@ def listens_that_skip(patch: Patch) -> None:
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
     every_append_is_ours,
     no_append_is_ours,
+    nothing_relies_on_anything,
     writes_below_upper,
     seals_that_do_nothing,
     since_that_ignores_holds,

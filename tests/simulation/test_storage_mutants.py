@@ -16,6 +16,7 @@ from noonmark.persist.draft import Draft
 from noonmark.persist.state import Collection, Hold
 from noonmark.storage import AsyncStorage, AsyncSubscription, Capability, WriteCapability, core
 from noonmark.tvc import Antichain
+from simulation.loop import VirtualClock
 from simulation.run import run_seed
 
 SEEDS_MAX = 60
@@ -167,6 +168,15 @@ def ranges_that_live_from_their_answer(patch: Patch) -> None:
     patch.setattr(AsyncReservedOracle, "_reserve", late)
 
 
+def leases_that_stop_while_suspended(patch: Patch) -> None:
+    """The monotonic clock stands still while its machine sleeps, as Linux's CLOCK_MONOTONIC does."""
+
+    def monotonic(self: VirtualClock) -> float:
+        return (self._loop.time() - self._gate.slept_s) * self.rate
+
+    patch.setattr(VirtualClock, "monotonic", monotonic)
+
+
 def owners_that_forget(patch: Patch) -> None:
     """A new owner begins at its own wall clock."""
     last = AsyncReservedOracle._last
@@ -198,6 +208,7 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     takeovers_without_waiting,
     ranges_that_never_die,
     ranges_that_live_from_their_answer,
+    leases_that_stop_while_suspended,
     owners_that_forget,
     applied_writes_that_are_not_read,
 )

@@ -48,7 +48,8 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (3, lives.start_reader),
     (1, lives.stop_reader),
     (1, lives.outage),
-    (1, lives.jump_clock),
+    (2, lives.jump_clock),
+    (1, lives.suspend),
     (1, lives.idle),
 )
 

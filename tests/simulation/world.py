@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from noonmark.errors import (
+    BehindFailure,
     BelowUpper,
     Determinate,
     FrontierRegression,
@@ -122,7 +123,7 @@ class World:
         self.blob = WitnessedBlob("simulation", self.ledger)
         self.oracle_blob = MemoryBlob("simulated oracle")
         self.model = Model(
-            self.ledger, lambda: [p.clock.seen_ms for p in self.processes if p.keeps_leases]
+            self.ledger, lambda: [p.lease_ms for p in self.processes if p.keeps_leases]
         )
         self.timeline = Timeline()
         self.config = make_config(self.random)
@@ -174,8 +175,8 @@ class World:
         except asyncio.CancelledError:
             process.gate.dead = True
 
-    async def open_writer(self, reentrance_id: str | None, attempts: int) -> None:
-        """Start a writer; it replaces the one there is when it gets the lock."""
+    async def open_writer(self, reentrance_id: str | None, attempts: int) -> bool:
+        """Start a writer; it replaces the one there is when it gets the lock. Whether it did."""
         for _ in range(attempts):
             process = self.start("write")
             try:
@@ -186,7 +187,8 @@ class World:
                 await pause(self.loop, 0.7)
                 continue
             self.writer = process
-            return
+            return True
+        return False
 
     def tidy(self) -> None:
         """Forget processes that are gone and calls that have ended."""
@@ -257,6 +259,7 @@ class World:
             state = await asyncio.wrap_future(future)
         except Indeterminate:
             self.model.doubt(operation)
+            self.model.fail(operation)
         except (UsageError, WriterError, Determinate) as error:
             self._refused(operation, error)
         except asyncio.CancelledError:
@@ -270,6 +273,7 @@ class World:
     def _refused(self, operation: Operation, error: NoonmarkError) -> None:
         self.counts[f"refused: {error.id}"] += 1
         self.model.refuse(operation, error)
+        self.model.fail(operation)
         self._check_reason(operation, error)
 
     def _check_reason(self, operation: Operation, error: NoonmarkError) -> None:
@@ -299,6 +303,8 @@ class World:
                     other.evolves and other is not operation and other.possible
                     for other in model.by_collection[operation.evolves]
                 )
+            case BehindFailure():
+                may = model.reason_to_give_up(operation)
             case NameTaken() | WriterError() | Determinate() | Stopped():
                 may = not isinstance(error, Stopped) or "internal" not in error.message
             case _:

@@ -59,7 +59,6 @@ from noonmark.errors import (
     UnknownCollection,
     UsageError,
 )
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.plan import Query
@@ -250,6 +249,8 @@ class Tables:
     async def _try(self, group: list[Request], advances: list[Advance]) -> None:
         """Commit, or tell everybody why not: those alone who are the reason."""
         try:
+            # What a lost answer left in doubt is known before anything is drafted.
+            await self._client.settle()
             draft = await self._draft(group, advances)
             if draft is not None:
                 await self._commit(draft)
@@ -291,7 +292,8 @@ class Tables:
                     transaction.append(write, updates_at(time, totals[name]), read.upper, time + 1)
                 elif read.upper.less_equal(time):
                     transaction.append(write, None, read.upper, time + 1)
-                self._allow(transaction.add, state.collection(name), time)
+                horizon = Antichain.of(max(0, time - self._retain_ms(name)))
+                transaction.let_history_go(write, horizon, _SINCE_STEP_MS)
             for request in accepted:
                 if request.beside is not None:
                     request.beside(transaction, time)
@@ -306,7 +308,9 @@ class Tables:
         time = draft.time
         # Also if the answer is lost: then it may have happened.
         self._written.update(dict.fromkeys(draft.written, time))
-        await asyncio.wrap_future(draft.transaction.commit())
+        # A change of the catalog goes with it: what is stored has to be known.
+        patient = any(request.beside is not None for request in draft.accepted)
+        await draft.transaction.decide(patient=patient)
         self.commits += 1
         if draft.accepted:
             await self._times.apply_write(time)
@@ -318,13 +322,6 @@ class Tables:
             else:
                 # The timeline is not there yet: tables stay writable until it is.
                 self._later(advance, advance.time - time)
-
-    def _allow(self, add: Callable[[c.AnyCommand], Any], found: Collection, time: int) -> None:
-        """Let history go that is older than the table keeps."""
-        allowed = found.allowed.only()
-        horizon = time - self._retain_ms(found.name)
-        if allowed is not None and horizon >= allowed + _SINCE_STEP_MS:
-            add(c.AllowCompaction(found.id, Antichain.of(horizon)))
 
     def _later(self, advance: Advance, wait_ms: int) -> None:
         def again() -> None:

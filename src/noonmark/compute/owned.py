@@ -215,19 +215,20 @@ class Owned:
         """
         since = self.client.state.collection(self.name).since
         last = min(horizon.only() or 0, since.only() or 0)
-        txn.allow_compaction(self._write_handle(errors_name(self.name)), horizon)
+        txn.let_history_go(self._write_handle(errors_name(self.name)), horizon)
         if self.is_written:
-            self._downgrade(txn, self.name, horizon)
+            txn.move_hold(self._hold_id(self.name), horizon, NO_LEASE_MS)
         else:
-            txn.allow_compaction(self._write_handle(self.name), horizon)
+            txn.let_history_go(self._write_handle(self.name), horizon)
         for each in self.keepers.values():
             handle = self._write_handle(each.name)
             if (txn.upper_of(handle).only() or upper) <= upper:  # no other view is further
-                txn.allow_compaction(handle, Antichain.of(upper - 1))
+                txn.let_history_go(handle, Antichain.of(upper - 1))
             if self._hold_id(each.name) in self.client.state.holds:
-                self._downgrade(txn, each.name, Antichain.of(upper - 1))
+                txn.move_hold(self._hold_id(each.name), Antichain.of(upper - 1), NO_LEASE_MS)
         for name in self.inputs:
-            self._downgrade(txn, name, Antichain.of(max(last, self.first_time)))
+            frontier = Antichain.of(max(last, self.first_time))
+            txn.move_hold(self._hold_id(name), frontier, NO_LEASE_MS)
 
     # -- holds ------------------------------------------------------------------------------
 
@@ -254,10 +255,6 @@ class Owned:
     def _hold(self, name: str, ref: int, as_of: int) -> c.Acquire:
         at, seqno, owner = Antichain.of(as_of), self.client.state.seqno, self.client.owner
         return c.Acquire(self._hold_id(name), ref, at, NO_LEASE_MS, seqno, owner)
-
-    def _downgrade(self, txn: MultiWriteHandle, name: str, frontier: Frontier) -> None:
-        seqno = self.client.state.seqno
-        txn.add(c.Downgrade(self._hold_id(name), frontier, NO_LEASE_MS, seqno))
 
     def _write_handle(self, name: str) -> WriteHandle:
         return self.client.create_or_load(name)[0]

@@ -319,7 +319,7 @@ class View:
             self.owned.append(txn, name, stored.get(name), begun.lower, upper)
         last = self._end() if begun.upper is None else begun.upper
         # What is complete for ever may end long after now.
-        horizon = max(self.hydrated_at, min(last - 1, self.client.clock.now_ms()) - self.retain_ms)
+        horizon = max(self.hydrated_at, min(last - 1, self.client.now_ms()) - self.retain_ms)
         held = self.since.only() or 0
         # An idle view lets go now and then: what it holds is old anyway.
         due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS

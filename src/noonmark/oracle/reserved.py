@@ -33,6 +33,7 @@ from noonmark.clock import Clock
 from noonmark.errors import Determinate, Fenced, MissingObject, Stopped
 from noonmark.persist.config import DEFAULT, Config
 from noonmark.persist.frame import ENTRY, open_frame, seal_frame
+from noonmark.persist.head import Head, check_tail
 from noonmark.persist.location import Consensus
 from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
@@ -56,6 +57,8 @@ class Reservation(msgspec.Struct, frozen=True):
     high: int
     released: bool = False
     token: str = ""
+    #: Whether its owner notes how far the log is (`noonmark.persist.head`).
+    noted: bool = False
 
 
 class AsyncReservedOracle:
@@ -72,6 +75,7 @@ class AsyncReservedOracle:
         self._retries = Retries(clock, config)
         self._owner = clock.fresh_id()
         self._turn = asyncio.Lock()
+        self._head = Head(log, clock, every_s=0.0)
         self._seqno = 0
         self._high = 0
         self._wanted = 0
@@ -91,6 +95,8 @@ class AsyncReservedOracle:
 
     async def _take(self, alone: bool) -> None:
         last = await self._last()
+        begin = partial(self._head.begin, self._seqno)
+        await self._retries.run("note oracle", begin)
         clean = last is None or last.released
         # A read may have been given at the old high, and a write above that must differ.
         floor = last.high if last is not None else 0
@@ -122,7 +128,9 @@ class AsyncReservedOracle:
                 return
             self._closed = True
             last = max(self._read, self._write)
-            await self._append(Reservation(self._owner, last, True, self._clock.fresh_id()))
+            token = self._clock.fresh_id()
+            await self._append(Reservation(self._owner, last, True, token, noted=True))
+            await self._head.stop()
 
     def give_write(self) -> int | None:
         """A time for a write."""
@@ -180,7 +188,8 @@ class AsyncReservedOracle:
         """Make a range durable that reaches beyond `at_least`; False when somebody else did."""
         began = self._clock.monotonic()
         high = max(at_least, self._clock.now_ms()) + RANGE_MS
-        if not await self._append(Reservation(self._owner, high, token=self._clock.fresh_id())):
+        token = self._clock.fresh_id()
+        if not await self._append(Reservation(self._owner, high, token=token, noted=True)):
             return False
         self._high, self._dies_at = high, began + LIFE_S
         return True
@@ -195,6 +204,7 @@ class AsyncReservedOracle:
             if found is None or found.owner != self._owner:
                 return False
             self._seqno = seqno
+            self._head.reached(seqno)
             if seqno % _TRUNCATE_EVERY == 0:
                 await self._retries.run("truncate oracle", partial(self._log.truncate, seqno))
             if found == reservation:
@@ -214,7 +224,9 @@ class AsyncReservedOracle:
     async def _last(self) -> Reservation | None:
         """The newest reservation in the log."""
         while True:
+            noted = await self._retries.run("oracle count", self._log.noted)
             head = await self._retries.run("oracle head", self._log.head)
+            check_tail("oracle", noted, head)
             if head == 0:
                 return None
             try:

@@ -36,6 +36,7 @@ from noonmark.persist import command as c
 from noonmark.persist.cache import CachedBlob
 from noonmark.persist.codec import Codec, RowCodec
 from noonmark.persist.config import DEFAULT, Config
+from noonmark.persist.dependence import Dependence
 from noonmark.persist.gc import sweep_orphans
 from noonmark.persist.hold import HoldHandle
 from noonmark.persist.host_lock import HostLock
@@ -202,7 +203,9 @@ class Client:
         codec = RowCodec(schema) if isinstance(schema, Schema) else schema
         if name not in self.state.names and codec is not None and self.writable:
             create = c.Create(name, key, schema_to_wire(codec.schema), as_frontier(frontier))
-            self.submit((create,)).result()
+            self.runtime.submit(self.settle()).result()  # it may have been made already
+            if name not in self.state.names:
+                self.submit((create,)).result()
         found = self.state.collection(name)
         if codec is None:
             codec = RowCodec(found.schema)
@@ -228,9 +231,20 @@ class Client:
         self.require_writer()
         return self.runtime.submit(self.upkeep.compact(self.state.collection(name).id))
 
-    def submit(self, transaction: c.Transaction | Prepare) -> Future[State]:
+    def submit(
+        self, transaction: c.Transaction | Prepare, own: Dependence | None = None
+    ) -> Future[State]:
         """Queue a transaction: the one way in which this process changes collections."""
-        return self.require_writer().submit(transaction)
+        return self.require_writer().submit(transaction, own)
+
+    async def settle(self) -> None:
+        """Return when every commit of this process is decided, and known; see `queue`.
+
+        Raises:
+            StorageError: storage does not answer, and so that cannot be known yet.
+        """
+        if self._queue is not None and self._queue.in_doubt:
+            await self._queue.settle()
 
     def require_writer(self) -> WriteQueue:
         """The queue of writes; `ReadOnly` when this client only reads."""
@@ -246,11 +260,11 @@ class Client:
     # -- holds ------------------------------------------------------------------------------
 
     def now_ms(self) -> int:
-        """The time from which leases run: never before that of the newest entry.
+        """The time from which leases run: never before that of the newest entry (`journal`).
 
         A wall clock behind that of another process would otherwise give leases that have expired.
         """
-        return max(self.clock.now_ms(), self.state.now_ms)
+        return self.journal.now_ms()
 
     def has_expired(self, hold: Hold) -> bool:
         """Whether a lease has run out: by the writer's clock, wherever this is asked."""
@@ -350,6 +364,7 @@ class Client:
         if self._notifier is not None:
             await self._notifier.stop()
         await asyncio.gather(*(task.stop() for task in self._background))
+        await self.journal.head.stop()
         await self.blob.close()
         await self.consensus.close()
         if self.lock is not None:

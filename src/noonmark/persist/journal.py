@@ -9,6 +9,11 @@ number is taken the state was not the newest: the journal refreshes, evaluates t
 again and tries the next number. So an accepted transaction was checked against exactly the state
 that it follows.
 
+Time. Leases and garbage are judged by the time that the writer's entries carry. It follows the
+writer's wall clock and never goes back; where the clock is behind (it stepped back, or that of an
+earlier writer was ahead), it goes on from the newest entry at the pace of the monotonic clock. So
+it never stands still: a lease ends after its length at the latest.
+
 An append whose answer was lost is settled by its token: the entry found at that number either
 carries it or does not. A writer never moves to another number before that is known.
 """
@@ -24,6 +29,7 @@ import msgspec
 
 from noonmark.clock import Clock
 from noonmark.errors import (
+    BehindFailure,
     Determinate,
     Indeterminate,
     IntegrityError,
@@ -36,7 +42,9 @@ from noonmark.errors import (
 from noonmark.persist import machine
 from noonmark.persist.command import Entry, Transaction, decode_entry, encode_entry
 from noonmark.persist.config import Config
+from noonmark.persist.dependence import behind, dependence
 from noonmark.persist.frame import ENTRY, ROLLUP, open_frame, seal_frame
+from noonmark.persist.head import Head, check_tail
 from noonmark.persist.location import Blob, BlobEntry, Consensus
 from noonmark.persist.retry import Retries
 from noonmark.persist.state import EMPTY, State, encoder, state_decoder
@@ -69,15 +77,20 @@ class Journal:
         self.bytes_since_rollup = 0
         self._rollup_bytes = 0
         self._rollup_seqno = 0
+        self.head = Head(consensus, clock)
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
         self._damage: IntegrityError | None = None
+        #: The newest time of an entry, and when this process learned of it.
+        self._time = 0, 0.0
 
     async def load(self) -> State:
         """Find the newest state: the newest rollup and the entries after it."""
         async with self._turn:
+            noted = await self.retries.run("read count", self.consensus.noted)
             await self._load_rollup()
             await self._follow()
+            check_tail("log", noted, self.state.seqno)
         return self.state
 
     async def refresh(self) -> State:
@@ -95,9 +108,17 @@ class Journal:
             self._damage = None
         return self.state
 
+    def now_ms(self) -> int:
+        """The time of this location; see the module."""
+        newest_ms, learned = self._time
+        elapsed_ms = int((self.clock.monotonic() - learned) * 1000)
+        return max(self.clock.now_ms(), newest_ms + elapsed_ms)
+
     def publish(self, state: State) -> None:
         """Make `state` the newest and wake who waits for one."""
         if state is not self.state:
+            if state.now_ms > self._time[0]:
+                self._time = state.now_ms, self.clock.monotonic()
             self.state = state
             self._wake()
 
@@ -118,7 +139,8 @@ class Journal:
 
         Args:
             epoch: the writer's epoch; 0 for a reader managing its holds.
-            transactions: each is accepted or refused by itself, in order.
+            transactions: each is accepted or refused by itself, in order, except that what relies
+                on a refused one is refused, too.
 
         Raises:
             WriterError: the lock is not (or no longer) ours; nothing was committed.
@@ -138,6 +160,8 @@ class Journal:
                     continue
                 data = seal_frame(f"log/{entry.seqno}", ENTRY, encode_entry(entry))
                 if await self._put(entry, data):
+                    if epoch:
+                        self.head.reached(entry.seqno)
                     state = machine.advance(after, entry)
                     if self.state.seqno < entry.seqno:  # else settled late: we followed beyond it
                         self._note(len(data))
@@ -150,16 +174,22 @@ class Journal:
     ) -> tuple[list[Outcome], Entry | None, State]:
         state = self.state
         # A reader's clock ends nobody's lease: only the writer's entries carry time.
-        now_ms = self.clock.now_ms() if epoch else 0
+        now_ms = self.now_ms() if epoch else 0
         entry = Entry(state.seqno + 1, epoch, token, now_ms, tuple(transactions))
         machine.check_epoch(state, entry)
         outcomes: list[Outcome] = []
         accepted: list[Transaction] = []
+        failed: list[tuple[frozenset[int], NoonmarkError]] = []
         for transaction in transactions:
+            own = dependence(transaction)
             try:
+                for changed, failure in failed:
+                    if own.is_behind(changed, failure):
+                        raise behind(failure)
                 state = machine.apply(state, transaction, now_ms)
-            except (UsageError, WriterError) as error:
+            except (UsageError, WriterError, BehindFailure) as error:
                 outcomes.append(Outcome(state, error))
+                failed.append((own.changes, error))
             else:
                 accepted.append(transaction)
                 outcomes.append(Outcome(state))

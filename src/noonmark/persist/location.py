@@ -92,6 +92,16 @@ class Consensus(Protocol):
         Raises `noonmark.errors.MissingObject` when `start` has been truncated.
         """
 
+    async def note(self, seqno: int) -> None:
+        """Write down apart from the entries that the log has come to `seqno`, which is durable.
+
+        May be called late and seldom, or not at all: what was noted is a lower bound of `head`, by
+        which it shows when the newest entries are taken away.
+        """
+
+    async def noted(self) -> int:
+        """The number that was noted last; 0 when none was. At most `head`, if asked before it."""
+
     async def truncate(self, below: int) -> None:
         """Forget entries numbered less than `below`, at most ``head() + 1``. Idempotent."""
 

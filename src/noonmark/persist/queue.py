@@ -6,8 +6,13 @@ operations behind it gather, and the next entry takes all of them that are prepa
 commit).
 
 Guarantee (ordering): if `submit(a)` returned before `submit(b)` was called, a is applied before
-b, whether or not a's future had resolved. Each operation is atomic; one that is refused changes
-nothing and does not hold back those behind it.
+b, whether or not a's future had resolved. Each operation is atomic. One that fails changes nothing
+(or, when it is in doubt, nobody knows) and takes those with it that were called before its failure
+was told and rely on it (`dependence`); it does not hold back the others.
+
+In doubt. After an `Indeterminate` commit its entry may be in the log, or come there late; whatever
+this process knows of the collections may be old. The next entry that is put decides it, because it
+takes that number. `in_doubt` is True until then, and `settle` puts an empty one.
 """
 
 from __future__ import annotations
@@ -20,8 +25,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from noonmark.errors import NoonmarkError, Stopped, WriterError
+from noonmark.errors import Indeterminate, NoonmarkError, Stopped, WriterError
 from noonmark.persist.command import Transaction
+from noonmark.persist.dependence import NOTHING, Dependence, behind, dependence
 from noonmark.persist.journal import Journal
 from noonmark.persist.runtime import Runtime, stopped
 from noonmark.persist.state import State
@@ -37,8 +43,14 @@ class Operation:
     """One call: its transaction, or how to prepare it, and the future that its caller holds."""
 
     transaction: Transaction | Prepare
+    dependence: Dependence = NOTHING
     future: Future[State] = field(default_factory=Future)
     prepared: asyncio.Task[Transaction] | None = None
+    #: Set when one that it relies on failed.
+    doomed: NoonmarkError | None = None
+
+
+Failures = list[tuple[Operation, BaseException]]
 
 
 class WriteQueue:
@@ -49,20 +61,34 @@ class WriteQueue:
         self.journal = journal
         self.epoch = epoch
         self.committed = 0
+        self.in_doubt = False
         self._mutex = threading.Lock()
         self._pending: deque[Operation] = deque()
+        #: What failed, while its callers are being told.
+        self._failing: Failures = []
         self._wake = asyncio.Event()
         self._closed: NoonmarkError | None = None
         self._task = runtime.loop.create_task(self._run())
 
-    def submit(self, transaction: Transaction | Prepare) -> Future[State]:
-        """Queue a transaction; the future resolves to the state that made it durable."""
-        operation = Operation(transaction)
+    def submit(
+        self, transaction: Transaction | Prepare, own: Dependence | None = None
+    ) -> Future[State]:
+        """Queue a transaction; the future resolves to the state that made it durable.
+
+        Args:
+            transaction: the commands, or what prepares them.
+            own: what it changes and relies on; must be said of commands that are not known yet.
+        """
+        if own is None:
+            own = NOTHING if callable(transaction) else dependence(transaction)
+        operation = Operation(transaction, own)
         operation.future.set_running_or_notify_cancel()  # once queued it cannot be taken back
         with self._mutex:
             if self._closed is not None:
                 operation.future.set_exception(self._closed)
                 return operation.future
+            for failed, error in self._failing:
+                _doom(operation, failed, error)
             self._pending.append(operation)
             # Inside: after `refuse` the loop may end, and then takes no more calls.
             self.runtime.loop.call_soon_threadsafe(self._accept, operation)
@@ -88,6 +114,27 @@ class WriteQueue:
     def refusal(self) -> NoonmarkError | None:
         """What every later operation is answered with, if nothing is taken any more."""
         return self._closed
+
+    async def settle(self) -> None:
+        """Return when nothing is in doubt any more.
+
+        Raises:
+            StorageError: storage does not answer; it is not known yet.
+        """
+        while self.in_doubt:
+            await asyncio.wrap_future(self.submit(()))
+
+    def _fail(self, failed: Failures) -> None:
+        """Tell callers of failures; who called before any of them was told, and relies, fails."""
+        with self._mutex:
+            self._failing = failed
+            for operation, error in failed:
+                for pending in self._pending:
+                    _doom(pending, operation, error)
+        for operation, error in failed:
+            operation.future.set_exception(error)
+        with self._mutex:
+            self._failing = []
 
     async def _run(self) -> None:
         while True:
@@ -119,11 +166,14 @@ class WriteQueue:
                 error = operation.prepared.exception()
                 if error is not None:
                     self._pending.popleft()
-                    operation.future.set_exception(error)
+                    self._fail([(operation, error)])
                     continue
                 transaction = operation.prepared.result()
             self._pending.popleft()
-            group.append((operation, transaction))
+            if operation.doomed is not None:
+                self._fail([(operation, operation.doomed)])
+            else:
+                group.append((operation, transaction))
         return group
 
     async def _commit(self, group: list[tuple[Operation, Transaction]]) -> None:
@@ -134,15 +184,25 @@ class WriteQueue:
                 self.refuse(_defect(error))
             elif isinstance(error, WriterError):
                 self.refuse(error)
-            for operation, _ in group:
-                operation.future.set_exception(error)
+            self.in_doubt = self.in_doubt or isinstance(error, Indeterminate)
+            self._fail([(operation, error) for operation, _ in group])
             return
         self.committed += 1
-        for (operation, _), outcome in zip(group, outcomes, strict=True):
-            if outcome.error is not None:
-                operation.future.set_exception(outcome.error)
-            else:
-                operation.future.set_result(outcome.state)
+        answers = [
+            (operation, found) for (operation, _), found in zip(group, outcomes, strict=True)
+        ]
+        if any(found.error is None for _, found in answers):
+            self.in_doubt = False  # an entry was put, and so the number before it is decided
+        self._fail([(operation, found.error) for operation, found in answers if found.error])
+        for operation, found in answers:
+            if found.error is None:
+                operation.future.set_result(found.state)
+
+
+def _doom(operation: Operation, failed: Operation, error: BaseException) -> None:
+    changed = failed.dependence.changes
+    if operation.doomed is None and operation.dependence.is_behind(changed, error):
+        operation.doomed = behind(error)
 
 
 def _defect(error: Exception) -> NoonmarkError:

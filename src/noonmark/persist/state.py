@@ -119,6 +119,8 @@ class Lock(msgspec.Struct, frozen=True):
     #: Where readers can ask to be notified of commits; empty when the writer does not listen.
     address: str = ""
     released: bool = False
+    #: Whether its holder notes how far the log is (`persist.head`).
+    noted: bool = False
 
 
 class Era(msgspec.Struct, frozen=True, array_like=True):

@@ -3,20 +3,28 @@
 All calls return futures and are linearized in call order (`queue`). A write whose future has
 resolved is durable, sealed or not. A small batch travels in its log entry; a large one is sorted,
 written as Parquet parts, and named by its entry.
+
+Horizons. Whoever keeps a length of history lets go of what is older than a clock says. The clock
+may step back, and the length may be raised: then the horizon is behind what was let go already,
+and what was let go stays so. `let_history_go` and `move_hold` are the one place for this rule; a
+frontier that somebody states himself (`allow_compaction`, a capability) is refused when it goes
+back.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from noonmark.errors import NotBelowFrontier
+from noonmark.errors import Determinate, Indeterminate, NotBelowFrontier, StorageError
 from noonmark.persist import command as c
 from noonmark.persist import run
 from noonmark.persist.codec import Codec, update_table
+from noonmark.persist.dependence import dependence
 from noonmark.persist.part import Part
 from noonmark.persist.refusals import format_frontier
 from noonmark.persist.state import Frontier, Inline, State
@@ -65,6 +73,8 @@ class MultiWriteHandle:
         self._client = client
         self._commands: list[c.AnyCommand | Callable[[], Awaitable[c.AnyCommand]]] = []
         self._uppers: dict[int, Frontier] = {}
+        #: The collections of updates that are stored before it is committed.
+        self._stored: set[int] = set()
 
     def upper_of(self, handle: WriteHandle) -> Frontier:
         """How far a collection is known after what was added so far."""
@@ -83,6 +93,31 @@ class MultiWriteHandle:
     def allow_compaction(self, handle: WriteHandle, since: int | Frontier) -> MultiWriteHandle:
         """Let a collection's since advance."""
         return self.add(c.AllowCompaction(handle.collection, as_frontier(since)))
+
+    def let_history_go(
+        self, handle: WriteHandle, horizon: Frontier, step_ms: int = 0
+    ) -> MultiWriteHandle:
+        """Let a collection's since advance to a horizon; nothing where it may be there already.
+
+        Args:
+            handle: the collection.
+            horizon: what lies before it is needed no more; it may be behind an earlier one.
+            step_ms: how far ahead it has to be of the last one to be worth a command.
+        """
+        allowed = self._client.state.collection(handle.collection).allowed
+        if horizon == allowed or not horizon.at_or_beyond(allowed):
+            return self
+        old, new = allowed.only(), horizon.only()
+        if old is not None and new is not None and new - old < step_ms:
+            return self
+        return self.allow_compaction(handle, horizon)
+
+    def move_hold(self, id: str, horizon: Frontier, expires_ms: int) -> MultiWriteHandle:
+        """Move a hold to a horizon, or leave it where it is when that is further; renew it."""
+        state = self._client.state
+        held = state.holds.get(id)
+        frontier = horizon if held is None else horizon.join(held.frontier)
+        return self.add(c.Downgrade(id, frontier, expires_ms, state.seqno))
 
     def append(
         self,
@@ -141,15 +176,44 @@ class MultiWriteHandle:
 
     def commit(self) -> Future[State]:
         """Queue everything as one operation."""
-        commands = self._commands
-        self._commands, self._uppers = [], {}
+        commands, stored = self._commands, self._stored
+        self._commands, self._uppers, self._stored = [], {}, set()
         if not any(callable(command) for command in commands):
             return self._client.submit(tuple(commands))  # type: ignore[arg-type]
 
         async def prepare() -> c.Transaction:
             return tuple([await x() if callable(x) else x for x in commands])
 
-        return self._client.submit(prepare)
+        known = [command for command in commands if not callable(command)]
+        return self._client.submit(prepare, dependence(known, stored))
+
+    async def decide(self, *, patient: bool = False) -> None:
+        """Commit, and where the answer is lost find out what became of it; on any loop.
+
+        For whoever alone writes these collections, one commit after the other: whether it happened
+        is whether they are sealed as it says.
+
+        Args:
+            patient: whether to wait for storage as long as it takes: for who cannot go on without
+                knowing.
+
+        Raises:
+            Determinate: it did not happen.
+            Indeterminate: storage does not answer; only if it is not patient.
+        """
+        seals, client = dict(self._uppers), self._client
+        try:
+            await asyncio.wrap_future(self.commit())
+        except Indeterminate as error:
+            while not await _is_settled(client):
+                if not patient:
+                    raise
+                await client.clock.sleep(client.config.retry_largest_s)
+            state = client.state
+            if not all(state.collections[ref].upper.at_or_beyond(at) for ref, at in seals.items()):
+                raise Determinate(
+                    "storage failed before it was written", detail=error.message
+                ) from error
 
     def add_updates(self, handle: WriteHandle, updates: Updates) -> tuple[int, int] | None:
         """Like `write`; returns the first and the last time of the updates."""
@@ -178,6 +242,15 @@ class MultiWriteHandle:
             return append_command(collection, parts)
 
         self._commands.append(prepare)
+        self._stored.add(collection)
+
+
+async def _is_settled(client: Client) -> bool:
+    try:
+        await client.settle()
+    except StorageError:
+        return False
+    return True
 
 
 def as_frontier(time: int | Frontier) -> Frontier:

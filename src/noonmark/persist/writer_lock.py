@@ -8,6 +8,7 @@ holder lives (`host_lock`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from noonmark.clock import Clock
 from noonmark.errors import Fenced, LockHeld, StorageError, WriterError
@@ -19,6 +20,7 @@ from noonmark.persist.state import Lock
 #: The lease of a lock whose holder the operating system watches: no clock ends it.
 _FOREVER_MS = 2**62
 _TAKE_ATTEMPTS = 100
+_MARGIN_S = 0.01
 
 
 class WriterLock:
@@ -51,6 +53,10 @@ class WriterLock:
         Args:
             address: where readers can ask to be notified; empty for nowhere.
         """
+        journal = self._journal
+        begin = partial(journal.head.begin, journal.state.seqno)
+        await journal.retries.run("note log", begin)
+        watched = False
         for _ in range(_TAKE_ATTEMPTS):
             now_ms, old = self._now_ms(), self._journal.state.lock
             # Whoever held a lock that ends with its process had the host lock, which is ours now.
@@ -62,17 +68,33 @@ class WriterLock:
                 taken_ms=now_ms,
                 expires_ms=now_ms + self._lease_ms if self.lease_is_needed else _FOREVER_MS,
                 address=address,
+                noted=True,
             )
             try:
                 (outcome,) = await self._journal.commit(lock.epoch, [(c.TakeLock(lock, orphaned),)])
             except Fenced:
                 await self._journal.refresh()  # somebody else was quicker; ask again
                 continue
+            if isinstance(outcome.error, LockHeld) and not watched and self._is_behind():
+                watched = True
+                await self._watch()
+                continue
             if outcome.error is not None:
                 raise outcome.error
             self.epoch = lock.epoch
             return lock.epoch
         raise LockHeld("the write lock changes hands too fast to be taken", holder=None)
+
+    def _is_behind(self) -> bool:
+        """Whether a lease that runs by an earlier clock would outlast its length by this one."""
+        return self._clock.now_ms() < self._journal.state.now_ms
+
+    async def _watch(self) -> None:
+        """Wait until the lease of the holder has run out, unless it is renewed meanwhile."""
+        lock = self._journal.state.lock
+        left_ms = 0 if lock is None else lock.expires_ms - self._now_ms()
+        await self._clock.sleep(max(0, min(left_ms, self._lease_ms)) / 1000 + _MARGIN_S)
+        await self._journal.refresh()
 
     def ask_host(self) -> None:
         """On local disk: ask the operating system who lives.

@@ -163,7 +163,8 @@ class CatalogStore:
         for command in beside(time):
             transaction.add(command)
         self.put(transaction, after, time)
-        await asyncio.wrap_future(transaction.commit())
+        # Nobody may change the catalog before it is known which one is stored.
+        await transaction.decide(patient=True)
         self.became(after)
         await asyncio.to_thread(self._oracle.apply_write, time)
         return after
@@ -195,5 +196,4 @@ class CatalogStore:
         write, read = self._client.create_or_load(COLLECTION)
         transaction.append(write, [*old, *new], read.upper, time + 1)
         horizon = Antichain.of(max(0, time - _RETAIN_MS))
-        if horizon.at_or_beyond(self._client.state.collection(COLLECTION).allowed):
-            transaction.allow_compaction(write, horizon)
+        transaction.let_history_go(write, horizon)

@@ -2,7 +2,8 @@
 
 Objects. Entry n is ``log/<n>``, put only with `put_if_absent`. The floor is the largest number F of
 the markers ``floor/<F>``, 1 when there is none: entries below it are truncated. Numbers have 20
-digits, so that key order is number order.
+digits, so that key order is number order. The newest of the markers ``count/<n>`` says that the log
+had come to n: entries up to it that are not there were taken away by somebody else.
 
 Three rules, and all that follows uses only them:
 
@@ -54,6 +55,7 @@ from noonmark.persist.impl.seqno import check_append, check_read, check_truncate
 from noonmark.persist.location import Blob
 
 READ_WAVE_MAX = 16
+COUNT_PREFIX = "count/"
 
 
 def entry_key(seqno: int) -> str:
@@ -66,6 +68,11 @@ def floor_key(floor: int) -> str:
     return f"floor/{floor:020d}"
 
 
+def count_key(seqno: int) -> str:
+    """The key of the marker that says that entry `seqno` was there."""
+    return f"{COUNT_PREFIX}{seqno:020d}"
+
+
 class BlobConsensus:
     """See `noonmark.persist.location.Consensus`. Owns the Blob: closing it closes the Blob."""
 
@@ -73,6 +80,8 @@ class BlobConsensus:
         self._blob = blob
         # Numbers up to here were used. A hint that saves calls: it is never taken as the answer.
         self._used = 0
+        #: The marker that this handle put last, so that the next one need not look for it.
+        self._count: str | None = None
 
     def __repr__(self) -> str:
         return f"BlobConsensus({self._blob!r})"
@@ -141,6 +150,24 @@ class BlobConsensus:
                 break
             found.append(entry)
         return found
+
+    async def note(self, seqno: int) -> None:
+        """See `Consensus.note`. The newer marker first, then the older ones are deleted."""
+        name = count_key(seqno)
+        if self._count is not None:
+            older = [self._count]
+        else:
+            older = [key for key, _ in await self._blob.list(COUNT_PREFIX)]
+        await self._blob.put(name, b"")
+        self._count = name
+        for key in older:
+            if key < name:
+                await self._blob.delete(key)
+
+    async def noted(self) -> int:
+        """See `Consensus.noted`."""
+        markers = await self._blob.list(COUNT_PREFIX)
+        return int(markers[-1].key.rpartition("/")[2]) if markers else 0
 
     async def truncate(self, below: int) -> None:
         """See `Consensus.truncate`. The marker first, then the entries, then older markers."""

@@ -124,6 +124,13 @@ class PostgresConsensus:
             raise truncated(start, floor, redact(self._url))
         return [bytes(entry) for _, entry in rows if entry is not None]
 
+    async def note(self, seqno: int) -> None:
+        """See `Consensus.note`: the head is a row of its own, and moves with every entry."""
+
+    async def noted(self) -> int:
+        """See `Consensus.noted`."""
+        return await self.head()
+
     async def truncate(self, below: int) -> None:
         """See `Consensus.truncate`."""
         check_truncate(below, await self.head())
