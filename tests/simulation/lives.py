@@ -123,7 +123,8 @@ def jump_clock(world: World) -> Awaitable[object] | None:
     if kind < 0.3:
         clock.frozen_ms = clock.now_ms() if clock.frozen_ms is None else None
     else:
-        far_ms = world.random.choice((2000, 10_000, 10_000, 2 * HOUR_MS, 48 * HOUR_MS))
+        far = (10_000, 2 * HOUR_MS, 48 * HOUR_MS) if world.leaps else (2000, 10_000)
+        far_ms = world.random.choice(far)
         clock.skew_ms += int((world.random.random() - 0.5) * far_ms)
         world.counts["clock jump of hours"] += far_ms > HOUR_MS
     return None

@@ -169,7 +169,7 @@ def ranges_that_live_from_their_answer(patch: Patch) -> None:
 
 
 def leases_that_stop_while_suspended(patch: Patch) -> None:
-    """The monotonic clock stands still while its machine sleeps, as Linux's CLOCK_MONOTONIC does."""
+    """The monotonic clock stands still while its machine sleeps, as CLOCK_MONOTONIC does."""
 
     def monotonic(self: VirtualClock) -> float:
         return (self._loop.time() - self._gate.slept_s) * self.rate

@@ -129,6 +129,8 @@ class World:
         self.config = make_config(self.random)
         self.lease_ms = self.random.choice((1500, 5000, 20_000))
         self.bare_log = self.random.random() < 0.5
+        #: After a leap of hours any lease may have ended: the other seeds judge leases closely.
+        self.leaps = self.random.random() < 0.3
         self.processes: list[Process] = []
         self._ended = False
         self.listeners: list[Listener | Subscriber] = []

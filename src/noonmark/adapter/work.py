@@ -145,7 +145,7 @@ class Work:
         ]
         sinks = [self.sinks.pop(number) for number in numbers if number in self.sinks]
         await asyncio.gather(
-            *(worker.stop() for worker in workers), *(sink.stop(for_good=True) for sink in sinks)
+            *(worker.stop() for worker in workers), *(sink.stop() for sink in sinks)
         )
 
     # -- what depends on what --------------------------------------------------------------------

@@ -47,18 +47,13 @@ class SinkWorker:
             "sink", self.item.name, self._run, self._stop, self._died
         )
 
-    async def stop(self, *, for_good: bool = False) -> None:
-        """End after the transaction that is under way.
-
-        Unless it is for good, the hold on history stays until its lease ends: whoever takes the
-        sink up again needs it.
-        """
+    async def stop(self) -> None:
+        """End after the transaction that is under way; the hold on history stays."""
         self._stop.set()
         self.sink.stop()
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
-        if for_good:
-            await asyncio.to_thread(self.sink.close)
+        self.sink.close()
 
     def _run(self) -> None:
         pause_s = _PAUSE_FIRST_S

@@ -38,7 +38,7 @@ from noonmark.persist.codec import Codec, RowCodec
 from noonmark.persist.config import DEFAULT, Config
 from noonmark.persist.dependence import Dependence
 from noonmark.persist.gc import sweep_orphans
-from noonmark.persist.hold import HoldHandle
+from noonmark.persist.hold import NO_LEASE_MS, HoldHandle
 from noonmark.persist.host_lock import HostLock
 from noonmark.persist.impl.open import open_blob, open_consensus
 from noonmark.persist.impl.probe import probe
@@ -276,20 +276,38 @@ class Client:
 
     async def acquire(self, collection: int, frontier: Frontier | None = None) -> HoldHandle:
         """Take a hold at `frontier`, or at the current since; runs on the loop."""
+        fresh = self.clock.fresh_id()
+        handle = await self._take_hold(fresh, collection, frontier)
+        self.holds[fresh] = handle
+        return handle
+
+    async def take_up_hold(self, id: str, collection: int) -> HoldHandle:
+        """The hold of that id without a lease, taken at the current since if there is none.
+
+        Nothing but its release ends it: who makes one for an object drops it with the object.
+        """
+        await self.settle()
+        held = self.state.holds.get(id)
+        if held is not None and held.collection == collection:
+            return HoldHandle(self, id, collection, held.frontier, has_lease=False)
+        return await self._take_hold(id, collection, None, has_lease=False)
+
+    async def _take_hold(
+        self, id: str, collection: int, frontier: Frontier | None, *, has_lease: bool = True
+    ) -> HoldHandle:
         while True:
             state = self.journal.state
             at = state.collection(collection).since if frontier is None else frontier
-            fresh = self.clock.fresh_id()
+            expires_ms = self.lease_end() if has_lease else NO_LEASE_MS
             try:
                 await self.commit_hold(
-                    c.Acquire(fresh, collection, at, self.lease_end(), state.seqno, self.owner)
+                    c.Acquire(id, collection, at, expires_ms, state.seqno, self.owner)
                 )
             except BeforeSince:
                 if frontier is not None:
                     raise
                 continue  # since moved on between looking and taking
-            handle = self.holds[fresh] = HoldHandle(self, fresh, collection, at)
-            return handle
+            return HoldHandle(self, id, collection, at, has_lease=has_lease)
 
     async def commit_hold(self, *commands: c.Acquire | c.Downgrade | c.Release) -> None:
         """Commit changes of holds as one: through the queue, or as a reader's own entry."""

@@ -3,6 +3,9 @@
 A hold is state of the location, so it binds every writer and survives restarts; its lease makes
 it end when its owner does. Any process may take one, also a reader beside the writer: holds are
 the one thing that readers commit.
+
+A hold without a lease belongs to an object of the catalog, not to a process: it outlives stops,
+crashes and pauses, and ends with the commit that drops the object.
 """
 
 from __future__ import annotations
@@ -17,11 +20,24 @@ if TYPE_CHECKING:
     from noonmark.persist.client import Client
 
 
-class HoldHandle:
-    """One hold of this process."""
+#: A lease that no clock ends: for the system's own capabilities.
+NO_LEASE_MS = 2**62
 
-    def __init__(self, client: Client, id: str, collection: int, frontier: Frontier) -> None:
+
+class HoldHandle:
+    """One hold of this process, or one without a lease that it looks after."""
+
+    def __init__(
+        self,
+        client: Client,
+        id: str,
+        collection: int,
+        frontier: Frontier,
+        *,
+        has_lease: bool = True,
+    ) -> None:
         self._client = client
+        self._has_lease = has_lease
         self.id = id
         self.collection = collection
         self.frontier = frontier
@@ -32,7 +48,8 @@ class HoldHandle:
         client = self._client
         oldest = client.reader.oldest_plan(self.collection)
         seqno = client.state.seqno if oldest is None else oldest
-        await client.commit_hold(c.Downgrade(self.id, frontier, client.lease_end(), seqno))
+        expires_ms = client.lease_end() if self._has_lease else NO_LEASE_MS
+        await client.commit_hold(c.Downgrade(self.id, frontier, expires_ms, seqno))
         # Two calls may be answered in either order: the handle must not fall behind the hold.
         self.frontier = self.frontier.join(frontier)
         self._noted = self._client.clock.monotonic()

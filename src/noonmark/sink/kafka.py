@@ -5,6 +5,11 @@ messages of all times up to some frontier and a progress record that names it. `
 over, which ends what an earlier writer left open and keeps it from committing ever again, and then
 reads the last progress that was committed.
 
+The progress topic is shared. While a transaction of another sink is open there, readers of committed
+records see nothing behind its first record, though much of that may be committed. So the search
+ends at the end that the topic had after the take-over, all records counted, and waits until what was
+open before it has ended: to stop earlier is to miss the newest progress, and send again.
+
 Law (exactly once): the messages that committed transactions hold are those of the times below the
 last committed progress, each once. A commit whose answer was lost is settled by `open`: either its
 progress is there, or nothing of it is.
@@ -41,6 +46,8 @@ TIME_HEADER = "noonmark-timestamp"
 _TRANSACTION_MS = 600_000
 #: How often in a row nothing may come of what is asked for, a tenth of a second each.
 _SILENT_MAX = 150
+#: How long a transaction of another sink is waited for before the sink says that it waits.
+_OPEN_S = 10.0
 _QUIET = {"log_level": 0, "log.connection.close": False}
 
 
@@ -51,7 +58,7 @@ class Writer:
         self._options = options
         self._topic = topic
         self._progress_topic = progress_topic
-        self._id = sink_id
+        self.id = sink_id
         self._producer: Any = None
 
     def open(self) -> int | None:
@@ -68,7 +75,7 @@ class Writer:
                 {
                     **_QUIET,
                     **dict(self._options),
-                    "transactional.id": self._id,
+                    "transactional.id": self.id,
                     "transaction.timeout.ms": _TRANSACTION_MS,
                     "linger.ms": 5,
                 }
@@ -91,7 +98,7 @@ class Writer:
                 self._producer.abort_transaction(TIMEOUT_S)
                 raise
             progress = json.dumps({"frontier": frontier}).encode()
-            self._produce(self._progress_topic, self._id.encode(), progress, None)
+            self._produce(self._progress_topic, self.id.encode(), progress, None)
             self._producer.commit_transaction(TIMEOUT_S)
         return count
 
@@ -134,14 +141,21 @@ class Writer:
                     raise
 
     def _progress(self) -> int | None:
-        consumer = open_consumer(self._options, f"{self._id}-progress")
+        admin, topic = open_admin(self._options), self._progress_topic
+        end = ends(admin, topic, (0,), wait_s=_OPEN_S)
+        if not end.is_stable:
+            raise Indeterminate(
+                f'a transaction of another sink is open in "{topic}"',
+                detail="The progress of this sink may lie behind it.",
+                hint="It is waited for. A sink whose process died ends its own when it is started "
+                "again, the brokers end it when its timeout has passed.",
+            )
+        start = beginnings(admin, topic, (0,))[0]
+        if start >= end.offsets[0]:
+            return None
+        consumer = open_consumer(self._options, f"{self.id}-progress")
         try:
-            where = TopicPartition(self._progress_topic, 0, 0)
-            low, high = consumer.get_watermark_offsets(where, timeout=TIMEOUT_S)
-            if low >= high:
-                return None
-            where.offset = low
-            consumer.assign([where])
+            consumer.assign([TopicPartition(topic, 0, start)])
             return self._last(consumer)
         finally:
             consumer.close()
@@ -158,7 +172,7 @@ class Writer:
                     return found
                 if error is not None:
                     raise KafkaException(error)
-                if each.key() == self._id.encode():
+                if each.key() == self.id.encode():
                     found = int(json.loads(each.value())["frontier"])
         raise Indeterminate("Kafka does not give the progress of the sink")
 

@@ -4,7 +4,9 @@
     frontier f          what happened at f and later
 
 From its first breath a sink holds the history that it may still need: before it knows how far Kafka
-is, all that there is; then what lies before the committed frontier.
+is, all that there is; then what lies before the committed frontier. The hold has no lease: it is the
+sink's, not the process's, so that a sink that was stopped, killed or paused for however long finds
+what it has yet to send. It goes with the commit that drops the sink.
 
 At a definite error of the collection the topic stays as it was before it; `on_error` is told. When
 the error is retracted, what happened meanwhile follows in one transaction, and all that is after.
@@ -41,6 +43,11 @@ PROGRESS_S = 5.0
 _LOOK_S = 0.1
 
 
+def hold_id(sink_id: str) -> str:
+    """The hold of a sink on what it reads."""
+    return f"sink/{sink_id}"
+
+
 @dataclass
 class Sink:
     """One collection into one topic."""
@@ -60,9 +67,10 @@ class Sink:
     _keys: Keys = field(default_factory=Keys)
 
     def prepare(self) -> None:
-        """Hold what history there is; blocks shortly."""
+        """Hold what history is needed, or all that there is; blocks shortly."""
         number = self.client.state.collection(self.collection).id
-        self._hold = self.client.runtime.submit(self.client.acquire(number)).result()
+        taking = self.client.take_up_hold(hold_id(self.writer.id), number)
+        self._hold = self.client.runtime.submit(taking).result()
 
     def run(self) -> None:
         """Write until `stop`, or until something fails: then call it again.
@@ -116,11 +124,8 @@ class Sink:
             self._listen.cancel()
 
     def close(self) -> None:
-        """Let go of Kafka and of history."""
+        """Let go of Kafka; the hold on history stays."""
         self.writer.close()
-        if self._hold is not None:
-            self.client.runtime.submit(self._hold.release()).result()
-            self._hold = None
 
     def _snapshot(self) -> None:
         read = self.client.create_or_load(self.collection)[1]

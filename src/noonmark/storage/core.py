@@ -35,6 +35,7 @@ from noonmark.errors import (
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
+from noonmark.persist.hold import NO_LEASE_MS
 from noonmark.persist.refusals import format_frontier
 from noonmark.persist.state import Collection, Frontier, Hold, State, schema_to_wire
 from noonmark.persist.write import Updates, WriteHandle, as_frontier
@@ -45,8 +46,6 @@ from noonmark.tvc import EMPTY
 
 K = TypeVar("K", ReadCapability, WriteCapability)
 
-#: A lease that no clock ends: for the system's own capabilities.
-NO_LEASE_MS = 2**62
 _CREATE_ATTEMPTS = 100
 
 

@@ -232,16 +232,23 @@ async def remove(session: AdapterSession, doomed: Sequence[Item]) -> None:
 async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyCommand, ...]:
     """What removes the collections of items."""
     from noonmark.compute.owned import removal
+    from noonmark.sink.run import hold_id
+
+    holds = database.client.state.holds
 
     made: list[c.AnyCommand] = []
     views: list[Owned] = []
+    releases = []
     for item in doomed:
+        if item.kind == "sink" and (held := hold_id(item.definition["id"])) in holds:
+            releases.append(c.Release(held))
         worker = database.work.views.get(item.number)
         if worker is not None:
             views.append((await asyncio.to_thread(worker.taken_up)).owned)
         elif item.is_stored and item.collection in database.client.state.names:
             made.append(c.Drop(database.client.state.collection(item.collection).id))
-    return (*removal(views), *made)
+    # Before what they are on goes, and takes them with it.
+    return (*releases, *removal(views), *made)
 
 
 HANDLERS: Handlers = {st.Drop: run_drop}
