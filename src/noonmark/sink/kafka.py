@@ -5,10 +5,10 @@ messages of all times up to some frontier and a progress record that names it. `
 over, which ends what an earlier writer left open and keeps it from committing ever again, and then
 reads the last progress that was committed.
 
-The progress topic is shared. While a transaction of another sink is open there, readers of committed
-records see nothing behind its first record, though much of that may be committed. So the search
-ends at the end that the topic had after the take-over, all records counted, and waits until what was
-open before it has ended: to stop earlier is to miss the newest progress, and send again.
+The progress topic is shared. While a transaction of another sink is open there, readers of
+committed records see nothing behind its first record, though much of that may be committed. So the
+search ends where the topic ended after the take-over, with all records counted, and waits until
+what was open before that has ended: to stop earlier is to miss the newest progress, and send again.
 
 Law (exactly once): the messages that committed transactions hold are those of the times below the
 last committed progress, each once. A commit whose answer was lost is settled by `open`: either its
@@ -21,6 +21,7 @@ Where it runs: driver, in the sink's own thread.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +34,9 @@ from noonmark.sink.envelope import Message
 from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
     Options,
+    beginnings,
+    ends,
+    ends_of_all,
     open_admin,
     open_consumer,
     received,
@@ -47,7 +51,7 @@ _TRANSACTION_MS = 600_000
 #: How often in a row nothing may come of what is asked for, a tenth of a second each.
 _SILENT_MAX = 150
 #: How long a transaction of another sink is waited for before the sink says that it waits.
-_OPEN_S = 10.0
+_OPEN_LOOKS, _OPEN_LOOK_S = 20, 0.1
 _QUIET = {"log_level": 0, "log.connection.close": False}
 
 
@@ -142,8 +146,12 @@ class Writer:
 
     def _progress(self) -> int | None:
         admin, topic = open_admin(self._options), self._progress_topic
-        end = ends(admin, topic, (0,), wait_s=_OPEN_S)
-        if not end.is_stable:
+        end = ends_of_all(admin, topic, (0,))[0]
+        for _ in range(_OPEN_LOOKS):
+            if ends(admin, topic, (0,))[0] >= end:
+                break
+            threading.Event().wait(_OPEN_LOOK_S)
+        else:
             raise Indeterminate(
                 f'a transaction of another sink is open in "{topic}"',
                 detail="The progress of this sink may lie behind it.",
@@ -151,7 +159,7 @@ class Writer:
                 "again, the brokers end it when its timeout has passed.",
             )
         start = beginnings(admin, topic, (0,))[0]
-        if start >= end.offsets[0]:
+        if start >= end:
             return None
         consumer = open_consumer(self._options, f"{self.id}-progress")
         try:

@@ -4,9 +4,9 @@
     frontier f          what happened at f and later
 
 From its first breath a sink holds the history that it may still need: before it knows how far Kafka
-is, all that there is; then what lies before the committed frontier. The hold has no lease: it is the
-sink's, not the process's, so that a sink that was stopped, killed or paused for however long finds
-what it has yet to send. It goes with the commit that drops the sink.
+is, all that there is; then what lies before the committed frontier. The hold has no lease: it is
+the sink's, not the process's, so that a sink that was stopped, killed or paused for however long
+finds what it has yet to send. It goes with the commit that drops the sink.
 
 At a definite error of the collection the topic stays as it was before it; `on_error` is told. When
 the error is retracted, what happened meanwhile follows in one transaction, and all that is after.

@@ -5,8 +5,9 @@ The calls of the formalism: `Storage.create`, `Storage.subscribe_at`,
 ``docs/formalism.md``. `Storage` is for threads, `AsyncStorage` has the same calls for coroutines.
 """
 
+from noonmark.persist.hold import NO_LEASE_MS
 from noonmark.storage.capability import Capability, ReadCapability, WriteCapability
-from noonmark.storage.core import NO_LEASE_MS, AsyncStorage
+from noonmark.storage.core import AsyncStorage
 from noonmark.storage.description import CollectionDescription
 from noonmark.storage.storage import Storage
 from noonmark.storage.subscription import AsyncSubscription, Subscription
