@@ -23,7 +23,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (10, writes.allow_compaction),
     (4, writes.create),
     (2, writes.evolve),
-    (1, writes.drop),
+    (2, writes.drop),
     (2, writes.compact),
     (4, rights.acquire),
     (3, rights.downgrade),
