@@ -46,8 +46,9 @@ def test_every_kind_of_operation_was_done(reports: list[Report]) -> None:
     kinds = """write, seal, compare and append, atomic, transfer, allow compaction, create, evolve,
         refused: below_upper, refused: fenced, long read,
         drop, compact, acquire, downgrade, release, listen, crash, takeover, restart, reader,
-        outage, clock jump, suspend, refused: behind_failure, rollup, compaction, deletion of a part,
-        storage create, storage update, storage clone, storage downgrade, storage renew,
+        outage, clock jump, suspend, rollup, compaction, deletion of a part,
+        refused: behind_failure, storage create, storage update, storage clone, storage renew,
+        storage downgrade,
         storage drop, storage acquire, storage close, storage subscribe, refused: name_taken,
         refused: capability_invalid, refused: not_below_frontier, refused: read_only,
         oracle owner, oracle call, oracle pause, oracle fenced"""
