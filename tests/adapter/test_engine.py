@@ -110,8 +110,9 @@ def test_a_spark_that_does_not_start_is_tried_again_and_said(
 
 def test_figures_say_what_died(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.http}/metrics") as answer:
-            figures = answer.read().decode()
+        answer = urllib.request.urlopen(f"http://127.0.0.1:{server.http}/metrics")
+        figures = answer.read().decode()
+        answer.close()
     assert 'noonmark_work_deaths_total{kind="committer"} 0.0' in figures
     assert 'noonmark_work_failing{kind="committer"} 0.0' in figures
     assert "noonmark_spark_restarts_total 0.0" in figures
