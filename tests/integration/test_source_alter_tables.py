@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from noonmark.adapter.database import Database
@@ -344,3 +347,80 @@ def test_a_refresh_survives_a_restart(
 
     for act in (first, second, third):
         asyncio.run(act())
+
+
+def test_tables_join_the_others_at_one_point_while_money_moves(upstream: Upstream) -> None:
+    """Whatever is added, dropped and refreshed: a transfer is in both of its tables, or in none.
+
+    Upstream moves money between two tables of either identity; the judge is the total, at every
+    time that can be read, and upstream's own rows in the end.
+    """
+    stop = threading.Event()
+
+    def move() -> None:
+        chance = random.Random(1)
+        with psycopg.connect(upstream.url) as session:
+            while not stop.is_set():
+                one, two = chance.sample(("keyed", "whole"), 2)
+                cents, id_ = chance.randrange(1, 9), chance.randrange(1, 50)
+                with session.transaction():
+                    session.execute(f"update {one} set cents = cents - {cents} where id = {id_}")  # type: ignore[arg-type]
+                    session.execute(f"update {two} set cents = cents + {cents} where id = {id_}")  # type: ignore[arg-type]
+
+    async def totals(client: Conversation, times: set[int]) -> None:
+        both = "(select sum(cents) from keyed) + (select sum(cents) from whole)"
+        now = f"select mz_now(), {both}"
+        ((time, total),) = await client.ask(now)
+        assert total == 4900
+        times.add(int(time))
+
+    async def go() -> None:
+        async with opened() as (client, made):
+            upstream.run(
+                "create table keyed (id int primary key, cents int)",
+                "create table whole (id int primary key, cents int)",
+                "alter table whole replica identity full",
+                "insert into keyed select i, 50 from generate_series(1, 49) i",
+                "insert into whole select i, 50 from generate_series(1, 49) i",
+            )
+            parts = urlsplit(upstream.url)
+            await client.ask(
+                f"create connection pg to postgres (host '{parts.hostname}', port {parts.port}, "
+                f"user '{parts.username}', database '{upstream.name}')"
+            )
+            await client.ask(SOURCE)
+            times: set[int] = set()
+            mover = threading.Thread(target=move)
+            mover.start()
+            try:
+                for round_ in range(2):
+                    for table in ("keyed", "whole"):
+                        altering = asyncio.create_task(
+                            (await connect(made)).ask(f"alter source s refresh table {table}")
+                        )
+                        while not altering.done():
+                            await totals(client, times)
+                        assert altering.result() == "ALTER SOURCE"
+                    await client.ask("alter source s drop table whole")
+                    await client.ask("alter source s add table whole")
+                    await totals(client, times)
+                    if round_ == 1:
+                        (slot,) = upstream.run("select slot_name from pg_replication_slots")[0]
+                        upstream.run(
+                            "select pg_terminate_backend(active_pid) from pg_replication_slots "
+                            f"where slot_name = '{slot}' and active"
+                        )
+                        await SYSTEM.sleep(0.2)
+                        upstream.run(f"select pg_drop_replication_slot('{slot}')")
+                        await error(client, "select * from keyed")
+                        await client.ask("alter source s refresh")
+                        await totals(client, times)
+            finally:
+                stop.set()
+                mover.join()
+            assert await same(client, upstream, "keyed", "whole")
+            await totals(client, times)
+            assert len(times) > 10
+            assert await client.ask("select * from s_errors") == []
+
+    asyncio.run(go())

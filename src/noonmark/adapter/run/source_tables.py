@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.ended import error_now
 from noonmark.adapter.run.ddl_common import Created, check_free, place, require_create
 from noonmark.adapter.run.ddl_drop import doomed, removal_of
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.upstream.prepare import Leftover, upstream_name
-from noonmark.adapter.upstream.refresh import Wanted, read_beside
+from noonmark.adapter.upstream.refresh import Wanted, at_work, read_beside
 from noonmark.errors import (
     DependentObjects,
     NameTaken,
@@ -32,6 +33,7 @@ from noonmark.sql.statement import statement as st
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.work_sources import SourceWorker
     from noonmark.source.impl.postgres import Postgres
 
 TAG = "ALTER SOURCE"
@@ -118,7 +120,8 @@ async def _refresh(session: AdapterSession, item: Item, statement: st.AlterSourc
     database = session.database
     parts = [p for p in database.catalog.parts_of(item.number) if p.kind == "subsource"]
     named = [_part(session, item, each.upstream) for each in statement.tables]
-    if _has_ended(database, item):
+    worker = await at_work(database, item)
+    if _has_ended(database, worker):
         if named and len(named) < len(parts):
             raise UsageError(
                 f'source "{item.name}" has ended as a whole: one table alone cannot be refreshed',
@@ -146,22 +149,20 @@ def _wanted(item: Item, part: Item) -> Wanted:
     return Wanted((table.schema_name, table.name), (part.schema_name, part.name), part)
 
 
-def _has_ended(database: Database, item: Item) -> bool:
+def _has_ended(database: Database, worker: SourceWorker) -> bool:
     """Whether the source as a whole has ended, by what is bound."""
     from noonmark.source.contract import NO_OUTPUT
     from noonmark.source.impl.postgres import Postgres
 
-    worker = database.work.sources.get(item.number)
-    ingestion = None if worker is None else worker.ingestion
-    if ingestion is None:
-        return False
-    source = ingestion.source
-    assert isinstance(source, Postgres)
-    state = database.client.state
-    ended = NO_OUTPUT in source.ended(ingestion.remap.latest)
+    ingestion = worker.ingestion
+    assert ingestion is not None, "a source that is at work has begun"
+    assert isinstance(ingestion.source, Postgres)
+    if NO_OUTPUT in ingestion.source.ended(ingestion.remap.latest):
+        return True
     # The slot may also have gone between a binding and its reading: then all tables say so.
-    found = [state.collection(target.write.collection) for target in ingestion.outputs]
-    return ended or (worker is not None and all(each.errors for each in found))
+    state = database.client.state
+    found = [error_now(state, target.name) for target in ingestion.outputs]
+    return len({each.message for each in found if each is not None}) == 1 and None not in found
 
 
 def _leftover(database: Database, item: Item) -> Leftover:

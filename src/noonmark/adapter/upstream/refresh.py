@@ -16,6 +16,7 @@ Where it runs: the adapter's loop; reading in threads and on Spark.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -32,11 +33,14 @@ from noonmark.tvc import Antichain
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
+    from noonmark.adapter.work_sources import SourceWorker
     from noonmark.persist.client import Client
     from noonmark.source.impl.postgres import Postgres
     from noonmark.source.impl.postgres.restage import Relation, Restaged
 
 KIND = "staging"
+#: How long a source that was just taken up may take for its first tick.
+_BEGIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,23 @@ class Wanted:
         return None if part is None else Relation(part.name, part.schema, part.key)
 
 
+async def at_work(database: Database, item: Item) -> SourceWorker:
+    """The worker of a source, once it has ticked: one that was just altered begins anew."""
+    worker = database.work.sources.get(item.number)
+    if worker is not None:
+        worker.want(await database.oracle.read_ts())
+        begun = asyncio.shield(asyncio.wrap_future(worker.begun))
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(begun, _BEGIN_S)
+    if worker is None or worker.ingestion is None or not worker.begun.done():
+        raise NotYetComplete(
+            f'source "{item.name}" has not begun',
+            detail=None if worker is None else worker.status.error,
+            hint="Run the statement again when it has.",
+        )
+    return worker
+
+
 async def read_beside(
     database: Database, item: Item, wanted: Sequence[Wanted], *, new_slot: bool = False
 ) -> tuple[str, ...]:
@@ -75,9 +96,7 @@ async def read_beside(
     """
     from noonmark.source.impl.postgres.restage import restage
 
-    worker = database.work.sources.get(item.number)
-    if worker is None or worker.ingestion is None:
-        raise NotYetComplete(f'source "{item.name}" has not begun', hint="Try again in a moment.")
+    worker = await at_work(database, item)
     source: Any = await asyncio.to_thread(worker.source)
     slot = f"noonmark_{database.clock.fresh_id()}"
     tables = [(each.upstream, each.relation()) for each in wanted]
