@@ -138,6 +138,12 @@ class Walker:
         assert all(count > 0 for count in failed.values())
         return "error" if failed else dict(self._contents(name, time))
 
+    def stored(self, name: str, time: int) -> tuple[dict[Any, int], dict[str, int]]:
+        """The rows of a view at a time, and its errors."""
+        failed = self._contents(errors_name(name), time)
+        errors = {f"{state} {message}": count for (state, message), count in failed.items()}
+        return dict(self._contents(name, time)), errors
+
     def _contents(self, name: str, time: int) -> Counter[Any]:
         return self.client.create_or_load(name)[1].snapshot(time).result().counts()
 

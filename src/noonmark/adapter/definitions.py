@@ -36,7 +36,8 @@ def view_definition(catalog: Catalog, item: Item) -> Definition:
     planned = view_relation(catalog, item)
     relation = simplify(planned.query.relation)
     key = item.key if item.kind == "index" else ()
-    return Definition(item.collection, relation, item.definition["query"], key)
+    written = planned.query.relation
+    return Definition(item.collection, relation, item.definition["query"], key, written)
 
 
 # -- sources -------------------------------------------------------------------------------------

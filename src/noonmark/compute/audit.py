@@ -1,8 +1,15 @@
-"""Audits: a view against its definition, at one time.
+"""Audits: a view against its query as it is written, at one time.
 
-Law: ``audit_view(v, t)`` is empty iff v at t is its definition applied to its inputs at t. It
-recomputes everything from the inputs with `noonmark.compute.batch` on Spark, and compares there:
-only what differs comes back.
+Law: ``audit_view(v, t)`` is empty iff v at t is what its text means over its inputs at t. The judge
+starts from the text and takes none of the accused's steps:
+
+    small inputs    the plain meaning of the plan as it was written, in one task (`compute.judge`)
+    larger ones     Spark's own operators over that plan (`compute.naive`)
+    not judged      where the text has no answer and the view has one, because the value that fails
+                    is not needed: then the view is compared with the plan that is maintained
+                    (`compute.batch`), and the audit says so
+
+What differs is found where the rows are: only that comes back.
 
 Where it runs: driver.
 """
@@ -11,39 +18,98 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
 from noonmark.compute import session
 from noonmark.compute.batch import Batch
 from noonmark.compute.column import col
-from noonmark.compute.frame import ERROR, columns, union
+from noonmark.compute.frame import ERROR, columns, rows_of, union
+from noonmark.compute.judge import WORK_MAX, Difference, work_of
+from noonmark.compute.judge_task import judged
+from noonmark.compute.naive import Naive, uncorrelated
 from noonmark.compute.reading import frame_at
 from noonmark.compute.view import View
+from noonmark.errors import EvaluationError, Unsupported
 from noonmark.persist.run import DIFF
+from noonmark.persist.state import Collection
 from noonmark.rows.arrow import conform, from_table
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import bind
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A row, or an error, that is there `extra` times more than the definition says."""
+class Audit:
+    """What an audit found, and how.
 
-    row: tuple[Any, ...]
-    error: str | None
-    extra: int
+    Attributes:
+        judge: "meaning", "spark", or "maintained" where the text itself has no answer.
+    """
+
+    differences: list[Difference]
+    judge: str
 
 
 def audit_view(view: View, as_of: int, *, limit: int = 1000) -> list[Difference]:
-    """The rows and errors in which a view differs from its definition at a time."""
+    """The rows and errors in which a view differs from its text at a time."""
+    return audit(view, as_of, limit=limit).differences
+
+
+def audit(view: View, as_of: int, *, limit: int = 1000, work_max: float = WORK_MAX) -> Audit:
+    """The audit of a view at a time; beyond `work_max` the plain meaning takes too long."""
     spark = session.for_batches(view.spark)
-    plan, client = view.definition.plan, view.client
-    read = partial(frame_at, spark, client, as_of)
-    batch = Batch(spark, read, inputs_fail=view.inputs_fail, now=as_of)
-    wanted = batch.frame(plan)
-    stored = read(r.Scan(view.name, plan.schema))
+    read = partial(frame_at, spark, view.client, as_of)
+    written: r.Relation = bind(view.definition.written, (), as_of)
+    stored = read(r.Scan(view.name, written.schema))
+    sizes = {name: _rows(view.client.state.collection(name)) for name in r.scans(written)}
+    found: list[Difference] | None
+    if work_of(written, sizes) <= work_max:
+        inputs = {r.Scan(name, schema): read(r.Scan(name, schema)) for name, schema in
+                  r.scans(written).items()}  # fmt: skip
+        judge, found = "meaning", judged(written, inputs, stored, limit)
+    else:
+        naive = Naive(spark, read, inputs_fail=view.inputs_fail)
+        judge, found = "spark", _by_spark(naive, written, stored, limit)
+    if found is None:
+        batch = Batch(spark, read, inputs_fail=view.inputs_fail, now=as_of)
+        plan = view.definition.plan
+        judge, found = "maintained", _different(plan, stored, batch.frame(plan), limit)
+    return Audit(found, judge)
+
+
+def _by_spark(
+    naive: Naive, written: r.Relation, stored: DataFrame, limit: int
+) -> list[Difference] | None:
+    """By Spark's own operators; None if that plan has no answer, or cannot be asked of Spark."""
+    try:
+        plan = uncorrelated(written)
+        wanted = naive.frame(plan)
+        failed = naive.fails(plan) and _has_errors(wanted)
+    except Unsupported:
+        return None
+    except EvaluationError:
+        failed = True
+    if failed:
+        return [] if _has_errors(stored) else None
+    return _different(plan, stored, rows_of(wanted, naive.fails(plan)), limit)
+
+
+def _has_errors(frame: DataFrame) -> bool:
+    return bool(frame.where(col(ERROR).isNotNull()).limit(1).count())
+
+
+def _rows(collection: Collection) -> int:
+    return sum(batch.rows for batch in collection.batches)
+
+
+def _different(
+    plan: r.Relation, stored: DataFrame, wanted: DataFrame, limit: int
+) -> list[Difference]:
     both = union([stored, wanted.withColumn(DIFF, -col(DIFF))])
     row = [*columns(len(plan.schema)), col(ERROR)]
     different = both.groupBy(*row).agg(f.sum(DIFF).alias(DIFF)).where(col(DIFF) != 0)

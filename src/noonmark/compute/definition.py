@@ -7,7 +7,7 @@ have the same upper at every moment: they change in the same commits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from noonmark.compute.apart import sums_apart
@@ -42,12 +42,14 @@ class Definition:
         relation: the plan.
         sql: the text that the plan came from, for people and for restarts.
         key: the columns that its contents are sorted by.
+        as_written: the plan of the text, to which nothing was done: what an audit asks.
     """
 
     name: str
     relation: r.Relation
     sql: str = ""
     key: tuple[str, ...] = ()
+    as_written: r.Relation | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of_sql(cls, name: str, sql: str, schemas: Mapping[str, Schema]) -> Definition:
@@ -56,7 +58,13 @@ class Definition:
         from noonmark.sql.parse import plan_query
         from noonmark.sql.rules import simplify
 
-        return cls(name, simplify(plan_query(sql, schemas).relation), sql)
+        written = plan_query(sql, schemas).relation
+        return cls(name, simplify(written), sql, as_written=written)
+
+    @property
+    def written(self) -> r.Relation:
+        """The query as it is written."""
+        return self.relation if self.as_written is None else self.as_written
 
     @cached_property
     def plan(self) -> r.Relation:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.contract import Field, Outcome, Row, Rows
+from noonmark.adapter.contract import Field, Notice, Outcome, Row, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.planning import time_of
 from noonmark.adapter.peek.reads import Wish
@@ -19,6 +19,7 @@ from noonmark.sql.statement import statement as st
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
     from noonmark.adapter.work_views import ViewWorker
+    from noonmark.compute.audit import Audit
 
 
 def _fields(worker: ViewWorker) -> tuple[Field, ...]:
@@ -45,17 +46,30 @@ async def run_audit(session: AdapterSession, statement: st.Audit, _: Sequence[An
     try:
         await database.reads.complete(names, choice.time)
         await database.spark()
-        rows = await asyncio.to_thread(_audited, worker, choice.time)
+        found = await asyncio.to_thread(_audited, worker, choice.time)
     finally:
         await database.reads.holds.release(held)
-    return Rows(_fields(worker), Listed(rows), "AUDIT")
+    rows: list[Row] = [(each.extra, each.error, *each.row) for each in found.differences]
+    return Rows(_fields(worker), Listed(rows), "AUDIT", notices=_notices(found))
 
 
-def _audited(worker: ViewWorker, time: int) -> list[Row]:
-    from noonmark.compute.audit import audit_view  # only who needs Spark imports it
+def _audited(worker: ViewWorker, time: int) -> Audit:
+    from noonmark.compute.audit import audit  # only who needs Spark imports it
 
-    found = audit_view(worker.taken_up(), time)
-    return [(each.extra, each.error, *each.row) for each in found]
+    return audit(worker.taken_up(), time)
+
+
+def _notices(found: Audit) -> tuple[Notice, ...]:
+    """That the text itself could not be the judge."""
+    if found.judge != "maintained":
+        return ()
+    return (
+        Notice(
+            "the query as it is written could not be asked; the maintained plan was",
+            detail="Either a value in it that is not needed has an error at this time, or the query "
+            "is too large for the plain meaning and has a part that Spark has not.",
+        ),
+    )
 
 
 HANDLERS: Handlers = {st.Audit: run_audit}
