@@ -11,7 +11,7 @@ import pytest
 from noonmark.compute import dataflow
 from noonmark.compute.definition import ARRANGEMENT, Definition
 from noonmark.compute.layer import Compute
-from noonmark.compute.naming import arrangement_name
+from noonmark.compute.naming import arrangement_name, hold_id
 from noonmark.compute.view import Begun, TickRecord, View
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage import Storage
@@ -195,6 +195,21 @@ def test_a_table_that_is_called_as_an_arrangement_is_none(walker: Walker) -> Non
     walker.write(HISTORY, TIMES + 1)
     walker.tick("sums")
     check(walker, "sums", TIMES)
+
+
+def test_what_is_held_of_an_input_never_passes_what_can_be_read(walker: Walker) -> None:
+    walker.create(defined("sums", SUMS))
+    view = walker.views["sums"]
+    view.retain_ms = 2
+    for upper in (3, 5, 8, TIMES + 1):
+        walker.write(HISTORY, upper)
+        walker.tick("sums")
+        held = walker.client.state.holds[hold_id("sums", "l")].frontier.only()
+        since = view.since.only()
+        assert held is not None
+        assert since is not None
+        assert held <= since <= upper - 1
+    assert since > 0, "history is let go"
 
 
 def test_outputs_of_one_call_share(walker: Walker) -> None:

@@ -39,6 +39,12 @@ BATTERY = {
     "WHERE a.k = c.k AND c.v = b.w AND a.s = 'a'",
     "imply": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k WHERE (v = 1 AND w = 2) OR "
     "(v = 2 AND w < 2)",
+    "imply_one": "SELECT l.k, v, w FROM l JOIN r ON l.k = r.k WHERE (v = 1 AND w = 2) OR w < 0",
+    "inline_nested": "WITH x AS (SELECT k, count(*) AS n FROM l GROUP BY k), y AS (SELECT k, n + 1 "
+    "AS m FROM x WHERE n > 0) SELECT a.k, b.m, x.n FROM y AS a JOIN y AS b ON a.k = b.k "
+    "JOIN x ON x.k = a.k",
+    "nested": "SELECT k, v FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND EXISTS "
+    "(SELECT 1 FROM l AS m WHERE m.v = r.w AND m.k = l.k))",
     "inline_once": "WITH x AS (SELECT k, v FROM l WHERE v > 0) SELECT k FROM x",
     "inline_twice": "WITH x AS (SELECT k, count(*) AS n FROM l GROUP BY k) "
     "SELECT a.k, b.n FROM x AS a JOIN x AS b ON a.k = b.n",
@@ -74,6 +80,8 @@ BATTERY = {
     "time_turned": "SELECT l.k, w FROM l JOIN r ON l.k = r.k AND v + 3 > mz_now()",
     "alone_recursive": "WITH RECURSIVE c(n) AS (VALUES (1) UNION SELECT n + 1 FROM c WHERE n < 3) "
     "SELECT l.k, n FROM l JOIN c ON l.v = c.n",
+    "alone_all": "WITH RECURSIVE c(n) AS (VALUES (1), (1) UNION ALL SELECT n + 1 FROM c "
+    "WHERE n < 2) SELECT l.k, n FROM l JOIN c ON l.v = c.n",
     "recursive": "WITH RECURSIVE c(n) AS (SELECT k FROM l UNION SELECT w FROM c "
     "JOIN r ON r.k = c.n) SELECT n FROM c",
     "apart": "SELECT k, count(*) AS n, min(v) AS low, sum(v) AS total, max(v) AS high FROM l "

@@ -66,7 +66,7 @@ def _notices(found: Audit) -> tuple[Notice, ...]:
     return (
         Notice(
             "the query as it is written could not be asked; the maintained plan was",
-            detail="Either a value in it that is not needed has an error at this time, or the query "
+            detail="Either a value in it that is not needed has an error now, or the query "
             "is too large for the plain meaning and has a part that Spark has not.",
         ),
     )

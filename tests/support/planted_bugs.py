@@ -1,0 +1,395 @@
+"""Figure C10: bugs planted in the product, and the tests of `make test` that find each.
+
+A bug is a change of a few words in one file of a copy of the source; the tree that is worked on is
+never touched. It is caught if one of its tests fails. A bug whose words are not found exactly once
+is an error: the code has moved on, and the bug has to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "noonmark"
+#: A test that hangs on a bug has found it.
+TIMEOUT_S = 400
+
+_JUDGE = ("tests/property/test_judge.py",)
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One planted bug.
+
+    Attributes:
+        name: what is wrong, in a few words.
+        file: under src/noonmark.
+        old: what stands there, once.
+        new: what is planted.
+        tests: those that must find it.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = _JUDGE
+
+    def text(self) -> str:
+        """The file with the bug in it.
+
+        Raises:
+            ValueError: its words are not there, or not once.
+        """
+        before = (SOURCE / self.file).read_text()
+        found = before.count(self.old)
+        if found != 1:
+            raise ValueError(f"{self.name}: {self.old!r} is {found} times in {self.file}")
+        return before.replace(self.old, self.new)
+
+
+def plant(bug: Bug, folder: Path) -> Path:
+    """A copy of the source with a bug in it; what goes into PYTHONPATH."""
+    copy = folder / "src"
+    shutil.copytree(SOURCE, copy / "noonmark", ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "noonmark" / bug.file).write_text(bug.text())
+    return copy
+
+
+def passes(tests: Iterable[str], source: Path | None = None) -> bool:
+    """Whether the tests pass, with the source as it is or another one.
+
+    Raises:
+        RuntimeError: pytest did not run them.
+    """
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    environment = dict(os.environ)
+    if source is not None:
+        environment["PYTHONPATH"] = str(source)
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+            timeout=TIMEOUT_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"pytest did not run: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 0
+
+
+# --- the rules of sql/rules: one in each
+
+_RULES = (
+    Bug(
+        "decorrelate: a count over no rows is NULL",
+        "sql/rules/decorrelate.py",
+        "made.append(value if empty is None else s.Coalesce((value, s.Literal(call.type, empty))))",
+        "made.append(value)",
+    ),
+    Bug(
+        "domain: rows whose outer value is NULL are lost",
+        "sql/rules/domain.py",
+        "keys = tuple(r.JoinKey(left[at], right[n], left[at].nullable) for n, at in",
+        "keys = tuple(r.JoinKey(left[at], right[n], False) for n, at in",
+    ),
+    Bug(
+        "fold: NOT a < b is a > b",
+        "sql/rules/fold.py",
+        '_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=",',
+        '_OPPOSITE = {"=": "<>", "<>": "=", "<": ">",',
+    ),
+    Bug(
+        "imply: an alternative that says nothing of a side is left out",
+        "sql/rules/imply.py",
+        "        if not own:\n            return None\n",
+        "        if not own:\n            continue\n",
+    ),
+    Bug(
+        "inline: a value stands for every name",
+        "sql/rules/inline.py",
+        "return value if isinstance(node, Get) and node.name == name else",
+        "return value if isinstance(node, Get) else",
+    ),
+    Bug(
+        "join_keys: IS NOT DISTINCT FROM is =",
+        "sql/rules/join_keys.py",
+        "return JoinKey(left, right, null_equal and (left.nullable or right.nullable))",
+        "return JoinKey(left, right, False)",
+    ),
+    Bug(
+        "merge: of two filters the second remains",
+        "sql/rules/merge.py",
+        "And((*conjuncts(first), *conjuncts(second)))",
+        "And((*conjuncts(second),))",
+    ),
+    Bug(
+        "order_joins: conditions that are ready later are lost",
+        "sql/rules/order_joins.py",
+        "early = [c for c in early if c not in ready]",
+        "early = []",
+    ),
+    Bug(
+        "outer: a row further out is taken for the next one",
+        "sql/rules/outer.py",
+        "if isinstance(node, OuterRef) and node.scope == scope:\n            return",
+        "if isinstance(node, OuterRef):\n            return",
+    ),
+    Bug(
+        "prune: DISTINCT without the columns that nobody shows",
+        "sql/rules/prune.py",
+        "    r.Filter: _filter,\n",
+        "    r.Filter: _filter,\n"
+        "    r.Distinct: lambda each, needed, run: (\n"
+        "        lambda made: (r.Distinct(made[0]), made[1])\n"
+        "    )(run.narrow(each.input, needed)),\n",
+    ),
+    Bug(
+        "pull: the conditions of the subquery itself are lost",
+        "sql/rules/pull.py",
+        "return Pulled(filtered(below.relation, own), below.conditions + handed, below.places)",
+        "return Pulled(below.relation, below.conditions + handed, below.places)",
+    ),
+    Bug(
+        "push_filter: below the left side of a left join",
+        "sql/rules/push_filter.py",
+        "if join.kind in (r.JoinKind.INNER, r.JoinKind.RIGHT, r.JoinKind.SEMI):",
+        "if join.kind in (r.JoinKind.INNER, r.JoinKind.RIGHT, r.JoinKind.LEFT, r.JoinKind.SEMI):",
+    ),
+    Bug(
+        "push_filter: below a top-k by any column",
+        "sql/rules/push_filter.py",
+        "_split(parts, _partition_columns(inner.partition))\n    moving, rest = (",
+        "_split(parts, set(range(len(inner.schema))))\n    moving, rest = (",
+    ),
+    Bug(
+        "rewrite: of several conditions the first remains",
+        "sql/rules/rewrite.py",
+        "return Filter(relation, conjunction(list(parts))) if parts else relation",
+        "return Filter(relation, conjunction(list(parts)[:1])) if parts else relation",
+    ),
+    Bug(
+        "temporal: e > mz_now() is mz_now() <= e",
+        "sql/rules/temporal.py",
+        '_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<",',
+        '_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<=",',
+    ),
+)
+
+# --- the rewrites of compute, and what is named after plans
+
+_REWRITES = (
+    Bug(
+        "apart: the group of NULL is lost between sums and ends",
+        "compute/apart.py",
+        "keys = [r.JoinKey(column(at, a), column(at, b), True)",
+        "keys = [r.JoinKey(column(at, a), column(at, b), False)",
+    ),
+    Bug(
+        "inlined: names inside of what a name stands for stay",
+        "compute/definition.py",
+        "return inlined(node.body, {**bound, node.name: inlined(node.value, bound)})",
+        "return inlined(node.body, {**bound, node.name: node.value})",
+    ),
+    Bug(
+        "known: a row of a recursion that is there twice is there once",
+        "compute/definition.py",
+        "tuple(row for row, n in rows.items() for _ in range(n))",
+        "tuple(row for row, n in rows.items())",
+    ),
+    Bug(
+        "switch: what switches is sought in the wrong order",
+        "compute/switch.py",
+        'descending=op in (">", ">="))',
+        "descending=False)",
+        ("tests/property/test_walk_switched.py",),
+    ),
+    Bug(
+        "digest of an arrangement: of a part of the plan",
+        "compute/arrangement.py",
+        "bytes([STORED_VERSION, kind]) + encode(self.relation)",
+        "bytes([STORED_VERSION, kind]) + encode(self.relation)[:64]",
+        ("tests/property/test_views_shared.py",),
+    ),
+    Bug(
+        "digest of an arrangement: of whatever kind it is",
+        "compute/arrangement.py",
+        "bytes([STORED_VERSION, kind]) + encode(self.relation)",
+        "bytes([STORED_VERSION]) + encode(self.relation)",
+        ("tests/sql/test_plan_encoding.py",),
+    ),
+    Bug(
+        "encoding: -0 is 0",
+        "sql/ir/encoding.py",
+        'struct.pack(">d", math.nan if math.isnan(number) else number)',
+        'struct.pack(">d", math.nan if math.isnan(number) else number + 0.0)',
+        ("tests/sql/test_plan_encoding.py",),
+    ),
+    Bug(
+        "literals are equal as Python says",
+        "sql/ir/scalar.py",
+        "identity(self.value) == identity(other.value)",
+        "self.value == other.value",
+        ("tests/sql/test_plan_encoding.py",),
+    ),
+    Bug(
+        "adoption: what a view lacks begins one time too late",
+        "compute/adoption.py",
+        "as_of = upper if upper == owned.first_time else upper - 1",
+        "as_of = upper",
+        ("tests/location/test_views_taken_up.py", "-m", "not spark"),
+    ),
+    Bug(
+        "maintenance: no step reads all",
+        "compute/maintenance.py",
+        "return not self.step.key and self.switch is None and not is_one_row(self.leaf)",
+        "return False",
+        ("tests/property/test_maintenance.py",),
+    ),
+    Bug(
+        "judge: what is missing is no difference",
+        "compute/judge.py",
+        "for row in {**stored, **wanted}:",
+        "for row in stored:",
+    ),
+)
+
+# --- kernels
+
+_KERNELS = (
+    Bug(
+        "accumulate: a group without rows stays",
+        "compute/walk/accumulate.py",
+        "groups.there[which] = True if always else groups.values[0][which] != 0",
+        "groups.there[which] = True",
+    ),
+    Bug(
+        "finish: the sum of no values is 0",
+        "compute/walk/finish.py",
+        "there = counts.to_numpy() != 0",
+        "there = counts.to_numpy() >= 0",
+    ),
+    Bug(
+        "first: OFFSET does not count",
+        "compute/walk/first.py",
+        "return node.offset + node.limit if",
+        "return node.limit if",
+        ("tests/property/test_walk_first.py", *_JUDGE),
+    ),
+    Bug(
+        "index: NULL does not find NULL",
+        "compute/walk/index.py",
+        "            equal = equal | nulls\n",
+        "            equal = equal & ~nulls\n",
+    ),
+    Bug(
+        "switched: rows that are in all but one range are left out",
+        "compute/walk/switched.py",
+        "if 0 < among < len(ranges):",
+        "if 0 < among < len(ranges) - 1:",
+        ("tests/property/test_walk_switched.py",),
+    ),
+    Bug(
+        "temporal kernel: a row is there at its end",
+        "compute/walk/temporal.py",
+        "there = np.flatnonzero(rows.time < turns)",
+        "there = np.flatnonzero(rows.time <= turns)",
+        (*_JUDGE, "tests/sql/test_temporal_filters.py"),
+    ),
+    Bug(
+        "large numbers: the middle term of a square counts half",
+        "compute/walk/large_number.py",
+        "(high * low, 2 * shift + _HALF + 1),",
+        "(high * low, 2 * shift + _HALF),",
+        ("tests/property/test_accumulators.py",),
+    ),
+    Bug(
+        "average: is cut off, not rounded",
+        "compute/walk/average.py",
+        "quotients = (2 * above + sizes[at]) // (2 * sizes[at].astype(object))",
+        "quotients = above // sizes[at].astype(object)",
+        ("tests/property/test_walk_average.py",),
+    ),
+)
+
+# --- bindings, holds, sinks, reads
+
+_BORDERS = (
+    Bug(
+        "hold: an input is let go up to the end of the tick",
+        "compute/owned.py",
+        "self._downgrade(txn, name, Antichain.of(max(last, self.first_time)))",
+        "self._downgrade(txn, name, Antichain.of(upper - 1))",
+        ("tests/property/test_views_shared.py", "-m", "not spark"),
+    ),
+    Bug(
+        "hold: since does not wait for readers",
+        "persist/on_hold.py",
+        "since = functools.reduce(Antichain.meet, readers, collection.allowed.meet(upper))",
+        "since = collection.allowed.meet(upper)",
+        ("tests/property/test_storage_model.py",),
+    ),
+    Bug(
+        "holds of two views have one name",
+        "compute/naming.py",
+        "{view.replace('%', '%25').replace('/', '%2F')}",
+        "{view}",
+        ("tests/test_doctests.py",),
+    ),
+    Bug(
+        "binding: an offset at the end of a step belongs to it",
+        "remap/lookup.py",
+        'np.searchsorted(self.uppers, offsets, side="right")',
+        'np.searchsorted(self.uppers, offsets, side="left")',
+        ("tests/property/test_reclock_lookup.py",),
+    ),
+    Bug(
+        "binding: the source may go back",
+        "remap/mint.py",
+        "if not probe.at_or_beyond(remap.latest):",
+        "if probe.is_empty() and not probe.at_or_beyond(remap.latest):",
+        ("tests/property/test_reclock_laws.py",),
+    ),
+    Bug(
+        "resumption of a source: one time too far",
+        "remap/resume.py",
+        "max(since, end - 1)",
+        "max(since, end)",
+        ("tests/property/test_reclock_laws.py",),
+    ),
+    Bug(
+        "resumption of a sink: after the first time that is not sent",
+        "sink/run.py",
+        "read.open_listen(self.frontier - 1, hold=False)",
+        "read.open_listen(self.frontier, hold=False)",
+        ("tests/property/test_sink_resumes.py",),
+    ),
+    Bug(
+        "a strict read is not registered",
+        "adapter/peek/reads.py",
+        "            await self._register(question, choice.time)\n",
+        "            pass\n",
+        ("tests/adapter/test_strict.py", "-k", "not_before_one_that_ended"),
+    ),
+    Bug(
+        "oracle: an applied write is not read",
+        "oracle/memory.py",
+        "self._read = max(self._read, time)",
+        "self._read = max(self._read, time - 1)",
+        ("tests/conformance/test_oracle.py", "-k", "laws or applied"),
+    ),
+)
+
+BUGS = (*_RULES, *_REWRITES, *_KERNELS, *_BORDERS)
+#: Whose tests take a second or two: those are planted in every run of the tests.
+QUICK = (
+    "maintenance: no step reads all",
+    "binding: an offset at the end of a step belongs to it",
+)
