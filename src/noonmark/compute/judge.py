@@ -26,7 +26,7 @@ from noonmark.compute.reference import Multiset, evaluate
 from noonmark.errors import EvaluationError
 from noonmark.sql.ir import relation as r
 
-#: So many rows and pairs may be looked at by the plain meaning: it takes a second or two.
+#: So many rows and pairs may be looked at by the plain meaning: it takes half a second.
 WORK_MAX = 300_000.0
 #: A recursion is taken to have so many rounds.
 _ROUNDS = 20

@@ -35,10 +35,9 @@ from noonmark.compute.walk.number import NO_KERNEL
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept
-from noonmark.compute.walk.state import Place, Segment, Shelf
+from noonmark.compute.walk.state import Place, Segment, Shelf, label_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
-from noonmark.sql.ir.encoding import fingerprint
 from noonmark.sql.ir.scalar import Scalar
 from noonmark.sql.ir.temporal import temporal
 
@@ -300,7 +299,7 @@ class _Search:
 
 def ordered(given: Kept, segment: Segment, key: Key, order: Order) -> ix.Index:
     """Of the stored rows that become rows of the relation: by key, and then in order."""
-    label = fingerprint(given.place.collection.schema.names, given.relation, key, order)
+    label = label_of(given.place.collection.schema.names, given.relation, key, order)
 
     def make(stored: Rows) -> ix.Index:
         rows, places = given.rows(stored)

@@ -12,9 +12,9 @@ Where it runs: executors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +36,16 @@ from noonmark.sql.ir.scalar import Scalar, columns_of
 
 #: How many small batches stay decoded in a process.
 _MEMORY_MAX = 4096
+#: How many labels of indexes are remembered.
+_LABELS_MAX = 4096
 #: How many pieces of runs stay mapped in a process.
 _OPEN_MAX = 1024
+
+
+@lru_cache(_LABELS_MAX)
+def label_of(*parts: Hashable) -> str:
+    """What an index by these parts is called: asked at every look-up, made once."""
+    return fingerprint(*parts)
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class Shelf:
         """Pairs of a probe and an update; only these columns of it are there."""
         schema = place.collection.schema
         wanted = columns | _used(key)
-        label = fingerprint(schema.names, key)
+        label = label_of(schema.names, key)
         hashes = ix.hashes_of(probes, len(probes[0]))
         order = np.argsort(hashes, kind="stable")
         given: list[Ints] = []
@@ -124,7 +132,7 @@ class Shelf:
 
     def count(self, place: Place, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> int:
         """How many updates `find` would look at."""
-        label = fingerprint(place.collection.schema.names, key)
+        label = label_of(place.collection.schema.names, key)
         hashes = np.sort(ix.hashes_of(probes, len(probes[0])))
         return sum(
             int(ix.ranges(segment.index(label, partial(_index, key)), hashes)[2].sum())
