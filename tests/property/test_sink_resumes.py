@@ -46,6 +46,7 @@ class Committed:
     fails_after: int
     loses_answer: bool
     stop: Callable[[], None] = lambda: None
+    id: str = "sink"
 
     def open(self) -> int | None:
         return self.topic.frontier
