@@ -325,8 +325,8 @@ _BORDERS = (
     Bug(
         "hold: an input is let go up to the end of the tick",
         "compute/owned.py",
-        "self._downgrade(txn, name, Antichain.of(max(last, self.first_time)))",
-        "self._downgrade(txn, name, Antichain.of(upper - 1))",
+        "frontier = Antichain.of(max(last, self.first_time))",
+        "frontier = Antichain.of(upper - 1)",
         ("tests/property/test_views_shared.py", "-m", "not spark"),
     ),
     Bug(
