@@ -8,11 +8,13 @@ import pyarrow as pa
 import pytest
 
 from noonmark.persist import frame, pages, part, parts
+from support.damage import Damage
 from support.history import Violation
 from support.mutations import KINDS, Mutations
 from support.power_loss import memory_folder
 
 MUTATIONS = 120
+DAMAGES = 100
 
 
 @pytest.fixture
@@ -33,6 +35,21 @@ def test_every_read_notices_or_gives_the_answer_it_gave_before(mutations: Mutati
         "extend",
         "swap",
     }
+
+
+def test_whatever_is_done_to_any_object_of_a_location_is_seen() -> None:
+    """Also to the catalog, to the oracle's log, and when the newest entry of a log is gone."""
+    with memory_folder() as folder:
+        whole = Damage(folder, seed=5)
+        for kind, names in whole.kinds.items():
+            whole.try_with(f"{kind} remove", {names[-1]: None})
+            whole.try_with(f"{kind} extend", {names[0]: whole.bytes[names[0]] + b"x"})
+        for _ in range(DAMAGES):
+            whole.damage()
+    assert {how.rpartition(" ")[0] for how in whole.faults} == {
+        "log", "floor", "count", "rollup", "part", "oracle log", "oracle floor", "oracle count",
+    }  # fmt: skip
+    assert whole.outcomes["not needed"] < DAMAGES / 5
 
 
 @pytest.mark.parametrize("kind", ["log", "rollup"])

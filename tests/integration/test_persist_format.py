@@ -47,7 +47,7 @@ def test_every_version_is_read_whole(copy: tuple[Path, str], mode: persist.clien
 def test_every_object_of_every_version_is_verified(copy: tuple[Path, str]) -> None:
     folder, _ = copy
     with persist.open(folder, options=persist.Options(mode="independent")) as client:
-        report = client.runtime.submit(verify(client, lambda *_: None)).result(30)
+        report = client.runtime.submit(verify(client, None, lambda *_: None)).result(30)
     assert report.findings == ()
     assert min(report.entries, report.rollups, report.parts) > 0
 

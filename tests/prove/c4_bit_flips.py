@@ -1,7 +1,9 @@
-"""C4: flips, cuts, extensions and swaps of any stored object, 10,000 by default.
+"""C4: flips, cuts, extensions, swaps and removals of any stored object, 10,000 by default.
 
-Every one is noticed with an error that names the object, or the object was not needed and every
-answer is what it was before.
+Half of them are judged by reads (`support.mutations`): every one is noticed with an error that
+names the object, or the object was not needed and every answer is what it was before. Half of them
+are done to any object of a whole location, the oracle's log and the catalog among them, and judged
+by `noonmark shard verify` (`support.damage`): every one is seen.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from support.damage import Damage
 from support.history import Violation
 from support.mutations import Mutations
 from support.power_loss import memory_folder
@@ -23,6 +26,7 @@ from support.proving import answer, bar, options
 
 #: So many mutations of one location, then another seed builds the next.
 MUTATIONS_PER_LOCATION = 2_500
+DAMAGES_PER_LOCATION = 1_000
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
@@ -32,10 +36,11 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     faults: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
     with bar("mutations", chosen.count) as advance:
-        for first in range(0, chosen.count, MUTATIONS_PER_LOCATION):
+        for first in range(0, chosen.count - chosen.count // 2, MUTATIONS_PER_LOCATION):
             with memory_folder() as folder:
                 run = Mutations(folder, chosen.seed + first)
-                for _ in range(min(MUTATIONS_PER_LOCATION, chosen.count - first)):
+                left = chosen.count - chosen.count // 2 - first
+                for _ in range(min(MUTATIONS_PER_LOCATION, left)):
                     try:
                         run.mutate()
                     except Violation as violation:
@@ -43,6 +48,17 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
                     advance()
             faults += run.faults
             outcomes += run.outcomes
+        for first in range(0, chosen.count // 2, DAMAGES_PER_LOCATION):
+            with memory_folder() as folder:
+                whole = Damage(folder, chosen.seed + first)
+                for _ in range(min(DAMAGES_PER_LOCATION, chosen.count // 2 - first)):
+                    try:
+                        whole.damage()
+                    except Violation as violation:
+                        violations.append(str(violation))
+                    advance()
+            faults += whole.faults
+            outcomes += whole.outcomes
     note = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
     goal = f"0 in {chosen.count} mutations"
     return answer("bit flips and truncations", goal, violations, faults, note)

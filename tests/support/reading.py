@@ -62,11 +62,13 @@ class Conversation:
 
 
 @asynccontextmanager
-async def database(url: str = "", spark: Any = None) -> AsyncIterator[Database]:
+async def database(
+    url: str = "", spark: Any = None, options: Options | None = None
+) -> AsyncIterator[Database]:
     """A database of its own, in memory unless it is told where."""
     place = url or f"memory:{SYSTEM.fresh_id()}"
     opened = await Database.open(
-        place, session=spark or NoSpark(), options=Options(notify_host=None)
+        place, session=spark or NoSpark(), options=options or Options(notify_host=None)
     )
     try:
         yield opened

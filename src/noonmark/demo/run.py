@@ -97,7 +97,7 @@ async def _verify(console: Console, scenario: Scenario) -> None:
     console.print(audits_table(audits))
     client = scenario.database.client
     report = await asyncio.wrap_future(
-        client.runtime.submit(verify(client, lambda _done, _total: None))
+        client.runtime.submit(verify(client, None, lambda _done, _total: None))
     )
     changed = [reading for reading in readings if not reading.same]
     wrong = [audit.name for audit in audits if audit.differences]

@@ -214,12 +214,12 @@ class AsyncReservedOracle:
     async def _put(self, seqno: int, frame: bytes) -> Reservation | None:
         """Whose reservation has that number now; None when it is long gone."""
         if await self._log.append(seqno, frame):
-            return _decode(seqno, frame)
+            return decode_reservation(seqno, frame)
         try:
             found = await self._log.read(seqno, 1)
         except MissingObject:
             return None
-        return _decode(seqno, found[0]) if found else None
+        return decode_reservation(seqno, found[0]) if found else None
 
     async def _last(self) -> Reservation | None:
         """The newest reservation in the log."""
@@ -234,7 +234,7 @@ class AsyncReservedOracle:
             except MissingObject:
                 continue  # the log went on and was truncated between the two calls
             self._seqno = head
-            return _decode(head, data)
+            return decode_reservation(head, data)
 
 
 class ReservedOracle:
@@ -310,5 +310,6 @@ def _too_slow() -> Determinate:
     )
 
 
-def _decode(seqno: int, data: bytes) -> Reservation:
+def decode_reservation(seqno: int, data: bytes) -> Reservation:
+    """The reservation in an entry of the oracle's log, or `Corrupt`."""
     return msgspec.msgpack.decode(open_frame(_name(seqno), ENTRY, data), type=Reservation)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from noonmark.adapter.location import oracle_log
 from noonmark.errors import ConfigError, NotYetComplete, UsageError
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.run import DIFF
@@ -17,7 +18,7 @@ from noonmark.rows import postgres
 from noonmark.rows.arrow import from_table
 from noonmark.rows.schema import Column
 from noonmark.shard import facts
-from noonmark.shard.verify import verify
+from noonmark.shard.verify import Progress, Report, verify
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -107,17 +108,29 @@ def verify_command(data: str, consensus: str | None, as_json: bool) -> None:
         def tell(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        report = client.runtime.submit(verify(client, tell)).result()
+        report = client.runtime.submit(_verify(client, data, consensus, tell)).result()
     findings = [{"object": f.object, "problem": f.problem} for f in report.findings]
-    counts = {k: v for k, v in vars(report).items() if k != "findings"}
+    counts = {k: v for k, v in vars(report).items() if isinstance(v, int)}
     if as_json:
-        click.echo(json.dumps({**counts, "findings": findings}))
+        unclaimed = list(report.unclaimed)
+        click.echo(json.dumps({**counts, "unclaimed": unclaimed, "findings": findings}))
     else:
         _print_table("verified", [counts])
+        if report.unclaimed:
+            _print_table("belong to nobody", [{"object": each} for each in report.unclaimed])
         if findings:
             _print_table("findings", findings)
     if findings:
         sys.exit(1)
+
+
+async def _verify(client: Client, data: str, consensus: str | None, tell: Progress) -> Report:
+    """On the loop: the location, and its oracle beside it."""
+    oracle = oracle_log(data, consensus)
+    try:
+        return await verify(client, oracle, tell)
+    finally:
+        await oracle.close()
 
 
 @shard.command("dump")
