@@ -105,7 +105,7 @@ def test_every_transaction_arrives(upstream: Upstream, client: Client) -> None:
     source = upstream.source()
     ingestion = ingest(client, source)
     with asynchronous_writer(upstream, "t") as done:
-        while done.rows < 12_000:
+        while done.rows < 9_000:
             ingestion.tick()
     ingestion.tick()
     assert contents(client, "t") == Counter(upstream.run("select * from t"))
