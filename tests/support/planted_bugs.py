@@ -176,10 +176,10 @@ _RULES = (
         "return Filter(relation, conjunction(list(parts)[:1])) if parts else relation",
     ),
     Bug(
-        "temporal: e > mz_now() is mz_now() <= e",
+        "temporal: mz_now() = e is mz_now() >= e",
         "sql/rules/temporal.py",
-        '_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<",',
-        '_TURNED = {"=": "=", "<>": "<>", "<": ">", ">": "<=",',
+        'for each in (">=", "<=") if op == "=" else (op,):',
+        'for each in (">=",) if op == "=" else (op,):',
     ),
 )
 
