@@ -15,7 +15,8 @@
     │   │   ├── InvalidDatetime   text that is no date, time or interval
     │   │   ├── FieldOverflow     a date or time with a field that is out of range
     │   │   ├── IntervalOverflow  an interval with a field that is out of range
-    │   │   └── InvalidOffset     an offset from UTC that no zone has
+    │   │   ├── InvalidOffset     an offset from UTC that no zone has
+    │   │   └── InvalidBytes      digits that are not those of bytes
     │   ├── CapabilityInvalid     a capability or hold that is unknown, dropped or expired
     │   ├── ReadOnly              a write through a read-only handle
     │   ├── Stopped               a call on a runtime that was stopped
@@ -67,6 +68,10 @@
     │   ├── IntervalOutOfRange    an interval outside the range of its type
     │   ├── TooManyRows           a subquery used as an expression gave more than one row
     │   └── InvalidArgument       an argument that the function refuses
+    │       ├── InvalidPattern    a regular expression that is none
+    │       ├── InvalidEscape     a LIKE pattern that ends with its escape character
+    │       ├── InvalidLogarithm  a number that has no logarithm
+    │       └── NegativeLength    a part of a text with less than no characters
     ├── DefiniteError             a collection that has no rows at that time, and why: it is data
     ├── Interrupted               the statement was ended from outside; it may be sent again
     │   ├── QueryCanceled         the client asked for it, or its time was up
@@ -160,6 +165,10 @@ class IntervalOverflow(InvalidValue, id="interval_overflow", sqlstate="22015"):
 
 class InvalidOffset(InvalidValue, id="invalid_offset", sqlstate="22009"):
     """No zone has such an offset from UTC."""
+
+
+class InvalidBytes(InvalidValue, id="invalid_bytes", sqlstate="22023"):
+    """Text is no bytea: its digits are not those of bytes."""
 
 
 class CapabilityInvalid(UsageError, id="capability_invalid", sqlstate="55000"):
@@ -369,6 +378,22 @@ class TooManyRows(EvaluationError, id="too_many_rows", sqlstate="21000"):
 
 class InvalidArgument(EvaluationError, id="invalid_argument", sqlstate="22023"):
     """An argument that the function refuses."""
+
+
+class InvalidPattern(InvalidArgument, id="invalid_pattern", sqlstate="2201B"):
+    """A regular expression that is none."""
+
+
+class InvalidEscape(InvalidArgument, id="invalid_escape", sqlstate="22025"):
+    """A LIKE pattern that ends with its escape character."""
+
+
+class InvalidLogarithm(InvalidArgument, id="invalid_logarithm", sqlstate="2201E"):
+    """A number that has no logarithm."""
+
+
+class NegativeLength(InvalidArgument, id="negative_length", sqlstate="22011"):
+    """A part of a text with less than no characters."""
 
 
 class DefiniteError(NoonmarkError, id="definite_error", sqlstate="55000"):

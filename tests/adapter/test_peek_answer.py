@@ -129,6 +129,9 @@ def test_look_ups_ask_persist_by_key(client: Client) -> None:
     by_key = {}
     for sql in LOOK_UPS.strip().splitlines():
         peek = peek_of(sql)
+        if not peek.shape.leaves:
+            by_key[sql] = None  # no row is equal to NULL: nothing is asked
+            continue
         leaf = peek.shape.leaves[0]
         query = query_of(leaf, client.state.collection(leaf.collection), TIME)
         by_key[sql] = query.keys

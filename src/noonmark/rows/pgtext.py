@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.errors import InvalidValue, NumberTooLarge
+from noonmark.errors import InvalidBytes, InvalidValue, NumberTooLarge
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.array import plain_decimal
@@ -35,10 +35,11 @@ from noonmark.rows.pgtime import (
     parse_timestamptz,
 )
 
-_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+_INTEGER = re.compile(r"[+-]?(\d+(_\d+)*|0[xX](_?[0-9a-fA-F])+|0[oO](_?[0-7])+|0[bB](_?[01])+)")
 _NUMERIC = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 _HEX = r"(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}"
 _UUID = re.compile(rf"({_HEX})|\{{({_HEX})\}}", re.IGNORECASE)
+_SPACES = " \t\n\r\v\f"
 _BITS = {t.SmallInt: 16, t.Integer: 32, t.Oid: 32, t.BigInt: 64}
 # Wide enough for every digit that numeric may have: rounding must happen once, at the scale.
 _WIDE = decimal.Context(prec=150_000, rounding=decimal.ROUND_HALF_UP)
@@ -105,10 +106,12 @@ def format_numeric(value: decimal.Decimal | int, sql_type: t.Numeric) -> str:
 
 
 def _parse_integer(text: str, sql_type: t.SqlType) -> int:
-    if not _INTEGER.fullmatch(text):
+    word = text.strip(_SPACES)
+    if not word.isascii() or not _INTEGER.fullmatch(word):
         raise _invalid(text, sql_type)
     # Longer texts than this cannot be in range, and Python refuses to convert very long ones.
-    number = int(text) if len(text.strip()) < 1000 else 1 << 64
+    decimal_ = word.lstrip("+-").replace("_", "").isdigit()
+    number = int(word, 10 if decimal_ else 0) if len(word) < 1000 else 1 << 64
     limit = 1 << (_BITS[type(sql_type)] - 1)
     if not -limit <= number < limit:
         raise NumberTooLarge(f'value "{text}" is out of range for type {sql_type}')
@@ -179,7 +182,7 @@ def _parse_bytea(text: str) -> bytes:
         try:
             return bytes.fromhex(text[2:])
         except ValueError:
-            raise _invalid(text, t.Bytea()) from None
+            raise InvalidBytes(f'invalid hexadecimal data: "{text[:100]}"') from None
 
     def unescape(match: re.Match[bytes]) -> bytes:
         if match[1] is None:

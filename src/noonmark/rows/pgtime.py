@@ -20,6 +20,7 @@ from noonmark.rows.calendar import civil_from_days, days_from_civil, days_in_mon
 
 _INFINITIES = {"infinity": 1, "+infinity": 1, "-infinity": -1}
 _DATE = r"(?P<year>\d{4,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+_PACKED = re.compile(r"(\d{4})(\d{2})(\d{2})(?=\D|$)", re.ASCII)
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
 _ZONE = r"(?P<zone>[zZ]|[+-]\d{1,2}(?::?\d{2}(?::\d{2})?)?)"
 _ERA = r"(?:\s*(?P<era>[bB][cC]|[aA][dD]))?"
@@ -102,7 +103,8 @@ def parse_date(text: str) -> dt.date | v.FarDate:
         return v.DATE_INFINITY if _INFINITIES[word] > 0 else v.DATE_NEG_INFINITY
     if word == "epoch":
         return v.date_of(0)
-    match = _DATE_ONLY.fullmatch(text.strip()) or _TIMESTAMP.fullmatch(text.strip())
+    plain = _PACKED.sub(r"\1-\2-\3", text.strip(), count=1)
+    match = _DATE_ONLY.fullmatch(plain) or _TIMESTAMP.fullmatch(plain)
     if match is None:
         raise _invalid("date", text)
     return v.date_of(_days(match, "date", text))
@@ -179,7 +181,7 @@ def _parse_instant(text: str, type_name: str) -> int | tuple[int, int | None]:
         return v.INT64_MAX if _INFINITIES[word] > 0 else v.INT64_MIN
     if word == "epoch":
         return 0
-    match = _TIMESTAMP.fullmatch(text.strip())
+    match = _TIMESTAMP.fullmatch(_PACKED.sub(r"\1-\2-\3", text.strip(), count=1))
     if match is None:
         raise _invalid(type_name, text)
     clock = _clock(match, text) if match["hour"] else 0

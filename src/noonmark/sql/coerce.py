@@ -245,9 +245,9 @@ def _element(parameters: Sequence[Parameter_], types: Sequence[t.SqlType]) -> t.
             found.append(source.element)
         elif parameter is Any_.ARRAY and source != UNKNOWN:
             return None
-    if any(isinstance(each, t.Array) for each in found):
-        return None
     has_array = Any_.ARRAY in parameters
+    if has_array and any(isinstance(each, t.Array) for each in found):
+        return None  # there are no arrays of arrays
     if has_array and not any(isinstance(each, t.Array) for each in types):
         return None
     try:

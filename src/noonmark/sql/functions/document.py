@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidArgument, InvalidText
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.jsonb import as_text, descend, jsonb_of, parse
@@ -46,9 +46,7 @@ def _index(step: str, at: int) -> int:
     try:
         return int(step)
     except ValueError:
-        raise InvalidArgument(
-            f'path element at position {at} is not an integer: "{step}"'
-        ) from None
+        raise InvalidText(f'path element at position {at} is not an integer: "{step}"') from None
 
 
 def _set(document: str, path: Path, value: str, create: bool = True) -> str:

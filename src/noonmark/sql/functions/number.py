@@ -13,7 +13,12 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from noonmark.errors import DivisionByZero, InvalidArgument, OutOfRange
+from noonmark.errors import (
+    DivisionByZero,
+    InvalidArgument,
+    InvalidLogarithm,
+    OutOfRange,
+)
 from noonmark.rows import types as t
 from noonmark.rows.order import sort_key
 from noonmark.sql.functions.function import Any_, Function
@@ -79,7 +84,7 @@ def float_power(a: float, b: float) -> float:
 
 def _sqrt(a: float) -> float:
     if a < 0:
-        raise InvalidArgument("cannot take square root of a negative number")
+        raise InvalidLogarithm("cannot take square root of a negative number")
     return math.sqrt(a)
 
 
@@ -90,9 +95,9 @@ def _cbrt(a: float) -> float:
 def _logarithm(base: Callable[[float], float]) -> Callable[[float], float]:
     def log(a: float) -> float:
         if a == 0:
-            raise InvalidArgument("cannot take logarithm of zero")
+            raise InvalidLogarithm("cannot take logarithm of zero")
         if a < 0:
-            raise InvalidArgument("cannot take logarithm of a negative number")
+            raise InvalidLogarithm("cannot take logarithm of a negative number")
         return base(a)
 
     return log

@@ -8,7 +8,7 @@ from __future__ import annotations
 import decimal
 from decimal import Decimal
 
-from noonmark.errors import DivisionByZero, InvalidArgument, OutOfRange
+from noonmark.errors import DivisionByZero, InvalidArgument, InvalidLogarithm, OutOfRange
 from noonmark.rows import types as t
 from noonmark.sql.functions.fit import WIDE, bounded, quantize
 from noonmark.sql.functions.function import Function
@@ -112,7 +112,7 @@ def _power(a: Decimal, b: Decimal) -> Decimal:
 def _positive(a: Decimal) -> Decimal:
     if a <= 0:
         kind = "zero" if not a else "a negative number"
-        raise InvalidArgument(f"cannot take logarithm of {kind}")
+        raise InvalidLogarithm(f"cannot take logarithm of {kind}")
     return a
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import re2
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidArgument, InvalidEscape
 from noonmark.sql.pattern.matcher import Matcher, Spans, Subject, matcher
 from noonmark.sql.pattern.parser import parse
 
@@ -56,7 +56,7 @@ class Like:
             if escape and character == escape:
                 at += 1
                 if at == len(pattern):
-                    raise InvalidArgument("LIKE pattern must not end with escape character")
+                    raise InvalidEscape("LIKE pattern must not end with escape character")
                 parts.append(re2.escape(pattern[at]))
             else:
                 parts.append({"%": ".*", "_": "."}.get(character) or re2.escape(character))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidArgument, NegativeLength
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value
 from noonmark.sql.functions import pattern
@@ -20,7 +20,7 @@ _BOOL, _INT, _TEXT = t.Boolean(), t.Integer(), t.Text()
 
 def _substring(text: str, start: int, length: int) -> str:
     if length < 0:
-        raise InvalidArgument("negative substring length not allowed")
+        raise NegativeLength("negative substring length not allowed")
     return text[max(start - 1, 0) : max(start - 1 + length, 0)]
 
 

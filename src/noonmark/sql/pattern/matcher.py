@@ -16,7 +16,7 @@ from typing import Protocol
 
 import re2
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidArgument, InvalidPattern
 from noonmark.sql.pattern import syntax as sx
 from noonmark.sql.pattern.characters import Characters
 from noonmark.sql.pattern.dissect import Span, automaton, captures, is_plain
@@ -278,7 +278,7 @@ class _Backtracking:
         try:
             self.compiled = re.compile(_in_python(pattern.tree))
         except re.error as error:
-            raise InvalidArgument(f"invalid regular expression: {error}") from None
+            raise InvalidPattern(f"invalid regular expression: {error}") from None
 
     def test(self, text: str) -> bool:
         return self.compiled.search(text) is not None

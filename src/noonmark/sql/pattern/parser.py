@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidArgument, InvalidPattern
 from noonmark.sql.pattern import characters as ch
 from noonmark.sql.pattern.bracket import bracket
 from noonmark.sql.pattern.characters import Characters
@@ -59,9 +59,9 @@ _CONTROLS = {
 _HEX_DIGITS = {"x": (1, 255), "u": (4, 4), "U": (8, 8)}
 
 
-def refused(why: str) -> InvalidArgument:
+def refused(why: str) -> InvalidPattern:
     """The error for a pattern that cannot be."""
-    return InvalidArgument(f"invalid regular expression: {why}")
+    return InvalidPattern(f"invalid regular expression: {why}")
 
 
 @dataclass

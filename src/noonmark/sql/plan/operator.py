@@ -75,10 +75,20 @@ def _unary(name: str) -> Callable[[Any, Row], Scalar]:
         operand = plan(tree.this, row)
         written = isinstance(tree.this, exp.Literal) and not tree.this.is_string
         if name == "-" and written and isinstance(operand, Literal):
-            return Literal(operand.type, -operand.value)
+            return _negative(operand)
         return call(name, [operand], tree, operator=True)
 
     return act
+
+
+def _negative(written: Literal) -> Literal:
+    """A number that was written with a minus: the least of a type has no counterpart above."""
+    value = -written.value
+    if isinstance(written.type, t.BigInt) and value == -(1 << 31):
+        return Literal(t.Integer(), value)
+    if isinstance(written.type, t.Numeric) and value == -(1 << 63):
+        return Literal(t.BigInt(), int(value))
+    return Literal(written.type, value)
 
 
 def _comparison(op: str) -> Callable[[Any, Row], Scalar]:

@@ -46,6 +46,8 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
             return s.Literal(scalar.type, evaluate(scalar))
         except EvaluationError:
             return scalar
+    if _is_null(scalar):
+        return s.Literal(scalar.type, None)
     match scalar:
         case s.And() | s.Or():
             return _junction(scalar)
@@ -60,6 +62,16 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
         case s.Compare():
             return _date_compare(scalar)
     return scalar
+
+
+def _is_null(scalar: s.Scalar) -> bool:
+    """Whether a strict function has an argument that is always NULL: the others are not asked."""
+    match scalar:
+        case s.Call(arguments=arguments) if scalar.entry.strict:
+            return any(isinstance(each, s.Literal) and each.value is None for each in arguments)
+        case s.Compare(left=left, right=right):
+            return any(isinstance(each, s.Literal) and each.value is None for each in (left, right))
+    return False
 
 
 def _is_constant(scalar: s.Scalar) -> bool:

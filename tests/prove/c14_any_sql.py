@@ -1,0 +1,67 @@
+"""C14: whatever SQL is asked, Noonmark says what PostgreSQL says, once and as a view that follows.
+
+Random expressions and queries over random tables (every type, NULLs, keys, hostile literals) go to
+`noonmark serve` and to a real PostgreSQL by the same client; names, types, text and SQLSTATE are
+compared as they come (`support.anysql.versus` says what is set apart, and why). Views of such
+queries are read after each of ten rounds of changes, and compared with the query itself.
+
+    --count N     one-shot statements: nine expressions to one query      (100,000)
+    --views N     views, each read after ten changes                      (3,000)
+    --seconds S   end after so long, whatever was reached; the figure says how far it came
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from noonmark.clock import SYSTEM
+from support.anysql.runs import Run, queries, scalars, views
+from support.anysql.versus import both
+from support.proving import answer, bar
+from support.serve_process import serving
+
+#: Of one-shot statements so many are queries.
+QUERIES = 1 / 10
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--views", type=int, default=3_000)
+    parser.add_argument("--seconds", type=float, default=None)
+    chosen = parser.parse_args(list(argv))
+    asked = round(chosen.count * QUERIES)
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as server:
+        dsn = f"host=127.0.0.1 port={server.pg} user=me dbname=noonmark"
+        with both(dsn) as pair, bar("statements", chosen.count + chosen.views) as advance:
+            run, share = Run(pair, chosen.seed), chosen.seconds
+            start = SYSTEM.monotonic()
+            reached = []
+            parts = ((0.35, scalars, chosen.count - asked), (0.3, queries, asked))
+            for part, act, count in (*parts, (0.35, views, chosen.views)):
+                if share is not None:
+                    run.deadline = SYSTEM.monotonic() + part * share
+                reached.append(act(run, count, advance))
+            minutes = (SYSTEM.monotonic() - start) / 60
+    once = reached[0] + reached[1]
+    print(
+        f"expressions {reached[0]}, queries {reached[1]}, views {reached[2]}, minutes {minutes:.1f}"
+    )
+    print(f"told: {dict(pair.counts)}")
+    print(f"refused by name: {pair.refusals.most_common(20)}")
+    print(f"features met: {len(run.met)}; the rarest: {run.met.most_common()[-12:]}")
+    goal = f"0 in {chosen.count} statements and {chosen.views} views x 10"
+    note = f"{once} statements, {reached[2]} views in {minutes:.1f} min; {len(run.met)} features"
+    return answer("any SQL against PostgreSQL", goal, run.wrong, dict(pair.counts), note)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main(sys.argv[1:])["met"] else 1)

@@ -1,0 +1,27 @@
+"""C14 in small: random expressions and queries against a real PostgreSQL, by the same client."""
+
+from __future__ import annotations
+
+from support.anysql.choices import Choices, smaller
+from support.anysql.runs import Run, queries, scalars
+from support.anysql.versus import both
+
+EXPRESSIONS, QUERIES = 300, 40
+
+
+def test_expressions_and_queries_mean_what_they_mean_in_postgresql() -> None:
+    with both() as pair:
+        run = Run(pair, seed=20)
+        scalars(run, EXPRESSIONS)
+        queries(run, QUERIES)
+        assert run.wrong == [], "\n".join(run.wrong)
+        assert pair.counts["answered"] > 200
+        assert len(run.met) > 150
+
+
+def test_a_failing_sequence_is_made_smaller() -> None:
+    drawn = Choices(seed=1)
+    numbers = [drawn.below(1000) for _ in range(60)]
+    small = smaller(numbers, lambda trial: any(number > 900 for number in trial))
+    assert len(small) == 1
+    assert small[0] > 900

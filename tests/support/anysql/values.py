@@ -1,0 +1,146 @@
+# ruff: noqa: E501 - tables of texts are read by line
+"""Types, their literals, and tables with rows of every type.
+
+Ordinary values are small, so that queries over tables of them have answers; extreme and hostile
+ones (quotes, our own syntax, the ends of ranges, letters of two to four bytes) stand in a table of
+their own and in expressions of one row, where an error must be the same error.
+"""
+
+from __future__ import annotations
+
+from support.anysql.choices import Choices
+
+#: Every type, as it is written.
+TYPES = {
+    "int4": "int", "text": "text", "bool": "boolean", "int8": "bigint", "int2": "smallint",
+    "numeric": "numeric", "num": "numeric(10,2)", "float8": "double precision", "float4": "real",
+    "varchar": "varchar(6)", "bpchar": "char(4)", "date": "date", "time": "time",
+    "timestamp": "timestamp", "timestamptz": "timestamptz", "interval": "interval",
+    "uuid": "uuid", "bytea": "bytea", "jsonb": "jsonb", "int4s": "int[]", "texts": "text[]",
+}  # fmt: skip
+
+#: What rows of ordinary tables have, the simplest first.
+PLAIN: dict[str, list[str]] = {
+    "int4": ["0", "1", "2", "3", "-1", "7", "10"],
+    "text": ["a", "", "b", "ab", "one", "A", "%", "é", "a b"],
+    "bool": ["false", "true"],
+    "int8": ["0", "1", "5", "-3", "10000000000"],
+    "int2": ["0", "1", "2", "-2"],
+    "numeric": ["0", "1", "2.5", "-1.25", "10"],
+    "num": ["0.00", "1.50", "-2.25", "10.00"],
+    "float8": ["0", "1", "0.5", "-2.25", "1024"],
+    "float4": ["0", "1", "0.25", "-8"],
+    "varchar": ["a", "", "abc", "b"],
+    "bpchar": ["a", "ab", "abcd", ""],
+    "date": ["2020-01-01", "2020-02-29", "1999-12-31", "2021-06-30"],
+    "time": ["00:00:00", "10:30:00", "23:59:59.5"],
+    "timestamp": ["2020-01-01 00:00:00", "2020-02-29 12:34:56.789", "1969-12-31 23:59:59"],
+    "timestamptz": ["2020-01-01 00:00:00+00", "2020-07-01 12:00:00+02", "1970-01-01 00:00:00+00"],
+    "interval": ["0", "1 day", "1 mon", "-01:30:00", "1 year 2 mons 3 days 04:05:06"],
+    "uuid": ["00000000-0000-0000-0000-000000000000", "b4b5d0d2-5a1c-4b51-9f0b-6f0d7c2b1a11"],
+    "bytea": ["\\x", "\\x00", "\\x6162", "\\xff"],
+    "jsonb": ["1", "null", '"a"', "[]", "{}", '{"n": 1, "s": "x"}', "[1, 2.50, null]", "true"],
+    "int4s": ["{}", "{1,2}", "{3,NULL}", "{0}", "{2,2,1}"],
+    "texts": ["{}", "{a,b}", '{"",NULL}', "{one}"],
+}
+#: What only expressions of one row have.
+HOSTILE: dict[str, list[str]] = {
+    "int4": ["2147483647", "-2147483648", " 12 ", "0x1F", "1_000", "1.0", "", "99999999999", "+5"],
+    "text": ["it's", '"', "\\", "--", "/*", ";", "$1", "$$", "a, returns=False", "NULL", "\t",
+             "日本語", "𝔸", "select 1", "repr('x')", "Scan t", "e\u0301", "ß", "İ", " x ",
+             "RECOMPUTED AS A WHOLE", "ALL OF IT", "{", "a" * 300, "_", "\\%", "(", "\u00a0"],
+    "bool": ["t", "yes", "off", "1", "maybe", "TRUE", " f "],
+    "int8": ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "1e3"],
+    "int2": ["32767", "-32768", "32768"],
+    "numeric": ["1e-10", "12345678901234567890", ".5", "5.", "1.10",
+                "0.00", "-0", "99999999999999999999.99"],
+    "num": ["99999999.99", "0.005", "-0.005", "100000000", "1e3"],
+    "float8": ["NaN", "Infinity", "-Infinity", "-0", "1e308", "1e-308", "4.9e-324", "1e400",
+               "0.1", "123456789.123456789", "1e15", "1e16", "1e-5", "0.0001"],
+    "float4": ["NaN", "3.4e38", "1e-45", "0.1", "16777217", "1e39", "1e6", "1e7"],
+    "varchar": ["abcdef", "abcdefg", "it's", "日本"],
+    "bpchar": ["abcd  ", "abcde", " a", "é"],
+    "date": ["0001-01-01", "4713-01-01 BC", "5874897-12-31", "5874898-01-01", "infinity",
+             "-infinity", "2020-02-30", "20200229", "2020-1-2", "epoch", "x"],
+    "time": ["24:00:00", "24:00:01", "10:00:60", "00:00:00.0000005", "25:00"],
+    "timestamp": ["infinity", "epoch",
+                  "2020-01-01T00:00:00", "2020-01-01 24:00:00", "2020-13-01", "0001-01-01"],
+    "timestamptz": ["2020-01-01 00:00:00+05:30", "2020-01-01 00:00:00-15:59", "infinity",
+                    "2020-01-01 00:00:00Z", "2020-01-01 00:00:00+16", "epoch"],
+    "interval": ["30 days", "1:02.5", "-1 day +02:03", "P1Y2M", "1.5 days", "infinity", "1-2", "1 month ago",
+                 "178956970 years", "3 days 3 days", "1:60", "@ 1 hour", "2147483647 days"],
+    "uuid": ["B4B5D0D2-5A1C-4B51-9F0B-6F0D7C2B1A11", "{b4b5d0d25a1c4b519f0b6f0d7c2b1a11}", "x"],
+    "bytea": ["abc", "\\x0", "\\xZZ", "a\\000b", "\\\\", "é"],
+    "jsonb": ['{"a": 1, "a": 2}', '{"b":1,"a":{"c":[1,2]}}', "1.0", "1e2", '"\\u00e9"', "{a}", "",
+              '[1,[2,[3]]]', "-0", '{"a": null}', "1.10", "100000000000000000000"],
+    "int4s": ["{1,x}", "{ 1 , 2 }", "1", "{NULL,null}"],
+    "texts": ['{"a,b","c\\"d"}', "{a b, c}", '{"{}"}', "{NULL,\"NULL\"}", "{it's}", "{"],
+}  # fmt: skip
+
+ORDERED = [kind for kind in TYPES if kind != "jsonb"]
+
+
+def quoted(text: str) -> str:
+    """A string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal(choices: Choices, kind: str, hostile: bool) -> str:
+    """A literal of a type, in one of the ways to write it."""
+    texts = HOSTILE[kind] if hostile and choices.often(1, 2) else PLAIN[kind]
+    text, written = choices.pick(texts), TYPES[kind]
+    form = choices.below(6)
+    if form == 5:
+        return f"null::{written}"
+    if kind == "int4" and form < 3 and text.lstrip("-").isdigit():
+        return text if text[0] != "-" else f"({text})"
+    if kind == "text" and form < 3:
+        return quoted(text)
+    if form == 3 and kind not in ("int4s", "texts"):
+        return f"{written} {quoted(text)}"
+    if form == 4:
+        return f"cast({quoted(text)} as {written})"
+    return f"{quoted(text)}::{written}"
+
+
+class Table:
+    """A table: its columns, and whether it has a key."""
+
+    def __init__(self, name: str, columns: list[tuple[str, str]], key: bool) -> None:
+        self.name = name
+        self.columns = columns
+        self.key = key
+
+    @property
+    def create(self) -> str:
+        """CREATE TABLE."""
+        parts = [f"{name} {TYPES[kind]}" for name, kind in self.columns]
+        if self.key:
+            parts[0] += " primary key"
+        return f"create table {self.name} ({', '.join(parts)})"
+
+    def row(self, choices: Choices, number: int) -> str:
+        """The values of a row."""
+        cells = []
+        for at, (_, kind) in enumerate(self.columns):
+            if self.key and at == 0:
+                cells.append(str(number))
+            elif choices.often(1, 5):
+                cells.append("null")
+            else:
+                cells.append(f"{quoted(choices.pick(PLAIN[kind]))}::{TYPES[kind]}")
+        return f"({', '.join(cells)})"
+
+
+def schema(choices: Choices) -> list[Table]:
+    """Tables that have every type between them; the first columns are often joined."""
+    kinds = list(TYPES)
+    tables = []
+    for number in range(4):
+        own = [("k", "int4")]
+        width = 4 + choices.below(4)
+        for at in range(width):
+            own.append((f"c{at}", kinds[(number * 6 + at * 5 + choices.below(3)) % len(kinds)]))
+        tables.append(Table(f"t{number}", own, key=number % 2 == 1))
+    whole = [("k", "int4")] + [(f"a{at}", kind) for at, kind in enumerate(kinds)]
+    return [*tables, Table("every", whole, key=True)]
