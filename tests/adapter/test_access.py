@@ -274,3 +274,26 @@ async def test_writes_that_look_need_select_as_in_postgresql(opened: Database) -
         "insert into keyed select * from keyed",
     ):  # fmt: skip
         await denied(mallory, sql)
+
+
+@with_database
+async def test_who_has_the_connection_next_is_who_came_in(opened: Database) -> None:
+    root, _ = await people(opened)
+    await root.ask("set session authorization mallory")
+    await root.ask("discard all")
+    assert await root.ask("select current_user, session_user") == [("noonmark", "noonmark")]
+
+
+@with_database
+async def test_a_secret_is_no_way_to_name_a_file_of_the_server(opened: Database) -> None:
+    root, mallory = await people(opened)
+    sql = "create connection hers.c to postgres (host 'h.example', ssl certificate '/etc/passwd')"
+    with pytest.raises(NoonmarkError, match="takes a text in PEM"):
+        await mallory.ask(sql)
+    await mallory.ask("create secret hers.path as '/etc/ssl/private/server.key'")
+    await mallory.ask(
+        "create connection hers.c to postgres (host '127.0.0.1', port 1, ssl key secret hers.path)"
+    )
+    with pytest.raises(NoonmarkError, match="takes a text in PEM"):
+        await mallory.ask("validate connection hers.c")
+    await root.ask(sql.replace("hers.c", "hers.d"))  # a superuser may: all executors have it

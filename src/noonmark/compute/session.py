@@ -34,6 +34,7 @@ from weakref import WeakKeyDictionary
 
 from noonmark.errors import ConfigError
 from noonmark.java import java_home
+from noonmark.source.outgoing import ALLOW, DENY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -167,7 +168,7 @@ def _new_session(master: str, app: str, options: Mapping[str, str]) -> SparkSess
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    settings = {**MEANING, **_CONTEXT, **_local_settings(master), **options}
+    settings = {**MEANING, **_CONTEXT, **_local_settings(master), **_policy(), **options}
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -180,6 +181,12 @@ def _new_session(master: str, app: str, options: Mapping[str, str]) -> SparkSess
                 detail=str(error),
                 hint="Check the master and the options; Spark's own words are on standard error.",
             ) from error
+
+
+def _policy() -> dict[str, str]:
+    """Where connections may go, for executors: what this process was told."""
+    told = ((name, os.environ.get(name)) for name in (ALLOW, DENY))
+    return {f"spark.executorEnv.{name}": value for name, value in told if value is not None}
 
 
 def _local_settings(master: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.peek.planning import value_of
@@ -43,7 +44,8 @@ async def run_create_connection(
     session: AdapterSession, statement: st.CreateConnection, _: Sequence[Any]
 ) -> Outcome:
     """CREATE CONNECTION: kept, and looked at when something uses it or WITH (VALIDATE) asks."""
-    check_connection(statement.kind, statement.options)
+    superuser = is_superuser(session.catalog, session.user)
+    check_connection(statement.kind, statement.options, names_files=superuser)
 
     async def make(catalog: Catalog, number: int) -> Created:
         item = _connection(session, catalog, number, statement)

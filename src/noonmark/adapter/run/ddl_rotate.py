@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.ddl_connection import connection_options, secret_value, validate
@@ -82,7 +83,8 @@ def _altered(access: Access, item: Item, statement: st.AlterConnection) -> Item:
         if options.pop(name, None) is None:
             shown = name.replace("_", " ").upper()
             raise ConfigError(f"the connection has no option {shown} to reset")
-    check_connection(kind, {**options, **statement.set})
+    superuser = is_superuser(access.catalog, access.role)
+    check_connection(kind, {**options, **statement.set}, names_files=superuser)
     new, _ = connection_options(access, statement.set)
     options |= new
     needs = [value["secret"] for value in options.values() if isinstance(value, Mapping)]

@@ -199,6 +199,7 @@ async def run_discard(session: AdapterSession, statement: st.Discard, _: Sequenc
     if statement.what == "all":
         _reset_all(session)
         session.statements.clear()
+        session.become(session.login_user, session=True)  # whoever has the connection next
     if statement.what in ("all", "plans"):
         session.plans.clear()
     return Done(f"DISCARD {statement.what.upper()}")

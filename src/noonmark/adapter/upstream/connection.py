@@ -58,8 +58,8 @@ _TEXTS = frozenset(("ssl_certificate_authority", "ssl_certificate"))
 _PEM = "-----BEGIN"
 
 
-def check_connection(kind: str, options: Mapping[str, Any]) -> None:
-    """Refuse a connection that cannot be."""
+def check_connection(kind: str, options: Mapping[str, Any], *, names_files: bool) -> None:
+    """Refuse a connection that cannot be; `names_files`: who may name files of the server."""
     known = _KINDS.get(kind)
     if known is None:
         raise ConfigError(
@@ -75,7 +75,7 @@ def check_connection(kind: str, options: Mapping[str, Any]) -> None:
                 f"{shown} takes a secret",
                 hint=f"CREATE SECRET s AS '...'; then say {shown} SECRET s.",
             )
-        if name in _TEXTS and isinstance(value, str):
+        if name in _TEXTS and isinstance(value, str) and not names_files:
             _check_pem(shown, value)
     _check_places(kind, options)
     missing = [name for name in _REQUIRED.get(kind, ()) if name not in options]
@@ -149,9 +149,9 @@ def postgres_url(catalog: Catalog, connection: Item) -> str:
     from psycopg.conninfo import make_conninfo  # when one is used: servers start without
 
     options = options_of(catalog, connection)
-    for name in ("sslrootcert", "sslcert", "sslkey"):
-        if name in options:
-            _check_pem(name, options[name])
+    for name, value in connection.definition["options"].items():
+        if name.startswith("ssl_") and isinstance(value, Mapping):
+            _check_pem(name, options[_POSTGRES[name]])  # a secret is no way to name a file
     return make_conninfo("", **options)
 
 
