@@ -58,7 +58,8 @@ async def prepare(client: Conversation, upstream: Upstream) -> None:
         f"create connection pg to postgres (host '{parts.hostname}', port {parts.port}, "
         f"user '{parts.username}', database '{upstream.name}')"
     )
-    await client.ask(SOURCE)
+    upstream.run("create publication q for table a, b")
+    await client.ask(SOURCE.replace("'p'", "'q'"))
     assert await same(client, upstream, "a", "b")
 
 
@@ -93,14 +94,15 @@ FAULTS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         (
             "drop table b",
             "create table b (id int primary key, word text)",
+            "alter publication q add table b",
             "insert into b values (5, 'five')",
         ),
         ("insert into b values (6, 'six')",),
     ),
     "out of the publication": (
         "a",
-        ("drop publication p", "create publication p for table b", "delete from a where id = 1"),
-        ("alter publication p add table a",),
+        ("alter publication q drop table a", "delete from a where id = 1"),
+        ("alter publication q add table a",),
     ),
     "another identity": (
         "b",
@@ -209,6 +211,7 @@ def test_tables_are_added_and_dropped(upstream: Upstream) -> None:
             await prepare(client, upstream)
             upstream.run(
                 "create table c (id int primary key, n int)",
+                "alter publication q add table c",
                 "insert into c select i, i from generate_series(1, 1000) i",
             )
             with pytest.raises(NameTaken):
@@ -247,7 +250,7 @@ WHOLE: dict[str, tuple[str, ...]] = {
         "insert into a values (50, 'lost')",
         "select pg_replication_slot_advance('{slot}', pg_current_wal_lsn())",
     ),
-    "publication dropped": ("drop publication p",),
+    "publication dropped": ("drop publication q",),
 }
 
 
@@ -268,7 +271,7 @@ def test_a_source_that_has_ended_goes_on_with_another_slot(upstream: Upstream, f
                 assert "ALTER SOURCE s REFRESH;" in (found.hint or "")
             upstream.run("insert into a values (60, 'unseen')", "delete from b")
             if fault == "publication dropped":
-                upstream.run("create publication p for all tables")
+                upstream.run("create publication q for table a, b")
             with pytest.raises(UsageError, match="as a whole"):
                 await client.ask("alter source s refresh table a")
             assert await client.ask("alter source s refresh") == "ALTER SOURCE"

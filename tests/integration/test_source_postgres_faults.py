@@ -211,9 +211,39 @@ def test_a_table_made_again_is_another_one(running: Running) -> None:
 
 
 def test_a_table_that_is_published_no_more(running: Running) -> None:
+    gone = "table public.a was taken out of the publication"
     found = running.after("drop publication p", "create publication p for table b")
-    assert found == ["table public.a was taken out of the publication"]
-    assert running.ended() == {"a": found[0]}
+    assert running.ended()["a"] == gone
+    # Nor does anyone know what happened to the other one while there was no publication.
+    assert found == sorted([gone, running.ended()["b"]])
+
+
+def test_a_publication_that_is_changed_and_changed_back_ends_its_table(running: Running) -> None:
+    """What was done while a table was not published is not in the log: nobody would see it."""
+    running.upstream.run("drop publication p", "create publication p for table a, b")
+    reason = (
+        "the publication of table public.{} was changed: what it left out meanwhile is not known"
+    )
+    source = running.upstream.source(slot="again")
+    again = ingest(running.client, source, "again", ["again_a", "again_b"])
+    again.tick()
+    running.upstream.run(
+        "alter publication p drop table a",
+        "insert into a values (2, 'unseen')",
+        "alter publication p add table a",
+        "insert into b values (2, 'seen')",
+    )
+    again.tick()
+    assert error_of(running.client, "again_a") == reason.format("a")
+    assert len(contents(running.client, "again_b")) == 2
+    running.upstream.run(
+        "alter publication p set (publish = 'insert')",
+        "delete from b",
+        "alter publication p set (publish = 'insert, update, delete, truncate')",
+    )
+    again.tick()
+    assert error_of(running.client, "again_b") == reason.format("b")
+    source.close()
 
 
 def test_another_replica_identity_ends_its_table(running: Running) -> None:

@@ -24,10 +24,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
+from noonmark.adapter.ended import outputs_of
 from noonmark.adapter.peek.planning import PlannedQuery
 from noonmark.adapter.system.settings import span_of
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.errors import QueryCanceled, Unsupported
+from noonmark.persist.definite import error_at
 from noonmark.persist.state import State
 from noonmark.remap.rows import element_of
 from noonmark.source.contract import START, HasAcknowledged, Source
@@ -121,7 +123,9 @@ async def _time_of(database: Database, item: Item, waiting: dict[str, str]) -> i
         asked = source.latest(client.clock, reached)
     latest = await asyncio.wrap_future(client.runtime.submit(asked))
     pause_s = _PAUSE_FIRST_S
-    while known is None or not known[1].at_or_beyond(latest):
+    while known is None or not (
+        known[1].at_or_beyond(latest) or _has_ended(database, item, known[0])
+    ):
         waiting[item.name] = _missing(item, source, START if known is None else known[1], latest)
         seen = _upper(client.state, progress)
         worker = database.work.sources.get(item.number)
@@ -135,6 +139,17 @@ async def _time_of(database: Database, item: Item, waiting: dict[str, str]) -> i
             pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
     waiting.pop(item.name)
     return max(known[0], *uppers)
+
+
+def _has_ended(database: Database, item: Item, time: int) -> bool:
+    """Whether all relations of a source are in a definite error at a time.
+
+    Then nothing more will come, and a read there is that error: there is nothing to wait for.
+    """
+    state = database.client.state
+    names = [each.collection for each in outputs_of(database.catalog, item)]
+    found = [state.collection(name).errors for name in names if name in state.names]
+    return bool(found) and all(error_at(errors, time) is not None for errors in found)
 
 
 def _missing(

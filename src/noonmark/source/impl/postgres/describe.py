@@ -40,6 +40,7 @@ class Fate(IntEnum):
     UNPUBLISHED = 2
     COLUMN_CHANGED = 3
     IDENTITY_CHANGED = 4
+    REPUBLISHED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class Table:
         full: whether the log has whole old rows.
         pages: its size when it was described, to cut the snapshot.
         row_filter: the publication's WHERE, as SQL.
+        membership: which rows of upstream's catalogs make it a part of the publication, and which
+            versions of them; "" where that was not asked yet.
         from_lsn: where a snapshot of its own stands, for one that was read later than the others
             (`restage`); None for one of the source's first snapshot.
         retired: whether nobody reads this output any more; its number stays taken.
@@ -83,6 +86,7 @@ class Table:
     full: bool = False
     pages: int = 0
     row_filter: str | None = None
+    membership: str = ""
     from_lsn: int | None = None
     retired: bool = False
 
@@ -138,7 +142,14 @@ select c.oid::bigint, p.schemaname::text, p.tablename::text, c.relreplident::tex
             select up.oid::bigint as base, up.typmod from up where up.typtype <> 'd') d on true
         left join pg_index i on i.indrelid = c.oid and a.attnum = any(i.indkey[0:i.indnkeyatts - 1])
              and case when c.relreplident = 'i' then i.indisreplident else i.indisprimary end
-        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
+       (select string_agg(m.row, ' ' order by m.row) from (
+            select format('p%%s:%%s', b.oid, b.xmin) as row from pg_publication b
+            where b.pubname = p.pubname
+            union all
+            select format('r%%s:%%s', r.oid, r.xmin) from pg_publication_rel r
+            join pg_publication b on b.oid = r.prpubid
+            where b.pubname = p.pubname and r.prrelid = c.oid) m) as membership
 from pg_publication_tables p
 join pg_namespace n on n.nspname = p.schemaname
 join pg_class c on c.relnamespace = n.oid and c.relname = p.tablename
@@ -172,7 +183,7 @@ def read_tables(
 
 
 def _table(row: tuple[Any, ...]) -> Table:
-    oid, schema_name, name, identity, pages, published, attributes = row
+    oid, schema_name, name, identity, pages, published, attributes, membership = row
     names = published.get("attnames")
     kept = [
         each
@@ -189,6 +200,7 @@ def _table(row: tuple[Any, ...]) -> Table:
         identity == "f",
         pages,
         published.get("rowfilter"),
+        membership or "",
     )
 
 
@@ -226,6 +238,8 @@ def changed(table: Table, now: Table | None, exists: bool) -> Fate | None:
     """What has befallen a table, given how its publication describes it now."""
     if now is None or now.oid != table.oid:
         return Fate.UNPUBLISHED if exists else Fate.DROPPED
+    if table.membership and now.membership != table.membership:
+        return Fate.REPUBLISHED
     current = {column.name: column for column in now.columns}
     for column in table.columns:
         if not column.number:
@@ -255,5 +269,7 @@ def explain(table: Table, fate: Fate) -> str:
         Fate.UNPUBLISHED: f"table {table.full_name} was taken out of the publication",
         Fate.COLUMN_CHANGED: f"a column of table {table.full_name} was dropped, renamed or given "
         "another type upstream",
+        Fate.REPUBLISHED: f"the publication of table {table.full_name} was changed: what it left "
+        "out meanwhile is not known",
         Fate.IDENTITY_CHANGED: f"the replica identity of table {table.full_name} was changed",
     }[fate]

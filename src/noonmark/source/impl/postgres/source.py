@@ -203,6 +203,11 @@ class Postgres(Numbered, Holding):
                 if doom is not None:
                     return {**known, partitions.whole(self.generation): int(doom)}
                 found = probe(connection, self, known)
+                if found.offsets.keys() - known - {self.log}:
+                    # What seems to have ended tables may have ended the source a moment ago.
+                    doom = look(connection, self, known)
+                if doom is not None:
+                    return {**known, partitions.whole(self.generation): int(doom)}
                 self._live.added = found.added
                 return found.offsets
             except psycopg.Error as error:
