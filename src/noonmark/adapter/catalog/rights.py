@@ -70,8 +70,16 @@ NEEDS: tuple[Need, ...] = (
     # -- reading
     *_rows("SELECT", ("relation", READ, "SELECT")),
     *_rows("SUBSCRIBE", ("relation", READ, "SELECT")),
-    *_rows("EXPLAIN MATERIALIZED VIEW", ("view", ("materialized-view", "index"), "SELECT")),
-    *_rows("AUDIT MATERIALIZED VIEW", ("view", ("materialized-view", "index"), "SELECT")),
+    *_rows(
+        "EXPLAIN MATERIALIZED VIEW",
+        ("view", ("materialized-view",), "SELECT"),
+        ("view", ("index",), OWN),
+    ),
+    *_rows(
+        "AUDIT MATERIALIZED VIEW",
+        ("view", ("materialized-view",), "SELECT"),
+        ("view", ("index",), OWN),
+    ),
     *_rows("SHOW", ("object", (*_OWNED, "errors", "system"), NAME)),
     # -- writing
     *_rows(
