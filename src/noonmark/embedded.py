@@ -32,6 +32,7 @@ from noonmark.compute.session import Frame, Session, active_session
 from noonmark.errors import Stopped, UsageError
 from noonmark.rows import arrow
 from noonmark.rows.schema import Column, Schema
+from noonmark.rows.types import is_plain
 from noonmark.sql.ir.relation import distinct_names
 from noonmark.tvc import Update
 
@@ -59,15 +60,22 @@ class Answer:
         return len(self._rows)
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; columns of one name are told apart by numbers."""
+        """The rows as an Arrow table; columns of one name are told apart by numbers.
+
+        Arrow has no number of any size: numeric without a precision is text.
+        """
         names = distinct_names([field.name for field in self.fields])
         columns = zip(names, self.fields, strict=True)
         schema = Schema(tuple(Column(name, field.type) for name, field in columns))
-        return arrow.to_table(self._rows, schema)
+        return arrow.texts_for_numerals(arrow.to_table(self._rows, schema), schema)
 
     def to_pandas(self) -> Any:
-        """The rows as a `pandas.DataFrame`."""
-        return self.to_arrow().to_pandas()
+        """The rows as a `pandas.DataFrame`; a numeric of any size is a Decimal."""
+        frame = self.to_arrow().to_pandas()
+        for at, field in enumerate(self.fields):
+            if is_plain(field.type):
+                frame.isetitem(at, [row[at] for row in self._rows])
+        return frame
 
     def to_spark(self) -> Frame:
         """The rows as a DataFrame of the database's Spark session."""

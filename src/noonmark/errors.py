@@ -62,6 +62,7 @@
     │   ├── DivisionByZero        a division by zero
     │   ├── OutOfRange            a number outside the range of its type
     │   ├── DatetimeOutOfRange    a date or time outside the range of its type
+    │   ├── NoSuchNumber          NaN or an infinity where only numbers are
     │   ├── InvalidText           text that the type it is cast to cannot read
     │   ├── InvalidDatetimeText   text that is no date, time or interval
     │   ├── InvalidOffsetText     an offset from UTC that no zone has
@@ -354,6 +355,10 @@ class OutOfRange(EvaluationError, id="out_of_range", sqlstate="22003"):
 
 class DatetimeOutOfRange(EvaluationError, id="datetime_out_of_range", sqlstate="22008"):
     """A date, time or interval outside the range of its type."""
+
+
+class NoSuchNumber(EvaluationError, id="no_such_number", sqlstate="0A000"):
+    """NaN or an infinity where only numbers are."""
 
 
 class InvalidText(EvaluationError, id="invalid_text", sqlstate="22P02"):

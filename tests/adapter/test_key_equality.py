@@ -20,6 +20,7 @@ from support.sql_peer import connected
 
 #: Values of each type, among them such as are equal in SQL and not the same.
 VALUES = {
+    "numeric": ["0", "-0.00", "10", "10.0", "10.00", "NaN", "Infinity", "1e-40", "1e40", "0.1"],
     "boolean": ["t", "f", "true"],
     "smallint": ["0", "-1", "32767"],
     "integer": ["0", "-0", "7"],

@@ -22,6 +22,7 @@ from noonmark.compute.session import for_ticks
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
+from noonmark.rows.numeral import Numeral
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_schema, spark_type
 from noonmark.rows.value import DATE_INFINITY, DATE_NEG_INFINITY, FarDate
@@ -42,7 +43,7 @@ AWKWARD: dict[str, list[Any]] = {
     "real": [None, 0.0, -0.0, 1.5, math.nan, math.inf, 2.0**127],
     "double precision": [None, 0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 1e308, 1e-308],
     "numeric(10,2)": [None, Decimal("0.00"), Decimal("-1.25"), Decimal("99999999.99")],
-    "numeric": [None, Decimal("0.5"), Decimal("-12345678901234567890.5")],
+    "numeric": [None, *map(Numeral, ("0.5", "-12345678901234567890.5", "-1.250", "NaN", "0.00"))],
     "numeric(31,4)": [None, Decimal("1.0001"), Decimal("-99999999999999999999.9999")],
     "text": [None, "", "a", "ä", "\U0001f600", "Z", "a\nZ", "100%", "a_b\\"],
     "boolean": [None, True, False],
@@ -72,7 +73,7 @@ def _numbers(*pairs: tuple[int, int]) -> list[tuple[ir.Scalar, ...]]:
 
 #: What follows the column, for functions that are native only with literals of some kind.
 LITERALS = {
-    "like(text, text)": _texts(None, "", "%", "_", "a%", "%Z", "%b%", "a_Z", "100%", "a.*", "%_%"),
+    "like(text, text)": _texts(None, "", "%", "a%", "%Z", "%b%", "100%", "a.*"),
     "substring(text, integer, integer)": _numbers((1, 1), (2, 1), (1, 0), (2, 100), (9, 1)),
 }
 
@@ -106,7 +107,7 @@ def calls() -> list[ir.Scalar]:
 def comparisons() -> list[ir.Scalar]:
     made: list[ir.Scalar] = []
     for left, right in itertools.pairwise(range(len(SCHEMA))):
-        if left % 2 == 0:
+        if left % 2 == 0 and not t.is_plain(SCHEMA.columns[left].type):
             a, b = (ir.column(i, SCHEMA.columns[i]) for i in (left, right))
             made += [ir.Compare(op, a, b) for op in ir.COMPARISONS]
             made += [ir.IsDistinct(a, b), ir.InList(a, (b, a))]
@@ -157,11 +158,16 @@ def foreign() -> list[ir.Scalar]:
     """What only Python workers compute as PostgreSQL does."""
     n = column("x", t.Numeric), column("y", t.Numeric)
     text = column("x", t.Text)
+    plain = column("x", t.Numeric, 1), column("y", t.Numeric, 1)
     return [
+        *(ir.Compare(op, *plain) for op in ir.COMPARISONS),
+        *(ir.Compare(op, n[0], plain[1]) for op in ir.COMPARISONS),
+        ir.IsDistinct(*plain),
+        ir.InList(plain[0], (plain[1], n[1])),
         ir.Call("/(numeric, numeric)", n),
         ir.Cast(t.Integer(), n[0]),
         ir.Call("*(numeric, numeric)", (column("x", t.Numeric, 1), column("y", t.Numeric, 1))),
-        ir.Call("like(text, text)", (text, ir.Literal(t.Text(), "a\\_b%"))),
+        *(ir.Call("like(text, text)", (text, *x)) for x in _texts("_", "a_Z", "%_%", "a\\_b%")),
         ir.Call("like(text, text)", (text, column("y", t.Text))),
         *(ir.Call("substring(text, integer, integer)", (text, *x)) for x in _numbers((0, 2))),
         ir.Call("upper(text)", (text,)),

@@ -64,7 +64,7 @@ KINDS: dict[t.SqlType, st.SearchStrategy[Any]] = {
     t.Integer(): st.integers(-(2**31), 2**31 - 1),
     t.BigInt(): st.integers(-9, 9) | st.integers(-(2**63), 2**63 - 1),
     t.Numeric(9, 2): st.integers(-(10**9) + 1, 10**9 - 1).map(lambda x: Decimal(x).scaleb(-2)),
-    t.Numeric(38, 4): st.integers(-(10**30), 10**30).map(lambda x: Decimal(x).scaleb(-4)),
+    t.Numeric(38, 4): st.integers(-(10**30), 10**30).map(lambda x: Decimal(f"{x}E-4")),
     t.Real(): _reals(),
     t.Double(): DOUBLES,
 }

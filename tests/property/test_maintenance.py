@@ -21,13 +21,14 @@ HOSTILE = ("RECOMPUTED AS A WHOLE", "x: not supported", "nothing: ALL OF IT")
 
 COSTS_ALL = {
     "SELECT l.k, r.w FROM l JOIN r ON l.v < r.w": Way.PATHS,
-    "SELECT v::float8 AS x, string_agg(s, ',') AS all_of FROM l GROUP BY 1": Way.WHOLE,
+    "SELECT string_agg(s, ',') AS all_of FROM l": Way.WHOLE,
     "SELECT 6 / v AS x, string_agg(s, ',') AS all_of FROM l GROUP BY 1": Way.BY_KEY,
 }
 COSTS_CHANGES = (
     "SELECT l.k, w FROM l JOIN r ON l.k = r.k",
     "SELECT k, count(*) AS n FROM l GROUP BY k",
     "SELECT k, string_agg(s, ',') AS texts FROM l GROUP BY k",
+    "SELECT v::float8 AS x, string_agg(s, ',') AS texts FROM l GROUP BY 1",
     "SELECT max(v) AS high FROM l",
     "SELECT v FROM l WHERE v > (SELECT avg(v) FROM l)",
 )

@@ -27,6 +27,7 @@ from noonmark.rows.arrow import (
     to_array,
     to_table,
 )
+from noonmark.rows.numeral import scale_of
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type
 from support.rows import ALL_TYPES, same, values
@@ -75,6 +76,9 @@ def _sql_key(value: Any) -> Any:
         return v.days_of(value)
     if isinstance(value, v.FarTimestamp | dt.datetime):
         return v.micros_of_timestamptz(value)
+    if isinstance(value, Decimal):
+        odd = value.is_nan()
+        return odd, Decimal(0) if odd else Decimal(value), scale_of(value)
     return value.encode() if isinstance(value, str) else value
 
 
@@ -87,10 +91,10 @@ REFUSED: list[tuple[str, Any]] = [
     ("real", 1e39),
     ("numeric(3,1)", Decimal("1.25")),
     ("numeric(3,1)", Decimal("100")),
-    ("numeric", Decimal("NaN")),
+    ("numeric(3,1)", Decimal("NaN")),
     ("numeric", 0.1),
-    ("numeric", Decimal("1e-19")),
-    ("numeric", Decimal("1e20")),
+    ("numeric", Decimal("1e-16384")),
+    ("numeric", Decimal("1e131072")),
     ("text", b"bytes"),
     ("text", "nul\0"),
     ("text", "\ud800"),

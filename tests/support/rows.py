@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.jsonb import canonical
+from noonmark.rows.numeral import Numeral, numeral
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 _AWKWARD_TEXT = st.sampled_from(["", " ", "NULL", "null", "a b", '"', "\\", "{}", "(,)", "é\n"])
@@ -39,9 +40,18 @@ def _exact(digits: int, scale: int) -> st.SearchStrategy[Decimal]:
     return st.integers(-limit, limit).map(build)
 
 
-def _plain(number: Decimal) -> Decimal:
-    text = format(number, "f")
-    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
+def _numerals() -> st.SearchStrategy[Numeral]:
+    """Plain numerics: every size, trailing zeros, NaN and the infinities."""
+    sizes = st.sampled_from([(1, 0), (6, 3), (38, 18), (40, 40), (3, 60), (90, 7)])
+    zeros = st.integers(0, 5)
+    finite = st.tuples(sizes.flatmap(lambda size: _exact(*size)), zeros).map(
+        lambda drawn: numeral(
+            Decimal(f"{drawn[0]:f}" + ("." if drawn[1] and "." not in f"{drawn[0]:f}" else "")
+                    + "0" * drawn[1])
+        )
+    )  # fmt: skip
+    odd = ["NaN", "Infinity", "-Infinity", "0", "0.00", "1e131071", "1e-16383", "10.0", "10.00"]
+    return st.one_of(finite, st.sampled_from([numeral(Decimal(text)) for text in odd]))
 
 
 _DAYS = st.one_of(
@@ -96,7 +106,7 @@ def values(sql_type: t.SqlType) -> st.SearchStrategy[Any]:
         case t.Double():
             return st.one_of(st.floats(), _FLOATS)
         case t.Numeric(None):
-            return st.one_of(_exact(38, 18), _exact(6, 3)).map(_plain).map(_no_negative_zero)
+            return _numerals()
         case t.Numeric(int(precision), int(scale)):
             return _exact(precision, scale).map(_no_negative_zero)
         case t.Text():

@@ -4,9 +4,10 @@ Law (complete): `look_up(collection, keys, time)` reads every row whose key is e
 of `keys`; it may read more.
 
 Persist finds rows by the bits of the first columns of the key. For most types equal values have
-equal bits. Of a float there are two zeros, and both are asked for. An interval, a document, an
-array or a record has any number of forms: keys are told apart by the columns before such a column,
-and a key that begins with one is looked for in the whole collection.
+equal bits. Of a float there are two zeros, and both are asked for. An interval, a document, a plain
+numeric, an array or a record has any number of forms: keys are told apart by the columns before
+such a column. A key that begins with one is looked for in the whole collection; with a numeric,
+whose equal forms lie side by side, in their range.
 """
 
 from __future__ import annotations
@@ -19,16 +20,27 @@ from noonmark.persist.plan import Query
 from noonmark.persist.state import Collection
 from noonmark.rows import types as t
 from noonmark.rows.identity import NEGATIVE_ZERO
+from noonmark.rows.numeral import encode, equal_range
 
 Row = tuple[Any, ...]
 
 _MANY_FORMS = (t.Interval, t.Jsonb, t.Array, t.Record)
 
 
+def _has_many_forms(kind: t.SqlType) -> bool:
+    return isinstance(kind, _MANY_FORMS) or t.is_plain(kind)
+
+
 def look_up(collection: Collection, keys: Sequence[Row], time: int) -> Query:
     """The query for the rows of these keys at a time."""
     types = [collection.schema[name].type for name in collection.key]
-    known = list(takewhile(lambda kind: not isinstance(kind, _MANY_FORMS), types))
+    known = list(takewhile(lambda kind: not _has_many_forms(kind), types))
+    if not known and t.is_plain(types[0]):
+        ranges = [equal_range(key[0]) for key in keys]
+        lows, highs = ([each[end] for each in ranges] for end in (0, 1))
+        return Query(
+            time, where={collection.key[0]: (min(lows, key=encode), max(highs, key=encode))}
+        )
     if not known:
         return Query(time)
     forms = {

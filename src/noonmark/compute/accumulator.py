@@ -20,7 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from noonmark.compute.exact import EXACT, FLOATS
+from noonmark.compute.exact import FLOATS, is_exact
 from noonmark.compute.walk.large_number import FLOAT_UNITS, decode
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
@@ -71,21 +71,25 @@ def summands(call: AggregateCall) -> tuple[Summand, ...]:
         return (Summand.NOTHING,)
     kind = call.arguments[0].type if call.arguments else t.Boolean()
     # The digits of what is divided depend on those of all values, which plain numerics each have.
-    fixed = isinstance(kind, _WHOLE) or (isinstance(kind, t.Numeric) and kind.scale is not None)
+    fixed = isinstance(kind, _WHOLE) or (isinstance(kind, t.Numeric) and not _has_own_scale(kind))
     if name in ("bool_and", "bool_or", "every"):
         return (Summand.TRUE,)
     if name in ("sum", "avg") and isinstance(kind, FLOATS):
         return Summand.WHOLE, Summand.NAN, Summand.UP, Summand.DOWN
     if name in MOMENTS and isinstance(kind, FLOATS):
         return Summand.WHOLE, Summand.SQUARE, Summand.ODD
-    if (name == "avg" and fixed) or (name == "sum" and isinstance(kind, (*_WHOLE, t.Numeric))):
+    if name in ("sum", "avg") and fixed:
         return (Summand.NUMBER,)
     return (Summand.WHOLE, Summand.SQUARE) if name in MOMENTS and fixed else ()
 
 
+def _has_own_scale(kind: t.Numeric) -> bool:
+    return kind.is_plain or kind.trimmed
+
+
 def is_linear(node: r.Aggregate) -> bool:
     """Whether accumulators are enough for all aggregates of the node."""
-    keys = all(isinstance(key.type, EXACT) for key in node.keys)
+    keys = all(is_exact(key.type) for key in node.keys)
     return keys and all(map(summands, node.aggregates))
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from noonmark.compute import keyed
 from noonmark.compute.accumulator import is_linear
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.group import Group, Keys, group_at, group_of, path
 from noonmark.compute.once import once
 from noonmark.sql.ir import relation as r
@@ -32,7 +32,7 @@ _FROM_LEFT = (r.JoinKind.SEMI, r.JoinKind.ANTI, r.JoinKind.LEFT)
 @once
 def usable(node: r.Relation, key: Scalar) -> bool:
     """Whether the rows of a relation with given values of the scalar can be asked for."""
-    return isinstance(key.type, EXACT) and not may_fail(key) and _usable(node, key)
+    return is_exact(key.type) and not may_fail(key) and _usable(node, key)
 
 
 def _usable(node: r.Relation, key: Scalar) -> bool:

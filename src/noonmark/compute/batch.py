@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 from noonmark.compute import aggregates, keyed, whole
 from noonmark.compute.accumulator import argument, is_linear
 from noonmark.compute.column import col
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import (
     columns,
@@ -195,4 +195,4 @@ class Batch:
 
 def _is_exact(schema: Schema) -> bool:
     """Whether there are columns, and Spark tells apart what SQL does."""
-    return bool(schema.columns) and all(isinstance(each.type, EXACT) for each in schema)
+    return bool(schema.columns) and all(is_exact(each.type) for each in schema)

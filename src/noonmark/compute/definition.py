@@ -7,16 +7,18 @@ have the same upper at every moment: they change in the same commits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from noonmark.compute.apart import sums_apart
 from noonmark.compute.arrangement import Need, needs
 from noonmark.compute.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
+from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import asked
 from noonmark.sql.ir.node import Node, rebuild, walk_once
+from noonmark.sql.ir.scalar import Cast, Scalar, column
 from noonmark.sql.rules.temporal import separated
 
 __all__ = [
@@ -65,6 +67,26 @@ class Definition:
     def written(self) -> r.Relation:
         """The query as it is written."""
         return self.relation if self.as_written is None else self.as_written
+
+    def stored_as(self, schema: Schema) -> Definition:
+        """The same view for a collection that was made before plain numeric had any size.
+
+        Its columns of `OLD_NUMERIC` stay what they are: 18 digits after the point, rounded.
+        """
+        own = self.relation.schema.columns
+        if len(own) != len(schema) or not any(t.is_plain(each.type) for each in own):
+            return self
+        scalars: list[Scalar] = [
+            Cast(t.OLD_NUMERIC, column(at, each))
+            if t.is_plain(each.type) and old.type == t.OLD_NUMERIC
+            else column(at, each)
+            for at, (each, old) in enumerate(zip(own, schema.columns, strict=True))
+        ]
+        if not any(isinstance(each, Cast) for each in scalars):
+            return self
+        names = self.relation.schema.names
+        both = [r.Project(each, tuple(scalars), names) for each in (self.relation, self.written)]
+        return replace(self, relation=both[0], as_written=both[1])
 
     @cached_property
     def plan(self) -> r.Relation:

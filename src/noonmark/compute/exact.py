@@ -2,11 +2,26 @@
 
 from noonmark.rows import types as t
 
-#: Types whose stored values are the same iff they are equal in SQL, and whose order is Spark's.
-EXACT = (
+_EXACT = (
     t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Text, t.Varchar, t.Bytea,
     t.Date, t.Time, t.Timestamp, t.TimestampTz, t.Uuid,
 )  # fmt: skip
 FLOATS = (t.Real, t.Double)
-#: Types whose values can be put in order all at once, as SQL and as Spark do.
-ORDERED = (*EXACT, *FLOATS)
+
+
+def is_exact(kind: t.SqlType) -> bool:
+    """Whether stored values are the same iff they are equal in SQL, and in the order of Spark."""
+    return isinstance(kind, _EXACT) and not t.is_plain(kind)
+
+
+def is_ordered(kind: t.SqlType) -> bool:
+    """Whether values can be put in order all at once, as SQL and as Spark do."""
+    return is_exact(kind) or isinstance(kind, FLOATS)
+
+
+def has_extremes(kind: t.SqlType) -> bool:
+    """Whether the least and the greatest of the stored values are those of SQL.
+
+    Of equal numerics the one with fewer digits after the point is the less.
+    """
+    return is_ordered(kind) or t.is_plain(kind)

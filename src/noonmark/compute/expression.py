@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute import native
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.foreign import foreign
 from noonmark.rows import types as t
 from noonmark.rows.spark import spark_name
@@ -178,7 +178,7 @@ class _Compiler:
 
     def _in_list(self, node: ir.InList) -> Compiled:
         kind = node.operand.type
-        if isinstance(kind, EXACT) and all(_is_value(item, kind) for item in node.items):
+        if is_exact(kind) and all(_is_value(item, kind) for item in node.items):
             operand = self.act(node.operand)
             listed = [self.act(item).value for item in node.items]
             return Compiled(operand.value.isin(*listed), operand.error)

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.once import once
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import (
@@ -230,7 +230,7 @@ def _joined(node: r.Join, left: Group, right: Group) -> Group:
         sides = _over(key.left, left.outputs), _over(key.right, moved)
         leaves = both.leaf_of(sides[0]), both.leaf_of(sides[1])
         checks += [(at, side) for at, side in enumerate((key.left, key.right)) if may_fail(side)]
-        exact = all(isinstance(side.type, EXACT) and not may_fail(side) for side in sides)
+        exact = all(is_exact(side.type) and not may_fail(side) for side in sides)
         if exact and leaves[0] is not None and leaves[1] is not None:
             left_end = leaves[0], shift(sides[0], -both.starts[leaves[0]])
             right_end = leaves[1], shift(sides[1], -both.starts[leaves[1]])

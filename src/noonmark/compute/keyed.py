@@ -11,7 +11,8 @@ So an operator may be asked of some keys alone, and for the keys that changed
 
 which is what `KeyedTask` computes: old contents and changes of one key in, every time at which
 something changed, the answers before and after. Columns whose stored values may differ though they
-are equal in SQL (intervals, floats, documents) are left out of keys: a coarser key is a key too.
+are equal in SQL (intervals, floats, documents, plain numerics) are in keys by their canonical form
+(`noonmark.sql.functions.key`), which is the same for equal values.
 
 Where it runs: driver, except `KeyedTask`.
 """
@@ -27,7 +28,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from noonmark.compute.column import col, null
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.frame import (
     ERROR,
     arrow_frame_schema,
@@ -47,10 +48,11 @@ from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import SqlType
+from noonmark.sql.functions.key import KEY_FORM
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.encoding import encode
 from noonmark.sql.ir.node import Node, rebuild
-from noonmark.sql.ir.scalar import Scalar, column
+from noonmark.sql.ir.scalar import Call, Scalar, column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -92,8 +94,13 @@ def parts_of(node: r.Relation) -> tuple[Part, ...]:
             sides = [(each, ()) for each in reads_of(node)]
         case _:
             raise AssertionError(f"{type(node).__name__} has no key")
-    used = [at for at in range(len(sides[0][1])) if _exact([key[at].type for _, key in sides])]
-    return tuple(Part(relation, tuple(key[at] for at in used)) for relation, key in sides)
+    exact = [_exact([key[at].type for _, key in sides]) for at in range(len(sides[0][1]))]
+    return tuple(Part(relation, tuple(map(_formed, key, exact))) for relation, key in sides)
+
+
+def _formed(key: Scalar, exact: bool) -> Scalar:
+    """The part of a key in a form that is the same for values that are equal in SQL."""
+    return key if exact else Call(KEY_FORM, (key,))
 
 
 def reads_of(node: r.Relation) -> list[r.Relation]:
@@ -123,7 +130,7 @@ def _whole_row(relation: r.Relation) -> tuple[Scalar, ...]:
 
 def _exact(kinds: Sequence[SqlType]) -> bool:
     stored = {spark_type(kind).simpleString() for kind in kinds}
-    return len(stored) == 1 and isinstance(kinds[0], EXACT)
+    return len(stored) == 1 and is_exact(kinds[0])
 
 
 def as_updates(table: pa.Table, count: int) -> pa.Table:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute.column import col, named
+from noonmark.compute.exact import is_ordered
 from noonmark.compute.frame import columns, errors_of, names, no_error, renamed, rows_of, union
 from noonmark.compute.linear import computed, extended, kept
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
+from noonmark.sql.functions.key import KEY_FORM
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.scalar import TRUE, Scalar, may_fail
+from noonmark.sql.ir.scalar import TRUE, Call, Scalar, may_fail
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -43,14 +45,20 @@ class Side:
 
 def left_side(node: r.Join, frame: DataFrame, *, fails: bool, timed: bool = False) -> Side:
     """The left side, as l0, ..., lk0, ..., ltime and ldiff."""
-    keys = [key.left for key in node.keys]
+    keys = [_comparable(key.left, key.right) for key in node.keys]
     return _side(frame, len(node.left.schema), keys, "l", fails=fails, timed=timed)
 
 
 def right_side(node: r.Join, frame: DataFrame, *, fails: bool, timed: bool = False) -> Side:
     """The right side, as r0, ..., rk0, ..., rtime and rdiff."""
-    keys = [key.right for key in node.keys]
+    keys = [_comparable(key.right, key.left) for key in node.keys]
     return _side(frame, len(node.right.schema), keys, "r", fails=fails, timed=timed)
+
+
+def _comparable(key: Scalar, other: Scalar) -> Scalar:
+    """What Spark finds equal iff the keys are: their canonical form, where it knows no better."""
+    known = is_ordered(key.type) and is_ordered(other.type)
+    return key if known else Call(KEY_FORM, (key,))
 
 
 def _side(

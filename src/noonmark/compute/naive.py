@@ -27,7 +27,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute import keyed
 from noonmark.compute.column import col, constant, named
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.expression import compile_scalar, is_native
 from noonmark.compute.flatmap import flat_mapped
 from noonmark.compute.frame import (
@@ -250,7 +250,7 @@ class Naive:
 
 def _consolidated(frame: DataFrame, relation: r.Relation) -> DataFrame:
     """Equal rows once, with their number, where Spark's equality is that of what is stored."""
-    if not all(isinstance(each.type, EXACT) for each in relation.schema):
+    if not all(is_exact(each.type) for each in relation.schema):
         return frame
     row = [*columns(len(relation.schema)), col(ERROR)]
     return frame.groupBy(*row).agg(f.sum(DIFF).alias(DIFF))
@@ -279,7 +279,7 @@ def _parts(node: r.Join) -> Iterator[Scalar]:
 
 def _adds_up(node: r.Aggregate) -> bool:
     """Whether Spark's own sums are those of SQL: exact numbers, of which any sum has room."""
-    if not all(_is_sure(key) and isinstance(key.type, EXACT) for key in node.keys):
+    if not all(_is_sure(key) and is_exact(key.type) for key in node.keys):
         return False
     return all(map(_is_plain, node.aggregates)) and not any(map(may_have_errors, node.aggregates))
 
@@ -290,9 +290,10 @@ def _is_plain(call: AggregateCall) -> bool:
     name, given = call.entry.name, call.arguments
     if name == "count":
         return all(map(_is_sure, given)) and len(given) <= 1
-    exact = len(given) == 1 and isinstance(given[0].type, (*_WHOLE, t.Numeric))
-    fixed = exact and (not isinstance(given[0].type, t.Numeric) or given[0].type.scale is not None)
-    return name in ("sum", "min", "max") and fixed and _is_sure(given[0])
+    kind = given[0].type if len(given) == 1 else None
+    fixed = isinstance(kind, t.Numeric) and not kind.is_plain and not kind.trimmed
+    exact = isinstance(kind, _WHOLE) or fixed
+    return name in ("sum", "min", "max") and exact and _is_sure(given[0])
 
 
 def _fold(call: AggregateCall, value: Column) -> Column:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as f
 
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_ordered
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
 from noonmark.rows.spark import spark_name
@@ -151,7 +151,7 @@ FUNCTIONS: dict[str, Builder] = {**_integers(), **_floats(), **_others()}
 
 def knows(call: ir.Call) -> bool:
     """Whether the call is native, with arguments of these types."""
-    if call.function not in FUNCTIONS:
+    if call.function not in FUNCTIONS or any(t.is_plain(x.type) for x in (call, *call.arguments)):
         return False
     match call.function:
         case "*(numeric, numeric)":
@@ -192,9 +192,11 @@ def _digits(kind: t.SqlType) -> tuple[int, int]:
 def comparable(*kinds: t.SqlType) -> bool:
     """Whether Spark compares values of these types as PostgreSQL does."""
     if all(isinstance(kind, t.Numeric) for kind in kinds):
+        if any(map(t.is_plain, kinds)):
+            return False
         scale = max(_digits(kind)[1] for kind in kinds)
         return scale + max(p - s for p, s in map(_digits, kinds)) <= 38
-    return all(isinstance(kind, (*EXACT, t.Real, t.Double)) for kind in kinds)
+    return all(is_ordered(kind) for kind in kinds)
 
 
 # -- casts ------------------------------------------------------------------------------------
@@ -206,6 +208,8 @@ def casts(source: t.SqlType, target: t.SqlType) -> bool:
     """Whether Spark casts as PostgreSQL does."""
     if source == target:
         return True
+    if t.is_plain(source) or t.is_plain(target):
+        return False
     match source, target:
         case ((t.SmallInt() | t.Integer() | t.BigInt()), _):
             return isinstance(target, (*_WHOLE, t.Double, t.Numeric, t.Text))
@@ -233,7 +237,7 @@ def cast(value: Column, source: t.SqlType, target: t.SqlType) -> tuple[Column, s
 
 def has_literal(kind: t.SqlType) -> bool:
     """Whether values of the type can stand in a Spark expression."""
-    return isinstance(kind, (*EXACT, t.Real, t.Double, t.Char, t.Jsonb))
+    return is_ordered(kind) or isinstance(kind, t.Char | t.Jsonb) or t.is_plain(kind)
 
 
 def literal(value: Any, kind: t.SqlType) -> Column:
@@ -250,7 +254,7 @@ def literal(value: Any, kind: t.SqlType) -> Column:
         case t.Timestamp():
             instant = f.timestamp_micros(f.lit(stored.view(pa.int64())[0].as_py()))
             return instant.cast(target)
-        case t.Numeric():
+        case t.Numeric() if not kind.is_plain:
             number: Decimal = stored[0].as_py()
             return f.lit(str(number)).cast(target)
     return f.lit(stored[0].as_py()).cast(target)

@@ -36,9 +36,12 @@ def _is_sure(call: AggregateCall) -> bool:
     if not isinstance(given, t.Numeric | t.SmallInt | t.Integer | t.BigInt):
         return False
     value = numeric_for(given)
+    if value.is_plain or value.trimmed:
+        return False
     total = value.stored_precision + _COUNT_DIGITS <= t.NUMERIC_PRECISION_MAX
     more = _COUNT_DIGITS if name == "sum" else 0
-    return total and _whole_digits(value) + more <= _whole_digits(call.type)
+    room = call.type.is_plain or _whole_digits(value) + more <= _whole_digits(call.type)
+    return total and room
 
 
 def _whole_digits(kind: t.Numeric) -> int:

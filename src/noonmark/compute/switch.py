@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noonmark.compute.exact import ORDERED
+from noonmark.compute.exact import has_extremes
 from noonmark.compute.group import Group, Step, is_one_row
 from noonmark.compute.walk.meaning import has_order
 from noonmark.sql.ir.call import SortKey
@@ -64,7 +64,7 @@ def switch_of(group: Group, first: int, step: Step) -> Switch | None:
         return None
     order = (SortKey(shift(own, -group.starts[step.leaf]), descending=op in (">", ">=")),)
     schema = group.leaves[step.leaf].schema
-    if not all(isinstance(each.type, ORDERED) for each in schema) or not has_order(order):
+    if not all(has_extremes(each.type) for each in schema) or not has_order(order):
         return None
     if op == "=":
         return Switch(order, Compare("<", own, other), Compare("<=", own, other))

@@ -8,19 +8,25 @@ Where it runs: driver.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as f
 
 from noonmark.compute.column import col, constant, named
 from noonmark.compute.expression import compile_scalar
+from noonmark.compute.foreign import Answers, answered
 from noonmark.compute.frame import ERROR, columns
 from noonmark.persist.run import DIFF
 from noonmark.rows import types as t
+from noonmark.rows.arrow import from_array
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.temporal import FOREVER, NEVER, ROUNDED_UP, Temporal, temporal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, DataFrame
 
 #: The column of turns beside the layout.
@@ -50,7 +56,16 @@ def _layout(width: int) -> list[str]:
     return [*(f"c{at}" for at in range(width)), ERROR]
 
 
+def _turns(what: Temporal, arrays: Sequence[pa.Array], _: int) -> Answers:
+    """Runs on executors: the turns of numbers that Spark does not know."""
+    values = from_array(arrays[0], what.scalar.type)
+    return pa.array([what.turn(each) for each in values], pa.int64()), None
+
+
 def _turn(what: Temporal, value: Column) -> Column:
+    if t.is_plain(what.scalar.type):
+        asked = answered(partial(_turns, what), [what.scalar.type], t.BigInt())
+        return asked(value)["value"]
     whole = _whole(what, value)
     if what.op in ROUNDED_UP:
         return whole

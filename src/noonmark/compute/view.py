@@ -115,6 +115,8 @@ class View:
                 hint="Use a folder or an object store.",
             )
         self.client = client
+        if definition.name in client.state.names:
+            definition = definition.stored_as(client.state.collection(definition.name).schema)
         self.definition = definition
         self.name = definition.name
         self.retain_ms = retain_ms

@@ -5,8 +5,8 @@ Law: where `is_native` holds, the functions here give the operator of what the f
 max, bool_and, bool_or and count(DISTINCT), and for top-k.
 
 Contents have no negative diffs: a row with a partner has one whose diff is positive. Types of keys
-are those whose order and equality are Spark's (`EXACT`), what is put in order may be a float, too;
-whatever else there is, is left to `keyed`.
+are those whose order and equality are Spark's (`is_exact`); what is put in order may be a float,
+too; whatever else there is, is left to `keyed`.
 
 Where it runs: driver.
 """
@@ -23,7 +23,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute import accumulator, aggregates, native
 from noonmark.compute.column import col, constant, named
-from noonmark.compute.exact import EXACT, FLOATS, ORDERED
+from noonmark.compute.exact import FLOATS, has_extremes, is_exact, is_ordered
 from noonmark.compute.expression import compile_scalar
 from noonmark.compute.expression import is_native as is_native_scalar
 from noonmark.compute.frame import (
@@ -69,17 +69,18 @@ def is_native(node: r.Relation) -> bool:
     match node:
         case r.Join():
             ends = [(key.left.type, key.right.type) for key in node.keys]
-            exact = all(isinstance(kind, EXACT) for pair in ends for kind in pair)
+            exact = all(is_exact(kind) for pair in ends for kind in pair)
             keys = exact and all(native.comparable(*pair) for pair in ends)
             on = is_native_scalar(node.on) and not may_fail(node.on)
             return node.kind in _JOINS and bool(node.keys) and keys and on
         case r.Aggregate():
-            keys = all(isinstance(key.type, EXACT) for key in node.keys)
+            keys = all(is_exact(key.type) for key in node.keys)
             return keys and all(_has_fold(call) for call in node.aggregates)
         case r.TopK():
             orders = [each.scalar for each in node.order]
-            exact = all(isinstance(each.type, EXACT) for each in node.partition)
-            ordered = all(isinstance(each.type, ORDERED) for each in (*orders, *node.schema))
+            exact = all(is_exact(each.type) for each in node.partition)
+            ordered = all(is_ordered(each.type) for each in orders)
+            ordered = ordered and all(has_extremes(each.type) for each in node.schema)
             return exact and ordered and not any(map(may_fail, (*node.partition, *orders)))
     return False
 
@@ -89,8 +90,8 @@ def _has_fold(call: AggregateCall) -> bool:
         return True
     if call.entry.name not in (*_FOLDS, "count") or len(call.arguments) != 1 or call.order:
         return False
-    kinds = ORDERED if call.entry.name in ("min", "max") else EXACT
-    return isinstance(call.arguments[0].type, kinds)
+    fits = has_extremes if call.entry.name in ("min", "max") else is_exact
+    return fits(call.arguments[0].type)
 
 
 def is_once(node: r.Relation) -> bool:

@@ -49,7 +49,7 @@ def narrowed(query: Query, collection: Collection, filters: Iterable[Pushed]) ->
 
 def _usable(collection: Collection, column: str, name: str, value: Any) -> bool:
     kind = collection.schema[column].type
-    if not isinstance(kind, _TYPES) or name not in _RANGES:
+    if not isinstance(kind, _TYPES) or name not in _RANGES or t.is_plain(kind):
         return False
     values = list(value) if name == "In" else [value]
     if not values or any(each is None for each in values):

@@ -17,15 +17,19 @@ from noonmark.persist.client import Client
 from noonmark.persist.plan import Plan, Query
 from noonmark.persist.slices import slices
 from noonmark.persist.state import Collection
+from noonmark.rows.shown import shown_schema
 from noonmark.rows.spark import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def frame_schema(collection: Collection, query: Query, *, updates: bool) -> StructType:
-    """The Spark schema of the rows that a query returns."""
-    fields = {field.name: field for field in spark_schema(collection.schema).fields}
+def frame_schema(
+    collection: Collection, query: Query, *, updates: bool, shown: bool = False
+) -> StructType:
+    """The Spark schema of the rows that a query returns; `shown` is for others (`rows.shown`)."""
+    schema = shown_schema(collection.schema) if shown else collection.schema
+    fields = {field.name: field for field in spark_schema(schema).fields}
     names = query.columns or collection.schema.names
     extra = [StructField(run.TIME, LongType()), StructField(run.DIFF, LongType())]
     return StructType([*(fields[name] for name in names), *(extra if updates else [])])

@@ -54,6 +54,7 @@ from noonmark.persist.spark_read import changes_query, opened, plan_at
 from noonmark.persist.spark_slices import frame_schema, read_slice
 from noonmark.persist.state import Collection
 from noonmark.persist.write import as_frontier
+from noonmark.rows.shown import texts_for_numerals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -131,7 +132,7 @@ class NoonmarkSource(ds.DataSource):
         target = Target.of(dict(self.options))
         with opened(target.location, target.consensus) as client:
             found = client.state.collection(target.name)
-        return frame_schema(found, Query(0), updates=target.as_of is None)
+        return frame_schema(found, Query(0), updates=target.as_of is None, shown=True)
 
     def reader(self, schema: StructType) -> BatchReader:
         """A reader of one time, or of a range of times."""
@@ -285,10 +286,13 @@ def _read(piece: ds.InputPartition | None, names: tuple[str, ...]) -> Iterator[p
     """The rows of a slice under the schema that the stream or query began with."""
     if not isinstance(piece, Slice):
         return  # Spark makes one task of no partitions at all
+    schema = piece.plan.collection.schema
     if piece.as_updates_at is None:
         for batch in read_slice(piece.place, piece.plan):
-            yield batch.select(list(names))
+            table = pa.Table.from_batches([batch.select(list(names))])
+            yield from texts_for_numerals(table, schema).to_batches()
         return
     for table in task.read(piece.place, piece.plan):
         times = pa.repeat(pa.scalar(piece.as_updates_at, pa.int64()), table.num_rows)
-        yield from table.append_column(run.TIME, times).select(list(names)).to_batches()
+        wanted = table.append_column(run.TIME, times).select(list(names))
+        yield from texts_for_numerals(wanted, schema).to_batches()

@@ -25,6 +25,7 @@ from noonmark.errors import InvalidValue, NoonmarkError, SchemaMismatch
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.jsonb import canonical
+from noonmark.rows.numeral import Numeral, decode, encode, numeral
 from noonmark.rows.refine import refine
 from noonmark.rows.schema import Schema
 from noonmark.rows.storage import INTERVAL_STRUCT, arrow_schema, arrow_type
@@ -72,7 +73,7 @@ def _build(values: Sequence[Any], sql_type: t.SqlType) -> pa.Array:
             _only(values, (bytes, bytearray, memoryview), sql_type)
         case t.Real():
             return _build_real(values)
-    store = _STORE.get(type(sql_type))
+    store = _store_numeral if t.is_plain(sql_type) else _STORE.get(type(sql_type))
     if store is not None:
         values = [None if value is None else store(value) for value in values]
     storage = arrow_type(sql_type)
@@ -146,16 +147,24 @@ def _store_jsonb(value: Any) -> str:
     return value if isinstance(value, str) else canonical(value)
 
 
+def _store_numeral(value: Any) -> bytes:
+    return encode(value if type(value) is Numeral else numeral(_exact(value)))
+
+
 def _store_numeric(value: Any) -> decimal.Decimal:
-    if isinstance(value, bool | float):
-        raise InvalidValue(f"{value!r} is not an exact decimal", hint="Pass a Decimal.")
-    number = decimal.Decimal(value)
+    number = _exact(value)
     if not number.is_finite():
         raise InvalidValue(
-            f"numeric {number} is not supported",
-            hint="Use double precision for NaN and the infinities.",
+            f"a numeric with a precision cannot hold {number}",
+            hint="Use numeric without a precision, or double precision.",
         )
     return number
+
+
+def _exact(value: Any) -> decimal.Decimal:
+    if isinstance(value, bool | float):
+        raise InvalidValue(f"{value!r} is not an exact decimal", hint="Pass a Decimal.")
+    return decimal.Decimal(value)
 
 
 _STORE: dict[type[t.SqlType], Callable[[Any], Any]] = {
@@ -194,8 +203,8 @@ def from_array(array: pa.Array | pa.ChunkedArray, sql_type: t.SqlType) -> list[A
     load = _LOAD.get(type(sql_type))
     if load is None:
         return list(array.to_pylist())
-    if sql_type == t.Numeric():
-        load = plain_decimal
+    if isinstance(sql_type, t.Numeric) and (sql_type.is_plain or sql_type.trimmed):
+        load = decode if sql_type.is_plain else plain_decimal
     return [None if value is None else load(value) for value in _raw(array)]
 
 
@@ -216,7 +225,7 @@ def _raw(array: pa.Array) -> list[Any]:
 
 
 def plain_decimal(number: decimal.Decimal) -> decimal.Decimal:
-    """The number of a plain numeric: no trailing zeros after the point, no exponent.
+    """The number of `OLD_NUMERIC`: no trailing zeros after the point, no exponent.
 
     >>> plain_decimal(decimal.Decimal("1.500")), plain_decimal(decimal.Decimal("1E+2"))
     (Decimal('1.5'), Decimal('100'))

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from noonmark.errors import InvalidValue, SchemaMismatch
 from noonmark.rows import types as t
+from noonmark.rows.numeral import encode, numeral
 from noonmark.rows.refine import rebuild_list, refine
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.storage import INTERVAL_STRUCT, arrow_schema, arrow_type
@@ -142,12 +143,22 @@ def _float(array: pa.Array, sql_type: t.SqlType) -> pa.Array:
     return fitted
 
 
-def _numeric(array: pa.Array, sql_type: t.SqlType) -> pa.Array:
+def _numeric(array: pa.Array, sql_type: t.Numeric) -> pa.Array:
+    if sql_type.is_plain:
+        return as_numerals(array)
     if pa.types.is_integer(array.type):
         array = array.cast(pa.decimal128(20, 0))
     elif not pa.types.is_decimal(array.type):
         raise _NoFit
     return array.cast(arrow_type(sql_type))
+
+
+def as_numerals(array: pa.Array) -> pa.Array:
+    """Decimals at the scale of their type, and integers, as plain numeric."""
+    if not (pa.types.is_integer(array.type) or pa.types.is_decimal(array.type)):
+        raise _NoFit
+    numbers = array.to_pylist()
+    return pa.array([None if x is None else encode(numeral(x)) for x in numbers], pa.binary())
 
 
 def _time(array: pa.Array, _: t.SqlType) -> pa.Array:

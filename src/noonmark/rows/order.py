@@ -21,6 +21,7 @@ from typing import Any
 
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.numeral import Numeral, encode, key_form, numeral, scale_of
 
 Key = Callable[[Any], Any]
 
@@ -56,6 +57,8 @@ def total_key(sql_type: t.SqlType) -> Key:
         return lambda value: (key(value), value.months, value.days, value.micros)
     if isinstance(sql_type, t.Jsonb):
         return lambda value: (key(value), value)
+    if isinstance(sql_type, t.Numeric) and sql_type.is_plain:
+        return lambda value: (key(value), scale_of(value))
     if isinstance(sql_type, t.Real | t.Double):
         return lambda value: (key(value), math.copysign(1.0, value))
     if isinstance(sql_type, t.Array):
@@ -65,6 +68,27 @@ def total_key(sql_type: t.SqlType) -> Key:
         parts = [null_last(total_key(field.type)) for field in sql_type.fields]
         return lambda value: (key(value), tuple(of(x) for of, x in zip(parts, value, strict=True)))
     return key
+
+
+def key_bytes(sql_type: t.SqlType) -> Callable[[Any], bytes]:
+    """The canonical form of a value that is not NULL: the same bytes iff equal in SQL.
+
+    It does not depend on the length or the digits of the type: 1.0 and 1.00 have one, and so have
+    blanks at the end of a character(2) and of a character(4). Its order means nothing.
+    """
+    match sql_type:
+        case t.Numeric():
+            return lambda value: key_form(encode(numeral(value)))
+        case t.Array(element):
+            inner = key_bytes(element)
+            return lambda value: repr([x if x is None else inner(x) for x in value]).encode()
+        case t.Record(fields):
+            forms = [key_bytes(field.type) for field in fields]
+            return lambda value: repr(
+                [x if x is None else form(x) for form, x in zip(forms, value, strict=True)]
+            ).encode()
+    key = sort_key(sql_type)
+    return lambda value: repr(key(value)).encode()
 
 
 def null_last(key: Key) -> Key:
@@ -85,6 +109,47 @@ def _same(value: Any) -> Any:
 def _float_key(value: float) -> tuple[bool, float]:
     # A negative zero plus zero is zero, and a float of the plain kind.
     return (value != value, 0.0 if value != value else value + 0.0)  # noqa: PLR0124 - NaN
+
+
+class _NotANumber:
+    """NaN of numeric: equal to itself and above every number."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NotANumber)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __le__(self, other: object) -> bool:
+        return isinstance(other, _NotANumber)
+
+    def __gt__(self, other: object) -> bool:
+        return not isinstance(other, _NotANumber)
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "NaN"
+
+
+_NAN = _NotANumber()
+
+
+def _numeric_key(value: Decimal) -> Any:
+    if type(value) is not Numeral:
+        return value
+    return _NAN if value.is_nan() else Decimal(value)
+
+
+def equal_form(value: Any) -> Any:
+    """What values that Python tells apart by more than SQL does have in common: numerals."""
+    return _numeric_key(value) if type(value) is Numeral else value
 
 
 def interval_micros(value: v.Interval) -> int:
@@ -126,6 +191,7 @@ def _timestamp_key(value: Any) -> int:
 
 
 _KEYS: dict[type[t.SqlType], Key] = {
+    t.Numeric: _numeric_key,
     t.Real: _float_key,
     t.Double: _float_key,
     t.Char: lambda value: value.rstrip(" "),

@@ -28,6 +28,7 @@ _FLOAT4, _FLOAT8 = struct.Struct(">f"), struct.Struct(">d")
 _INTERVAL, _NUMERIC = struct.Struct(">qii"), struct.Struct(">hhHH")
 _JSONB_VERSION = b"\x01"
 _NEGATIVE = 0x4000
+_ODD_SIGNS = {"NaN": 0xC000, "Infinity": 0xD000, "-Infinity": 0xF000}
 
 
 def encode(value: Any, sql_type: t.SqlType) -> bytes:
@@ -141,6 +142,8 @@ def _one_nan(number: float) -> float:
 
 
 def _encode_numeric(text: str) -> bytes:
+    if text in _ODD_SIGNS:
+        return _NUMERIC.pack(0, 0, _ODD_SIGNS[text], 0)
     sign = _NEGATIVE if text.startswith("-") else 0
     whole, _, fraction = text.lstrip("-").partition(".")
     whole = whole.lstrip("0")
@@ -161,16 +164,16 @@ def _encode_numeric(text: str) -> bytes:
 
 def _decode_numeric(raw: bytes) -> decimal.Decimal:
     count, weight, sign, scale = _NUMERIC.unpack_from(raw)
+    for text, odd in _ODD_SIGNS.items():
+        if sign == odd:
+            return decimal.Decimal(text)
     if sign not in (0, _NEGATIVE):
-        raise InvalidValue(
-            "numeric NaN and infinities are not supported", hint="Use double precision for them."
-        )
+        raise ValueError(f"{sign:#x} is no sign of a numeric")
     digits = struct.unpack(f">{count}h", raw[_NUMERIC.size :])
     if any(not 0 <= digit < 10_000 for digit in digits):
         raise ValueError("a digit is not below 10000")
-    number = int("".join(f"{digit:04d}" for digit in digits) or "0")
-    exponent = 4 * (weight - count + 1)
-    exact = decimal.Decimal((int(sign != 0), tuple(map(int, str(number))), exponent))
+    text = "".join(f"{digit:04d}" for digit in digits) or "0"
+    exact = decimal.Decimal(f"{'-' if sign else ''}{text}E{4 * (weight - count + 1)}")
     # PostgreSQL drops digits beyond the display scale as well.
     cut = decimal.Context(prec=200_000, rounding=decimal.ROUND_DOWN)
     return exact.quantize(decimal.Decimal(1).scaleb(-scale), context=cut)

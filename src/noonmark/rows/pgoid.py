@@ -86,7 +86,9 @@ def _scalar(kind: type[t.SqlType], modifier: int) -> t.SqlType:
     if kind is t.Numeric:
         packed = modifier - _HEADER
         # The scale is a signed number of 11 bits.
-        return t.Numeric(packed >> 16, ((packed & 0x7FF) ^ 0x400) - 0x400)
+        precision, scale = packed >> 16, ((packed & 0x7FF) ^ 0x400) - 0x400
+        fits = precision <= t.NUMERIC_PRECISION_MAX and 0 <= scale <= precision
+        return t.Numeric(precision, scale) if fits else t.Numeric()
     return kind()
 
 

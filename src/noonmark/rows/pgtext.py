@@ -21,6 +21,7 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.array import plain_decimal
 from noonmark.rows.jsonb import canonical
+from noonmark.rows.numeral import format_numeral, numeral, scale_of
 from noonmark.rows.pgfloat import format_double, format_real, parse_double, parse_real
 from noonmark.rows.pginterval import format_interval, parse_interval
 from noonmark.rows.pgnested import join_array, join_record, split_array, split_record
@@ -37,6 +38,11 @@ from noonmark.rows.pgtime import (
 
 _INTEGER = re.compile(r"[+-]?(\d+(_\d+)*|0[xX](_?[0-9a-fA-F])+|0[oO](_?[0-7])+|0[bB](_?[01])+)")
 _NUMERIC = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+_ODD_NUMERIC = {
+    "nan": "NaN",
+    **{f"{sign}{word}": "Infinity" for sign in ("", "+") for word in ("infinity", "inf")},
+    **{f"-{word}": "-Infinity" for word in ("infinity", "inf")},
+}
 _HEX = r"(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}"
 _UUID = re.compile(rf"({_HEX})|\{{({_HEX})\}}", re.IGNORECASE)
 _SPACES = " \t\n\r\v\f"
@@ -98,11 +104,14 @@ def _parse_record(text: str, fields: tuple[t.Field, ...], zone: dt.tzinfo) -> tu
 
 
 def format_numeric(value: decimal.Decimal | int, sql_type: t.Numeric) -> str:
-    """The text of a numeric: with the digits of its scale; plain, with those that it needs."""
+    """The text of a numeric, with the digits of its scale."""
     number = decimal.Decimal(value)
-    if sql_type.scale is None:
+    if sql_type.is_plain:
+        return format_numeral(number)
+    if sql_type.trimmed:
         return format(plain_decimal(number), "f")
-    return format(number.quantize(decimal.Decimal(1).scaleb(-sql_type.scale), context=_WIDE), "f")
+    unit = decimal.Decimal(1).scaleb(-sql_type.stored_scale)
+    return format(number.quantize(unit, context=_WIDE), "f")
 
 
 def _parse_integer(text: str, sql_type: t.SqlType) -> int:
@@ -119,36 +128,45 @@ def _parse_integer(text: str, sql_type: t.SqlType) -> int:
 
 
 def _parse_numeric(text: str, sql_type: t.Numeric) -> decimal.Decimal:
-    if not _NUMERIC.fullmatch(text):
+    if _NUMERIC.fullmatch(text):
+        return fit_numeric(decimal.Decimal(_far(text.strip())), sql_type)
+    odd = _ODD_NUMERIC.get(text.strip().lower())
+    if odd is None:
         raise _invalid(text, sql_type)
-    return fit_numeric(decimal.Decimal(text.strip()), sql_type)
+    return fit_numeric(decimal.Decimal(odd), sql_type)
+
+
+def _far(text: str) -> str:
+    """The text; an exponent that no context takes is one that no numeric has."""
+    digits, mark, exponent = text.lower().partition("e")
+    return f"{digits}e{'-' * ('-' in exponent)}9999999" if mark and len(exponent) > 9 else text
 
 
 def fit_numeric(number: decimal.Decimal, sql_type: t.Numeric) -> decimal.Decimal:
-    """The number at the scale of the type, rounded half away from zero; plain is never rounded."""
+    """The number at the scale of the type, rounded half away from zero; plain keeps its own."""
+    if sql_type.is_plain:
+        return numeral(number)
+    if not number.is_finite():
+        raise InvalidValue(
+            f"numeric field overflow: {sql_type} cannot hold {format_numeral(number)}",
+            hint="Use numeric without a precision.",
+        )
     # Far exponents first: written out, they would fill the memory.
     if number and number.adjusted() > t.NUMERIC_PRECISION_MAX:
         raise InvalidValue(f"numeric field overflow: {number:.6g} does not fit {sql_type}")
-    if number and number.adjusted() < -2 * t.NUMERIC_PRECISION_MAX and sql_type.scale is None:
-        raise _too_fine(f"{number:.6g}")
+    if number and sql_type.trimmed and scale_of(plain_decimal(number)) > sql_type.stored_scale:
+        raise InvalidValue(
+            f"numeric field overflow: {number:.6g} has more than {sql_type.scale} digits after "
+            "the point",
+            hint="The column was made before numeric had more: make a new one and copy the rows.",
+        )
     if not number or number.adjusted() < -2 * t.NUMERIC_PRECISION_MAX:
         number = decimal.Decimal(0)
-    if sql_type.scale is None:
-        number = plain_decimal(number)
-        if -int(number.as_tuple().exponent) > t.NUMERIC_PLAIN_SCALE:
-            raise _too_fine(f"{number:f}")
-    else:
-        number = number.quantize(decimal.Decimal(1).scaleb(-sql_type.scale), context=_WIDE)
+    number = number.quantize(decimal.Decimal(1).scaleb(-sql_type.stored_scale), context=_WIDE)
     if number and number.adjusted() >= sql_type.stored_precision - sql_type.stored_scale:
         raise InvalidValue(f"numeric field overflow: {number:f} does not fit {sql_type}")
-    return number if number else abs(number)  # there is no negative zero
-
-
-def _too_fine(number: str) -> InvalidValue:
-    return InvalidValue(
-        f"{number} has more than {t.NUMERIC_PLAIN_SCALE} digits after the point",
-        hint="Use numeric(p,s), which rounds to its scale.",
-    )
+    number = number if number else abs(number)  # there is no negative zero
+    return plain_decimal(number) if sql_type.trimmed else number
 
 
 def _cut(text: str, length: int, sql_type: t.SqlType) -> str:

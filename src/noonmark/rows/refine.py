@@ -149,9 +149,18 @@ def _record(array: pa.Array, sql_type: t.Record) -> pa.Array:
     return pa.StructArray.from_arrays(refined, fields=list(array.type), mask=array.is_null())
 
 
+def _numeral(array: pa.Array, sql_type: t.Numeric) -> pa.Array:
+    if sql_type.is_plain:
+        shortest = pc.min(pc.binary_length(array)).as_py()
+        if shortest is not None and shortest < 5:
+            raise InvalidValue("a value is not the stored form of a numeric")
+    return array
+
+
 _ACTS: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array]] = {
     t.Real: _nan,
     t.Double: _nan,
+    t.Numeric: _numeral,
     t.Text: _text,
     t.Varchar: _varchar,
     t.Char: _char,

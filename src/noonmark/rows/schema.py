@@ -18,7 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.errors import SchemaMismatch, UsageError
-from noonmark.rows.types import SqlType, parse_type, quote_name
+from noonmark.rows.types import (
+    SqlType,
+    parse_stored,
+    parse_type,
+    quote_name,
+    stored_spelling,
+)
 
 RESERVED_NAMES = frozenset({"_time", "_diff"})
 
@@ -74,11 +80,11 @@ class Schema:
     @classmethod
     def from_wire(cls, wire: Iterable[Sequence[Any]]) -> Schema:
         """The inverse of `to_wire`; takes tuples or the lists that decoders make of them."""
-        return cls(tuple(Column(name, parse_type(text), bool(null)) for name, text, null in wire))
+        return cls(tuple(Column(name, parse_stored(text), bool(null)) for name, text, null in wire))
 
     def to_wire(self) -> list[tuple[str, str, bool]]:
         """Name, type and nullability as plain data, for the log and for other processes."""
-        return [(column.name, str(column.type), column.nullable) for column in self.columns]
+        return [(c.name, stored_spelling(c.type), c.nullable) for c in self.columns]
 
     def extend(self, columns: Iterable[Column]) -> Schema:
         """This schema with more columns at the end, all of them nullable."""

@@ -46,7 +46,8 @@ def _microseconds(kind: type[t.SqlType]) -> Build:
 def _numeric(parameters: tuple[int, ...]) -> t.SqlType:
     if len(parameters) > 2:
         raise InvalidValue("numeric takes a precision and a scale")
-    return t.Numeric(*parameters)
+    precision, scale = (*parameters, None, None)[:2]
+    return t.Numeric(precision, scale)
 
 
 def _varchar(parameters: tuple[int, ...]) -> t.SqlType:
@@ -102,8 +103,9 @@ _BUILD: dict[str, Build] = {
 class _Parser:
     """One pass over the tokens; a token is (kind, text)."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, stored: bool) -> None:
         self.text = text
+        self.stored = stored
         self.tokens = self._tokens()
         self.at = 0
 
@@ -173,6 +175,10 @@ class _Parser:
         for second in ("precision", "varying"):
             if self.accept(second):
                 name = f"{name} {second}"
+        if self.stored and name == "numeric":
+            if self.accept("(", "any", ")"):
+                return t.Numeric()
+            return _numeric(parameters) if (parameters := self.parameters()) else t.OLD_NUMERIC
         parameters = self.parameters()
         if self.accept("with", "time", "zone"):
             name = f"{name}tz"
@@ -218,9 +224,9 @@ def _hint(name: str) -> str | None:
     return f"Use {near}." if near else None
 
 
-def parse(text: str) -> t.SqlType:
-    """See `noonmark.rows.types.parse_type`."""
-    parser = _Parser(text)
+def parse(text: str, *, stored: bool = False) -> t.SqlType:
+    """See `noonmark.rows.types.parse_type` and, with `stored`, `parse_stored`."""
+    parser = _Parser(text, stored)
     result = parser.type()
     if parser.at != len(parser.tokens):
         raise parser.invalid()

@@ -4,7 +4,7 @@
 |---|---|---|
 | boolean, integers, floats, text, bytea | bool, int16/32/64, float32/64, string, binary | |
 | numeric(p,s) | decimal128(p,s) | |
-| numeric | decimal128(38,18) | Spark's own default; 20 digits before and 18 after the point |
+| numeric | binary | any size, NaN, with its scale: bytes in the order of numbers (`rows.numeral`) |
 | varchar, char | string | char padded with blanks, so that equal values have equal bytes |
 | date | date32 | the int32 extremes are the infinities |
 | time | int64, microseconds since midnight | Spark has no time type it can write; 24:00:00 fits |
@@ -55,6 +55,8 @@ _SIMPLE: dict[type[t.SqlType], pa.DataType] = {
 def arrow_type(sql_type: t.SqlType) -> pa.DataType:
     """The storage type of a SQL type."""
     match sql_type:
+        case t.Numeric(precision=None):
+            return pa.binary()
         case t.Numeric():
             return pa.decimal128(sql_type.stored_precision, sql_type.stored_scale)
         case t.Array(element):

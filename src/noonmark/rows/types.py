@@ -3,13 +3,15 @@
 A `SqlType` is an immutable value; two types are equal when they hold the same values. Its text is
 PostgreSQL's canonical spelling (what ``format_type`` prints).
 
-Law (spelling): ``parse_type(str(t)) == t`` for every type t. ``parse_type`` also takes PostgreSQL's
+Law (spelling): ``parse_type(str(t)) == t`` for every type t but `OLD_NUMERIC`, and
+``parse_stored(stored_spelling(t)) == t`` for every type. ``parse_type`` also takes PostgreSQL's
 aliases (``int8``, ``decimal(10,2)``, ``timestamptz``), in any case and spacing.
 
 Where PostgreSQL is wider, the constructor refuses instead of promising what storage cannot keep:
 
-- ``numeric(p,s)`` has 1 <= p <= 38 and 0 <= s <= p. Plain ``numeric`` is stored with 20 digits
-  before and 18 after the point; a value that needs more is refused, never rounded.
+- ``numeric(p,s)`` has 1 <= p <= 38 and 0 <= s <= p, and no NaN. Plain ``numeric`` has every value
+  that PostgreSQL's has, with its scale: 131,072 digits before the point, 16,383 after, NaN and the
+  infinities (`noonmark.rows.numeral`).
 - Times are always in microseconds; there is no ``timestamp(3)``.
 - Arrays have one dimension and start at 1.
 - A record has named, typed fields, ``record(a integer, b text)``; PostgreSQL says ``record``.
@@ -25,7 +27,8 @@ from typing import ClassVar
 from noonmark.errors import InvalidValue, Unsupported
 
 NUMERIC_PRECISION_MAX = 38
-NUMERIC_PLAIN_SCALE = 18
+#: Of plain numeric: digits before and after the point.
+NUMERIC_WHOLE_MAX, NUMERIC_SCALE_MAX = 131_072, 16_383
 LENGTH_MAX = 10_485_760
 
 
@@ -90,11 +93,16 @@ class Double(SqlType):
 
 @dataclass(frozen=True, slots=True)
 class Numeric(SqlType):
-    """An exact decimal: `precision` digits, `scale` of them after the point; both None = plain."""
+    """An exact decimal: `precision` digits, `scale` of them after the point; both None = plain.
+
+    `trimmed` is of columns that were made before plain numeric had values of any size: they are
+    stored as numeric(38,18), and shown as plain numeric without trailing zeros (`OLD_NUMERIC`).
+    """
 
     spelling: ClassVar[str] = "numeric"
     precision: int | None = None
     scale: int | None = None
+    trimmed: bool = False
 
     def __post_init__(self) -> None:
         if self.precision is None:
@@ -110,25 +118,40 @@ class Numeric(SqlType):
                 f"numeric precision {self.precision} is above {NUMERIC_PRECISION_MAX}",
                 hint=f"Use a precision of at most {NUMERIC_PRECISION_MAX}, or text.",
             )
-        if not 0 <= self.stored_scale <= self.precision:
+        if not 0 <= (self.scale or 0) <= self.precision:
             raise Unsupported(
                 f"numeric scale {self.scale} must be between 0 and precision {self.precision}"
             )
 
     @property
+    def is_plain(self) -> bool:
+        """Whether every value has a scale of its own."""
+        return self.precision is None
+
+    @property
     def stored_precision(self) -> int:
-        """Digits in storage."""
-        return NUMERIC_PRECISION_MAX if self.precision is None else self.precision
+        """Digits in storage; not of plain numeric."""
+        assert self.precision is not None, "plain numeric has no precision"
+        return self.precision
 
     @property
     def stored_scale(self) -> int:
-        """Digits after the point in storage."""
-        return NUMERIC_PLAIN_SCALE if self.scale is None else self.scale
+        """Digits after the point in storage; not of plain numeric."""
+        assert self.scale is not None, "plain numeric has no scale"
+        return self.scale
 
     def __str__(self) -> str:
-        if self.precision is None:
+        if self.precision is None or self.trimmed:
             return self.spelling
         return f"{self.spelling}({self.precision},{self.scale})"
+
+
+def is_plain(sql_type: SqlType) -> bool:
+    """Whether the type is plain numeric, whose values have scales of their own."""
+    return isinstance(sql_type, Numeric) and sql_type.precision is None
+
+
+OLD_NUMERIC = Numeric(38, 18, trimmed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +307,30 @@ def quote_name(name: str) -> str:
     """
     plain = name.isascii() and name.isidentifier() and name == name.lower()
     return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def stored_spelling(sql_type: SqlType) -> str:
+    """The type as schemas are stored with it; `parse_stored` is the inverse.
+
+    It is the canonical spelling, except that ``numeric`` was taken when plain numeric got values of
+    any size: there it is `OLD_NUMERIC`, and plain numeric is ``numeric(any)``.
+    """
+    match sql_type:
+        case Numeric(precision=None):
+            return f"{sql_type.spelling}(any)"
+        case Array(element):
+            return f"{stored_spelling(element)}[]"
+        case Record(fields):
+            inner = (f"{quote_name(field.name)} {stored_spelling(field.type)}" for field in fields)
+            return f"{sql_type.spelling}({', '.join(inner)})"
+    return str(sql_type)
+
+
+def parse_stored(text: str) -> SqlType:
+    """The type of a stored schema."""
+    from noonmark.rows.spelling import parse
+
+    return parse(text, stored=True)
 
 
 def parse_type(text: str) -> SqlType:

@@ -3,7 +3,7 @@
 | type | Python value |
 |---|---|
 | boolean, integers, floats | bool, int, float |
-| numeric | Decimal, with the scale of the type; plain numeric: without trailing zeros |
+| numeric | Decimal, with the scale of the type; plain numeric: `Numeral`, with its own |
 | text, varchar, char | str; char is padded with blanks to its length |
 | bytea | bytes |
 | date | datetime.date; `FarDate` outside years 1 to 9999 and for the infinities |

@@ -1,7 +1,8 @@
 """Rows as Avro, behind Confluent's header, for those who read what a sink writes.
 
     boolean, integers, floats, text, bytea, arrays and records are Avro's own
-    numeric                     decimal of the digits that are stored
+    numeric(p,s)                decimal of these digits
+    numeric                     string, with the digits that each value has
     date, time                  date, time-micros
     timestamp, timestamptz      local-timestamp-micros, timestamp-micros
     uuid                        string with logical type uuid
@@ -83,6 +84,8 @@ def envelope_schema(columns: Sequence[Column]) -> dict[str, Any]:
 
 def _type(sql_type: t.SqlType, path: str) -> Any:
     match sql_type:
+        case t.Numeric(precision=None):
+            return "string"
         case t.Numeric():
             digits = {"precision": sql_type.stored_precision, "scale": sql_type.stored_scale}
             return {"type": "bytes", "logicalType": "decimal", **digits}
@@ -109,7 +112,7 @@ def _value(value: Any, sql_type: t.SqlType) -> Any:
         return value.micros
     if isinstance(value, EndOfDay):
         return DAY_MICROS
-    own = type(sql_type) in _PLAIN or isinstance(sql_type, _TEXTS)
+    own = type(sql_type) in _PLAIN or (isinstance(sql_type, _TEXTS) and not t.is_plain(sql_type))
     return value if own else format_value(value, sql_type)
 
 

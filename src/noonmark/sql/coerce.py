@@ -157,6 +157,8 @@ def _unbounded(sql_type: t.SqlType) -> t.SqlType:
 def _merge_numeric(a: t.Numeric, b: t.Numeric) -> t.Numeric:
     if a.precision is None or b.precision is None or a.scale is None or b.scale is None:
         return t.Numeric()
+    if a.trimmed or b.trimmed:
+        return t.Numeric()
     return bounded(max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale))
 
 

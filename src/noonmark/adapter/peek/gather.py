@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,9 @@ from noonmark.adapter.peek.shape import Leaf
 from noonmark.persist.client import Client
 from noonmark.persist.plan import Query
 from noonmark.persist.state import Collection
+from noonmark.rows import types as t
+from noonmark.rows.numeral import EXACT_CONTEXT, equal_range
+from noonmark.rows.order import equal_form
 from noonmark.rows.schema import Schema
 from noonmark.sql.evaluate import Outer, evaluate
 from noonmark.sql.ir.relation import Scan
@@ -120,15 +124,32 @@ def query_of(leaf: Leaf, collection: Collection, time: int) -> Query:
     prefix = prefix_of(leaf, collection)
     if prefix:
         at = [names.index(name) for name in prefix]
-        keys = list({tuple(key[i] for i in at) for key in known_keys(leaf)})
+        kinds = [collection.schema[name].type for name in prefix]
+        found = {tuple([key[i] for i in at]) for key in known_keys(leaf)}
+        keys = [key for key in found if all(map(_is_value, key, kinds))]
         # When all keys are NULL, which equals nothing, the predicate refuses what is found.
         return Query(time, columns=columns, keys=keys or [(None,)])
     where: dict[str, tuple[Any, Any]] = {}
     if len(leaf.keys) == 1:
         values = known_keys(leaf)
         if values:
-            where = {name: (value, value) for name, value in zip(names, values[0], strict=True)}
+            kinds = [collection.schema[name].type for name in names]
+            where = {
+                name: equal_range(value) if t.is_plain(kind) else (value, value)
+                for name, value, kind in zip(names, values[0], kinds, strict=True)
+                if _is_value(value, kind)
+            }
     return Query(time, columns=columns, where=where)
+
+
+def _is_value(value: Any, kind: t.SqlType) -> bool:
+    """Whether a column of the type can hold the value: a number may have more digits."""
+    if not isinstance(kind, t.Numeric) or kind.is_plain:
+        return True
+    finest = Decimal((0, (1,), -kind.stored_scale))
+    if not value.is_finite() or value.adjusted() >= kind.stored_precision - kind.stored_scale:
+        return False
+    return bool(value.quantize(finest, context=EXACT_CONTEXT).compare(value) == 0)
 
 
 def prefix_of(leaf: Leaf, collection: Collection) -> tuple[str, ...]:
@@ -136,7 +157,7 @@ def prefix_of(leaf: Leaf, collection: Collection) -> tuple[str, ...]:
     names = {leaf.scan.columns.names[at] for at in leaf.columns}
     prefix: list[str] = []
     for name in collection.key:
-        if name not in names:
+        if name not in names or t.is_plain(collection.schema[name].type):
             break
         prefix.append(name)
     return tuple(prefix)
@@ -177,8 +198,8 @@ def narrowed(
 def _test_of(leaf: Leaf) -> Callable[[Row], bool] | None:
     """Whether a row is one of the leaf's; None when all are."""
     if leaf.decided:
-        wanted = set(known_keys(leaf))
-        return lambda row: tuple([row[at] for at in leaf.columns]) in wanted
+        wanted = {tuple(map(equal_form, key)) for key in known_keys(leaf)}
+        return lambda row: tuple([equal_form(row[at]) for at in leaf.columns]) in wanted
     predicate = leaf.predicate
     return None if predicate is None else lambda row: evaluate(predicate, row) is True
 

@@ -13,7 +13,8 @@ older schema is filled up when it is taken in.
 Law (width): every row of ``rows`` has exactly the columns of ``schema``.
 
 An index maps the values of some columns to the rows that have them. It is only made of columns
-whose Python equality is SQL's (`can_index`); NULL equals nothing and is not in it.
+whose Python equality is SQL's, in the form of `order.equal_form` (`can_index`); NULL equals nothing
+and is not in it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Iterable
 from noonmark.adapter.peek.rows import Change, Row
 from noonmark.errors import IntegrityError
 from noonmark.rows import types as t
+from noonmark.rows.order import equal_form
 from noonmark.rows.schema import Schema
 
 _EQUAL_AS_THEY_ARE = (
@@ -85,7 +87,7 @@ class Mirror:
         index = self._indexes.get(columns)
         if index is None:
             index = self._indexes[columns] = self._index(columns)
-        found = index.get(key)
+        found = index.get(tuple(map(equal_form, key)))
         if found is None:
             return []
         if isinstance(found, dict):
@@ -120,7 +122,7 @@ class Mirror:
 
 
 def _key(columns: tuple[int, ...], row: Row) -> Row | None:
-    key = tuple([row[at] for at in columns])
+    key = tuple([equal_form(row[at]) for at in columns])
     return None if None in key else key
 
 

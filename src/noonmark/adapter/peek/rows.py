@@ -7,6 +7,7 @@ is a tuple; a client gets an array as a list (`noonmark.rows.value`). Most schem
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -42,17 +43,31 @@ def changes(table: pa.Table, schema: Schema) -> list[Change]:
 
 
 def finisher(types: Sequence[t.SqlType]) -> Callable[[Iterable[Row]], list[Row]]:
-    """Makes rows of these types fit for a client."""
-    arrays = [at for at, kind in enumerate(types) if isinstance(kind, t.Array)]
-    if not arrays:
+    """Makes rows of these types fit for a client: lists, and numbers that are equal as numbers."""
+    acts = [_finish_of(kind) for kind in types]
+    if all(act is None for act in acts):
         return list
+    places = [(at, act) for at, act in enumerate(acts) if act is not None]
 
     def finish(rows: Iterable[Row]) -> list[Row]:
-        return [
-            tuple(
-                list(x) if at in arrays and isinstance(x, tuple) else x for at, x in enumerate(row)
-            )
-            for row in rows
-        ]
+        made = []
+        for row in rows:
+            values = list(row)
+            for at, act in places:
+                if values[at] is not None:
+                    values[at] = act(values[at])
+            made.append(tuple(values))
+        return made
 
     return finish
+
+
+def _finish_of(kind: t.SqlType) -> Callable[[Any], Any] | None:
+    match kind:
+        case t.Array():
+            return list
+        case t.Real() | t.Double():
+            return float
+        case t.Numeric(precision=None):
+            return Decimal
+    return None

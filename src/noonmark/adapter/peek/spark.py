@@ -26,7 +26,7 @@ from noonmark.adapter.peek.rows import Row, decoded
 from noonmark.compute import session
 from noonmark.compute.batch import Batch
 from noonmark.compute.definition import inlined
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.frame import ERROR
 from noonmark.compute.reading import frame_at
 from noonmark.persist.client import Client
@@ -92,9 +92,7 @@ class SparkJob:
 
 def can_order(order: Sequence[SortKey]) -> bool:
     """Whether Spark's order is the one that is asked for."""
-    return all(
-        isinstance(key.scalar, ColumnRef) and isinstance(key.scalar.type, EXACT) for key in order
-    )
+    return all(isinstance(key.scalar, ColumnRef) and is_exact(key.scalar.type) for key in order)
 
 
 def _sorted(key: SortKey) -> SparkColumn:

@@ -1,15 +1,17 @@
 """Averages of many groups at once: total / count with PostgreSQL's digits.
 
-Law: where it has an answer, ``averages(totals, counts, type)`` is `accumulator.final` of each pair:
-the quotient at the scale that PostgreSQL gives it, ties away from zero, then at that of the type.
+Law: where it has an answer, ``averages(totals, counts)`` is `accumulator.final` of each pair: the
+quotient, a plain numeric, at the scale that PostgreSQL gives it, ties away from zero.
 
 PostgreSQL counts in base 10,000: the digits of a quotient depend on the weight and the value of
-the first such digit of both numbers (`noonmark.sql.functions.numeric`). Groups are few scales.
+the first such digit of both numbers (`noonmark.sql.functions.scale`). Groups are few scales.
 
 Where it runs: executors; pure.
 """
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,9 @@ from noonmark.compute.walk import number
 from noonmark.compute.walk.number import NoKernel
 from noonmark.compute.walk.rows import Ints
 from noonmark.rows import types as t
-from noonmark.sql.functions.numeric import SIGNIFICANT_DIGITS_MIN
+from noonmark.rows.numeral import encode
+from noonmark.sql.functions.fit import WIDE
+from noonmark.sql.functions.scale import SIGNIFICANT_DIGITS_MIN
 
 _POWERS = np.array([10**at for at in range(19)], np.int64)
 _DIGITS = 4
@@ -28,15 +32,15 @@ _LARGEST = 10**17
 
 def averaged(totals: pa.Array, counts: pa.Array, kind: t.SqlType) -> pa.Array | None:
     """The averages of the groups at once; None where they are to be asked one by one."""
-    if not isinstance(kind, t.Numeric):
+    if not t.is_plain(kind):
         return None
     try:
-        return averages(number.scaled(totals), counts.to_numpy(), kind)
+        return averages(number.scaled(totals), counts.to_numpy())
     except NoKernel:
         return None
 
 
-def averages(totals: number.Scaled, counts: Ints, kind: t.Numeric) -> pa.Array:
+def averages(totals: number.Scaled, counts: Ints) -> pa.Array:
     """The averages of the groups; NULL for one without values, `NoKernel` where it is too large."""
     # Not np.abs: of the least 64-bit number that is itself.
     if totals.values.dtype == object or number.bound(totals.values) >= _LARGEST:
@@ -49,16 +53,9 @@ def averages(totals: number.Scaled, counts: Ints, kind: t.Numeric) -> pa.Array:
         at = np.flatnonzero(scales == scale)
         above = np.abs(sums[at]).astype(object) * 10 ** (scale - totals.scale)
         quotients = (2 * above + sizes[at]) // (2 * sizes[at].astype(object))
-        made[at] = np.where(sums[at] < 0, -1, 1) * _at_scale(quotients, scale, kind.stored_scale)
-    return number.to_array(number.Scaled(made, kind.stored_scale, there), kind)
-
-
-def _at_scale(values: number.Values, scale: int, wanted: int) -> number.Values:
-    """Numbers that are not negative, with other digits after the point."""
-    if scale <= wanted:
-        return np.asarray(values * 10 ** (wanted - scale))
-    unit = 10 ** (scale - wanted)
-    return np.asarray((2 * values + unit) // (2 * unit))
+        signed = np.where(sums[at] < 0, -1, 1) * quotients
+        made[at] = [encode(Decimal(x).scaleb(-scale, WIDE)) for x in signed.tolist()]
+    return pa.array(made, pa.binary(), mask=~there)
 
 
 def _scales(totals: Ints, scale: int, counts: Ints) -> Ints:

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from noonmark.compute.accumulator import argument
 from noonmark.compute.askable import is_whole, under
-from noonmark.compute.exact import ORDERED
+from noonmark.compute.exact import has_extremes
 from noonmark.compute.once import once
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.finish import finished
@@ -69,7 +69,7 @@ def orders_of(node: r.Relation) -> tuple[Order, ...]:
     if not made or not has_kernel(node) or not all(map(has_order, made)):
         return ()
     (below,) = r.relations_below(node)
-    return made if all(isinstance(each.type, ORDERED) for each in below.schema) else ()
+    return made if all(has_extremes(each.type) for each in below.schema) else ()
 
 
 def is_short(node: r.Relation) -> bool:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.compute.exact import EXACT, ORDERED
+from noonmark.compute.exact import has_extremes, is_exact, is_ordered
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk import number
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
@@ -45,20 +45,20 @@ def has_kernel(node: r.Relation) -> bool:
         case r.Aggregate():
             return _plain(node.keys) and all(_known(call) for call in node.aggregates)
         case r.TopK():
-            ordered = all(isinstance(each.type, ORDERED) for each in node.schema)
+            ordered = all(has_extremes(each.type) for each in node.schema)
             return _plain(node.partition) and ordered and has_order(node.order)
         case r.Distinct():
-            return all(isinstance(each.type, EXACT) for each in node.schema)
+            return all(is_exact(each.type) for each in node.schema)
     return False
 
 
-def _plain(scalars: Sequence[Scalar], kinds: tuple[type[t.SqlType], ...] = EXACT) -> bool:
-    return all(isinstance(each.type, kinds) and not may_fail(each) for each in scalars)
+def _plain(scalars: Sequence[Scalar], fits: Callable[[t.SqlType], bool] = is_exact) -> bool:
+    return all(fits(each.type) and not may_fail(each) for each in scalars)
 
 
 def has_order(order: Sequence[SortKey]) -> bool:
     """Whether rows can be put in the order, all at once."""
-    return _plain([each.scalar for each in order], ORDERED)
+    return _plain([each.scalar for each in order], is_ordered)
 
 
 def _known(call: AggregateCall) -> bool:
@@ -66,7 +66,7 @@ def _known(call: AggregateCall) -> bool:
         return False
     if call.entry.name == "count":
         return _plain(call.arguments)
-    return call.entry.name in ("min", "max") and _plain(call.arguments, ORDERED)
+    return call.entry.name in ("min", "max") and _plain(call.arguments, has_extremes)
 
 
 def meaning(node: r.Relation, sides: Sequence[Rows]) -> Rows | None:

@@ -166,6 +166,8 @@ def to_array(numbers: Scaled, kind: t.SqlType) -> pa.Array:
         if bound(numbers.values) >= float(1 << (storage.bit_width - 2)):
             raise NoKernel
         return pa.array(numbers.values, pa.int64(), mask=mask).cast(storage)
+    if not pa.types.is_decimal128(storage):
+        raise NoKernel
     exact = numbers.at_scale(storage.scale)
     if bound(exact.values) >= 10.0 ** min(storage.precision, 38) * 0.999:
         raise NoKernel

@@ -19,13 +19,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.compute.exact import EXACT
+from noonmark.compute.exact import is_exact
 from noonmark.compute.row_by_row import row_by_row
 from noonmark.compute.walk import number
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import Errors, Rows, places
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type, to_array
+from noonmark.rows.conform import as_numerals
+from noonmark.rows.numeral import SCALE_BYTES
 from noonmark.sql.functions.array import OPERATORS
 from noonmark.sql.functions.pattern import like
 from noonmark.sql.ir import scalar as s
@@ -120,11 +122,25 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _exact(*nodes: s.Scalar) -> None:
-    if not all(isinstance(node.type, EXACT) for node in nodes):
+    if not all(is_exact(node.type) for node in nodes):
         raise NoKernel
 
 
+def _numeral_key(node: s.Scalar, row: Sequence[Column]) -> Any:
+    """What is in the order of numbers, and equal for equal ones, whatever their types."""
+    value = _value(node, row)
+    is_scalar = isinstance(value, pa.Scalar)
+    array = pa.array([value.as_py()], value.type) if is_scalar else value
+    if not t.is_plain(node.type):
+        array = as_numerals(array)
+    made = pc.binary_slice(array, 0, -SCALE_BYTES)
+    return made[0] if is_scalar else made
+
+
 def _compare(node: s.Compare, row: Sequence[Column]) -> Any:
+    if t.is_plain(node.left.type) or t.is_plain(node.right.type):
+        left, right = _numeral_key(node.left, row), _numeral_key(node.right, row)
+        return _COMPARE[node.op](left, right)
     _exact(node.left, node.right)
     left, right = _value(node.left, row), _value(node.right, row)
     numerics = pa.types.is_decimal(left.type) and pa.types.is_decimal(right.type)

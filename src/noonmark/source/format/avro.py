@@ -185,7 +185,10 @@ def _type(schema: Any, names: dict[str, Any]) -> tuple[t.SqlType, bool]:
         names[schema["name"]] = schema
     logical = schema.get("logicalType")
     if logical == "decimal":
-        return t.Numeric(schema["precision"], schema.get("scale", 0)), False
+        precision = schema["precision"]
+        if precision > t.NUMERIC_PRECISION_MAX:
+            return t.Numeric(), False
+        return t.Numeric(precision, schema.get("scale", 0)), False
     if logical in _LOGICAL:
         return _LOGICAL[logical], False
     kind = schema["type"]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.errors import NoonmarkError
+from noonmark.errors import InvalidValue, NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type, to_array
 from noonmark.rows.pgtext import parse_value
@@ -106,11 +106,23 @@ def _integer(texts: pa.Array, sql_type: t.SqlType) -> pa.Array | None:
 
 
 def _decimal(texts: pa.Array, sql_type: t.Numeric) -> pa.Array | None:
+    if sql_type.is_plain:
+        return _numerals(texts)
     # Arrow wraps around, without a word, where there are more digits than the type has room for.
     room = sql_type.stored_precision - sql_type.stored_scale
     if pc.any(pc.match_substring_regex(texts, rf"[eE]|^[^.]*\d{{{room + 1}}}")).as_py():
         return None
     return _cast(texts, sql_type)
+
+
+def _numerals(texts: pa.Array) -> pa.Array | None:
+    try:
+        return to_array(
+            [None if x is None else parse_value(x, t.Numeric()) for x in texts.to_pylist()],
+            t.Numeric(),
+        )
+    except InvalidValue:
+        return None
 
 
 def _float(texts: pa.Array, sql_type: t.SqlType) -> pa.Array | None:

@@ -131,7 +131,7 @@ def _read(lines: bytes, schema: Schema) -> pa.Table:
 def _read_as(sql_type: t.SqlType) -> pa.DataType | None:
     """The Arrow type that the reader is asked for; None when only the exact way will do."""
     match sql_type:
-        case t.Jsonb() | t.Char():
+        case t.Jsonb() | t.Char() | t.Numeric(precision=None):
             return None
         case t.Array(element):
             inner = _read_as(element)

@@ -14,6 +14,7 @@ from noonmark.sql.functions import (
     document,
     extract,
     jsonb,
+    key,
     number,
     numeric,
     quoting,
@@ -28,7 +29,7 @@ from noonmark.sql.functions.function import Function, Table
 FUNCTIONS: Table[Function] = Table()
 for _module in (
     *(number, numeric, text, quoting, digest),
-    *(calendar, extract, template, array, jsonb, document),
+    *(calendar, extract, template, array, jsonb, document, key),
 ):
     FUNCTIONS.add(_module.TABLE)
 

@@ -23,7 +23,8 @@ from typing import Any
 from noonmark.errors import InvalidArgument, OutOfRange, TooManyRows
 from noonmark.rows import types as t
 from noonmark.rows import value as v
-from noonmark.rows.order import sort_key
+from noonmark.rows.numeral import scale_of
+from noonmark.rows.order import total_key
 from noonmark.rows.pgtext import format_value
 from noonmark.sql.functions import numeric
 from noonmark.sql.functions.calendar import interval_add, interval_scale
@@ -152,12 +153,14 @@ class Moment:
         if count <= int(self.sample):
             return None
         spread = WIDE.subtract(WIDE.multiply(squares, Decimal(count)), WIDE.multiply(total, total))
+        if not spread.is_finite():
+            return Decimal("NaN")
         if spread <= 0:
             return Decimal(0)
         variance = numeric.divide(spread, Decimal(self._divisor(count)))
         if not self.root:
             return variance
-        return numeric.square_root(variance, numeric.scale_of(variance))
+        return numeric.square_root(variance, scale_of(variance))
 
     def of_floats(self, types: tuple[t.SqlType, ...], rows: Rows) -> float | None:
         """Of floats."""
@@ -194,7 +197,7 @@ class Extreme:
     def __call__(self, types: tuple[t.SqlType, ...], rows: Rows) -> Any:
         """The extreme of the values; of floats, there is one zero."""
         values = [value for value, _ in _first(rows)]
-        found = self.pick(values, key=sort_key(types[0])) if values else None
+        found = self.pick(values, key=total_key(types[0])) if values else None
         return found + 0.0 if isinstance(found, float) else found
 
 
@@ -262,7 +265,9 @@ def _single(_: tuple[t.SqlType, ...], rows: Rows) -> Any:
 
 def _numeric_sum_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
     source = numeric_for(types[0])
-    return source if source.scale is None else t.Numeric(t.NUMERIC_PRECISION_MAX, source.scale)
+    if source.is_plain or source.trimmed:
+        return t.Numeric()
+    return t.Numeric(t.NUMERIC_PRECISION_MAX, source.scale)
 
 
 def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:

@@ -23,6 +23,7 @@ from noonmark.errors import (
     InvalidOffsetText,
     InvalidText,
     InvalidValue,
+    NoSuchNumber,
     OutOfRange,
     Unsupported,
 )
@@ -95,24 +96,44 @@ def _number(value: Any, source: t.SqlType, target: t.SqlType) -> Any:
     if isinstance(source, FLOATS):
         return _from_float(value, source, target)
     if isinstance(target, FLOATS):
-        return fit(float(value), target)
+        return fit(_float(value, target), target)
     if isinstance(target, INTEGERS):
-        whole = value if isinstance(source, INTEGERS) else int(quantize(Decimal(value), 0))
+        whole = value if isinstance(source, INTEGERS) else _whole(value, target)
         return fit(whole, target)
     if isinstance(source, t.Numeric) and target == t.Numeric():
         return fit(value, target)
     return fit(Decimal(value), target)
 
 
+def _float(value: Any, target: t.SqlType) -> float:
+    """The float nearest to a number, which has one unless it is far too large or too small."""
+    made = float(value)
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return made
+    if math.isinf(made) or (value and not made):
+        shown = format_value(value, t.Numeric())
+        raise OutOfRange(f'"{shown[:100]}" is out of range for type {target}')
+    return made
+
+
+def _whole(value: Decimal, target: t.SqlType) -> int:
+    if not value.is_finite():
+        shown = "NaN" if value.is_nan() else "infinity"
+        raise NoSuchNumber(f"cannot convert {shown} to {target}")
+    if value.adjusted() > 20:
+        raise OutOfRange(f"{target} out of range")
+    return int(quantize(Decimal(value), 0))
+
+
 def _from_float(value: float, source: t.SqlType, target: t.SqlType) -> Any:
     if isinstance(target, FLOATS):
         return fit(value, target)
+    if isinstance(target, t.Numeric):
+        digits = 6 if isinstance(source, t.Real) else 15
+        return fit(Decimal(f"{value:.{digits}g}"), target)
     if math.isnan(value) or math.isinf(value):
         raise OutOfRange(f"{target} out of range")
-    if isinstance(target, INTEGERS):
-        return fit(round(value), target)
-    digits = 6 if isinstance(source, t.Real) else 15
-    return fit(Decimal(f"{value:.{digits - 1}e}"), target)
+    return fit(round(value), target)
 
 
 def _boolean_number(value: bool, _: t.SqlType, __: t.SqlType) -> int:
@@ -216,7 +237,7 @@ _SAFE = {
     (t.SmallInt, t.Integer),
     (t.SmallInt, t.BigInt),
     (t.Integer, t.BigInt),
-    *((number, t.Double) for number in NUMBERS),
+    *((number, t.Double) for number in (*INTEGERS, *FLOATS)),
     *((number, t.Real) for number in INTEGERS),
     (t.Date, t.TimestampTz),
     (t.Timestamp, t.TimestampTz),
@@ -239,11 +260,17 @@ def cast_fails(source: t.SqlType, target: t.SqlType) -> bool:
         return cast_fails(source.element, target.element)
     if isinstance(target, t.Numeric):
         return not _holds(target, source)
-    return True
+    # Only plain numeric has numbers that no double precision is near to.
+    fixed = isinstance(source, t.Numeric) and not source.is_plain
+    return not (fixed and isinstance(target, t.Double))
 
 
 def _holds(target: t.Numeric, source: t.SqlType) -> bool:
     """Whether every value of an integer or numeric type has its whole digits in the target."""
+    if target.is_plain:
+        return isinstance(source, (*INTEGERS, *FLOATS, t.Numeric))
+    if isinstance(source, t.Numeric) and source.is_plain:
+        return False
     whole = target.stored_precision - target.stored_scale
     if isinstance(source, t.Numeric):
         return source.stored_precision - source.stored_scale < whole or (

@@ -6,37 +6,32 @@ The scales of the results are told in `functions.fit`.
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable
 from decimal import Decimal
 
-from noonmark.errors import DivisionByZero, InvalidArgument, InvalidLogarithm, OutOfRange
+from noonmark.errors import DivisionByZero, InvalidArgument
 from noonmark.rows import types as t
-from noonmark.sql.functions.fit import WIDE, bounded, quantize
+from noonmark.rows.numeral import scale_of
+from noonmark.rows.types import NUMERIC_SCALE_MAX, NUMERIC_WHOLE_MAX
+from noonmark.sql.functions.fit import WIDE, bounded, plain, quantize
 from noonmark.sql.functions.function import Function
+from noonmark.sql.functions.scale import (
+    DIGITS,
+    SIGNIFICANT_DIGITS_MIN,
+    context_of,
+    division_scale,
+    leading,
+    quotient,
+    shown,
+)
+from noonmark.sql.functions.transcendental import (
+    exponential,
+    logarithm,
+    natural_logarithm,
+    power,
+)
 
-SIGNIFICANT_DIGITS_MIN = 16
-_DIGITS = 4  # PostgreSQL counts in base 10,000, and its digits of a quotient show it
-
-
-def _leading(number: Decimal) -> tuple[int, int]:
-    """The weight and value of the first digit in base 10,000."""
-    if not number:
-        return 0, 0
-    weight = number.adjusted() // _DIGITS
-    return weight, int(abs(number).scaleb(-weight * _DIGITS, WIDE))
-
-
-def scale_of(number: Decimal) -> int:
-    """The digits after the point."""
-    exponent = number.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return max(-exponent, 0)
-
-
-def division_scale(a: Decimal, b: Decimal) -> int:
-    """How many digits after the point PostgreSQL gives a / b."""
-    (weight_a, first_a), (weight_b, first_b) = _leading(a), _leading(b)
-    weight = weight_a - weight_b - (first_a <= first_b)
-    return max(SIGNIFICANT_DIGITS_MIN - weight * _DIGITS, scale_of(a), scale_of(b), 0)
+_NAN, _TEN = Decimal("NaN"), Decimal(10)
 
 
 def divide(a: Decimal, b: Decimal) -> Decimal:
@@ -45,87 +40,98 @@ def divide(a: Decimal, b: Decimal) -> Decimal:
     >>> divide(Decimal(1), Decimal(3)), divide(Decimal(200), Decimal(3))
     (Decimal('0.33333333333333333333'), Decimal('66.6666666666666667'))
     """
+    if a.is_nan() or b.is_nan():
+        return _NAN
     if not b:
         raise DivisionByZero("division by zero")
-    return quantize(WIDE.divide(a, b), min(division_scale(a, b), 1000))
+    if a.is_infinite() or b.is_infinite():
+        return Decimal(0) if a.is_finite() else WIDE.divide(a, b)
+    return quotient(a, b, division_scale(a, b))
 
 
 def _modulo(a: Decimal, b: Decimal) -> Decimal:
+    if a.is_nan() or b.is_nan():
+        return _NAN
     if not b:
         raise DivisionByZero("division by zero")
-    return WIDE.remainder(a, b)
+    made = WIDE.remainder(a, b)
+    return made if made else made.copy_abs()
 
 
 def square_root(a: Decimal, scale: int | None = None) -> Decimal:
     """The root at PostgreSQL's scale, or at the one given."""
-    if a < 0:
+    if not a.is_nan() and a < 0:
         raise InvalidArgument("cannot take square root of a negative number")
+    if not a.is_finite():
+        return a
     if scale is None:
-        weight = (_leading(a)[0] + 1) * _DIGITS // 2 - 1
-        scale = max(SIGNIFICANT_DIGITS_MIN - weight, scale_of(a), 0)
-    return quantize(WIDE.sqrt(a), scale)
+        weight = (leading(a)[0] + 1) * DIGITS // 2 - 1
+        scale = shown(SIGNIFICANT_DIGITS_MIN - weight, a)
+    return quantize(context_of(scale + max(a.adjusted(), 0)).sqrt(a), scale)
 
 
 def _round(a: Decimal, digits: int) -> Decimal:
-    digits = max(-100, min(digits, 100))
-    return quantize(a, digits) if digits >= 0 else _round_whole(a, -digits)
-
-
-def _round_whole(a: Decimal, digits: int) -> Decimal:
-    unit = Decimal(1).scaleb(digits)
-    return WIDE.multiply(quantize(WIDE.divide(a, unit), 0), unit)
+    if not a.is_finite():
+        return a
+    digits = max(-NUMERIC_WHOLE_MAX, min(digits, NUMERIC_SCALE_MAX))
+    return quantize(a, digits) if digits >= 0 else _at_unit(a, -digits, decimal.ROUND_HALF_UP)
 
 
 def _trunc(a: Decimal, digits: int) -> Decimal:
-    unit = Decimal(1).scaleb(-max(-100, min(digits, 100)))
-    if unit.adjusted() <= -scale_of(a):
+    if not a.is_finite():
         return a
-    return WIDE.multiply(WIDE.divide_int(a, unit), unit)
+    digits = max(-NUMERIC_WHOLE_MAX, min(digits, NUMERIC_SCALE_MAX))
+    if digits < 0:
+        return _at_unit(a, -digits, decimal.ROUND_DOWN)
+    made = a.quantize(Decimal(1).scaleb(-digits), rounding=decimal.ROUND_DOWN, context=WIDE)
+    return made if made else made.copy_abs()
 
 
-def _whole(rounding: str) -> type[Decimal]:
+def _at_unit(a: Decimal, zeros: int, rounding: str) -> Decimal:
+    """A whole number that ends with so many zeros."""
+    made = a.quantize(Decimal((0, (1,), zeros)), rounding=rounding, context=WIDE)
+    return made.quantize(Decimal(1), context=WIDE) if made else Decimal(0)
+
+
+def _whole(rounding: str) -> Callable[[Decimal], Decimal]:
     def act(a: Decimal) -> Decimal:
-        return a.quantize(Decimal(1), rounding=rounding, context=WIDE)
+        if not a.is_finite():
+            return a
+        made = a.quantize(Decimal(1), rounding=rounding, context=WIDE)
+        return made if made else made.copy_abs()
 
-    return act  # type: ignore[return-value]
+    return act
 
 
 def _sign(a: Decimal) -> Decimal:
-    return Decimal((a > 0) - (a < 0))
+    return a if a.is_nan() else Decimal((a > 0) - (a < 0))
 
 
-def _power(a: Decimal, b: Decimal) -> Decimal:
-    if not a and b < 0:
-        raise InvalidArgument("zero raised to a negative power is undefined")
-    if a < 0 and b != b.to_integral_value():
-        raise InvalidArgument(
-            "a negative number raised to a non-integer power yields a complex result"
-        )
-    if a and abs(b * a.copy_abs().log10(WIDE)) > 200:
-        raise OutOfRange("value overflows numeric format")
-    try:
-        return Decimal(1) if not b else WIDE.power(a, b)
-    except decimal.DecimalException:
-        raise OutOfRange("value overflows numeric format") from None
+def _sign_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
+    return t.Numeric() if _digits(types[0]) is None else t.Numeric(1, 0)
 
 
-def _positive(a: Decimal) -> Decimal:
-    if a <= 0:
-        kind = "zero" if not a else "a negative number"
-        raise InvalidLogarithm(f"cannot take logarithm of {kind}")
-    return a
+def _whole_quotient(a: Decimal, b: Decimal) -> Decimal:
+    if a.is_nan() or b.is_nan():
+        return _NAN
+    if not b:
+        raise DivisionByZero("division by zero")
+    made = WIDE.divide_int(a, b)
+    return made if made else Decimal(0)
 
 
-def _exp(a: Decimal) -> Decimal:
-    if a > 400:
-        raise OutOfRange("value overflows numeric format")
-    return WIDE.exp(a) if a > -400 else Decimal(0)
+def _scale(a: Decimal) -> int | None:
+    return scale_of(a) if a.is_finite() else None
+
+
+def _least_scale(a: Decimal) -> int | None:
+    return scale_of(plain(a)) if a.is_finite() else None
 
 
 def _digits(sql_type: t.SqlType) -> tuple[int, int] | None:
     """Digits before and after the point; None for plain numeric."""
     assert isinstance(sql_type, t.Numeric)
-    if sql_type.precision is None or sql_type.scale is None:
+    if sql_type.precision is None or sql_type.scale is None or sql_type.trimmed:
         return None
     return sql_type.precision - sql_type.scale, sql_type.scale
 
@@ -153,7 +159,7 @@ def _product_overflows(types: tuple[t.SqlType, ...]) -> bool:
 
 
 def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
-    return types[0]
+    return t.Numeric() if _digits(types[0]) is None else types[0]
 
 
 def _whole_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
@@ -171,8 +177,8 @@ TABLE = (
     Function("%", TWO, _sum_type, _modulo, fallible=True),
     Function("mod", TWO, _sum_type, _modulo, fallible=True),
     Function("-", ONE, _same_type, WIDE.minus),
-    Function("abs", ONE, _same_type, abs),
-    Function("sign", ONE, t.Numeric(1, 0), _sign),
+    Function("abs", ONE, _same_type, lambda a: a.copy_abs()),
+    Function("sign", ONE, _sign_type, _sign),
     Function("round", ONE, _whole_type, lambda a: quantize(a, 0)),
     Function("round", (t.Numeric, t.Integer), PLAIN, _round, fallible=True),
     Function("trunc", ONE, _whole_type, lambda a: _trunc(a, 0)),
@@ -180,10 +186,15 @@ TABLE = (
     Function("floor", ONE, _whole_type, _whole(decimal.ROUND_FLOOR)),
     Function("ceil", ONE, _whole_type, _whole(decimal.ROUND_CEILING)),
     Function("ceiling", ONE, _whole_type, _whole(decimal.ROUND_CEILING)),
+    Function("div", TWO, PLAIN, _whole_quotient, fallible=True),
+    Function("scale", ONE, t.Integer(), _scale, gives_null=True),
+    Function("min_scale", ONE, t.Integer(), _least_scale, gives_null=True),
+    Function("trim_scale", ONE, PLAIN, lambda a: a if _scale(a) is None else plain(a)),
     Function("sqrt", ONE, PLAIN, square_root, fallible=True),
-    Function("power", TWO, PLAIN, _power, fallible=True),
-    Function("^", TWO, PLAIN, _power, fallible=True),
-    Function("exp", ONE, PLAIN, _exp, fallible=True),
-    Function("ln", ONE, PLAIN, lambda a: _positive(a).ln(WIDE), fallible=True),
-    Function("log", ONE, PLAIN, lambda a: _positive(a).log10(WIDE), fallible=True),
+    Function("power", TWO, PLAIN, power, fallible=True),
+    Function("^", TWO, PLAIN, power, fallible=True),
+    Function("exp", ONE, PLAIN, exponential, fallible=True),
+    Function("ln", ONE, PLAIN, natural_logarithm, fallible=True),
+    Function("log", ONE, PLAIN, lambda a: logarithm(_TEN, a), fallible=True),
+    Function("log", TWO, PLAIN, logarithm, fallible=True),
 )

@@ -15,6 +15,7 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.order import interval_micros
 from noonmark.sql.functions.calendar import stamp_add, stamptz_add
+from noonmark.sql.functions.fit import WIDE
 from noonmark.sql.functions.function import Any_, Function
 from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
 from noonmark.sql.functions.pattern import is_linear, regex, split
@@ -36,7 +37,17 @@ def _series(first: Any, last: Any, step: Any = 1) -> Rows:
 
 
 def _decimal_series(first: Decimal, last: Decimal, step: Decimal = Decimal(1)) -> Rows:
-    return _series(first, last, step)
+    for name, number in (("start value", first), ("stop value", last), ("step size", step)):
+        if not number.is_finite():
+            raise InvalidArgument(f"{name} cannot be {'NaN' if number.is_nan() else 'infinity'}")
+    if not step:
+        raise InvalidArgument("step size cannot equal zero")
+    if step.adjusted() < (WIDE.subtract(last, first).adjusted() - len(str(ROWS_MAX))):
+        raise OutOfRange(f"generate_series gives more than {ROWS_MAX} rows")
+    at = Decimal(first)
+    while at <= last if step > 0 else at >= last:
+        yield (at,)
+        at = WIDE.add(at, step)
 
 
 def _stamp_series(add: Callable[[Any, v.Interval], Any]) -> Callable[..., Rows]:

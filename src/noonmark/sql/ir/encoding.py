@@ -32,6 +32,7 @@ from typing import Any
 
 from noonmark.errors import Unsupported, UsageError
 from noonmark.rows import value as v
+from noonmark.rows.numeral import Numeral
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import Field, SqlType
 from noonmark.sql.ir.node import Node
@@ -178,6 +179,7 @@ _WRITE: dict[type[Any], Callable[[Any], bytes]] = {
     bytes: lambda value: bytes([_BYTES]) + _long(value),
     # The scientific form of the decimal standard: one text for each sign, digits and exponent.
     Decimal: lambda value: bytes([_DECIMAL]) + _long(str(value).encode()),
+    Numeral: lambda value: bytes([_DECIMAL]) + _long(str(value).encode()),
     dt.date: lambda value: bytes([_DATE]) + _whole(v.days_of(value)),
     v.FarDate: lambda value: bytes([_DATE]) + _whole(v.days_of(value)),
     dt.time: lambda value: bytes([_TIME]) + _whole(v.micros_of_time(value)),

@@ -124,7 +124,7 @@ TYPES = (
     _kind(132, t.BigInt),
     _kind(133, t.Real),
     _kind(134, t.Double),
-    _kind(135, t.Numeric, ("precision", None), ("scale", None)),
+    _kind(135, t.Numeric, ("precision", None), ("scale", None), ("trimmed", False)),
     _kind(136, t.Text),
     _kind(137, t.Varchar, ("length", None)),
     _kind(138, t.Char, "length"),

@@ -105,9 +105,9 @@ def _scaled(result: Scalar) -> Scalar:
     if not isinstance(digits, Literal) or digits.value is None or digits.value < 0:
         return result
     assert isinstance(value.type, t.Numeric)
-    whole = value.type.stored_precision - value.type.stored_scale
-    room = whole + 1 if value.type.precision is not None else whole
-    target = bounded(room, digits.value)
+    if value.type.is_plain or value.type.trimmed:
+        return result
+    target = bounded(value.type.stored_precision - value.type.stored_scale + 1, digits.value)
     return result if target == t.Numeric() else Cast(target, result)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal
 
@@ -14,6 +13,7 @@ from noonmark.errors import (
     UndefinedParameter,
 )
 from noonmark.rows import types as t
+from noonmark.rows.numeral import numeral
 from noonmark.rows.pginterval import cut_interval, parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
@@ -52,10 +52,7 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*", re.ASCII)
 
 
 def number(text: str) -> Literal:
-    """A number as written: integer, bigint or numeric, whichever is first to hold it.
-
-    What has more digits than a numeric is a double precision (PostgreSQL: still a numeric).
-    """
+    """A number as written: integer, bigint or numeric, whichever is first to hold it."""
     if text.isdigit() and int(text) < 1 << 63:
         return Literal(t.Integer() if int(text) < 1 << 31 else t.BigInt(), int(text))
     try:
@@ -66,9 +63,7 @@ def number(text: str) -> Literal:
     scale = max(-exponent, 0) if isinstance(exponent, int) else 0
     digits = max(value.adjusted() + 1, 0) + scale
     if digits > t.NUMERIC_PRECISION_MAX:
-        if math.isinf(float(value)):
-            raise InvalidValue(f"{text[:50]} has more than {t.NUMERIC_PRECISION_MAX} digits")
-        return Literal(t.Double(), float(value))
+        return Literal(t.Numeric(), numeral(value))
     exact = value.quantize(Decimal(1).scaleb(-scale), context=WIDE)
     return Literal(t.Numeric(max(digits, scale, 1), scale), exact)
 

@@ -96,7 +96,7 @@ class Table:
         return Schema(tuple(self._column(column) for column in self.columns))
 
     def _column(self, column: TableColumn) -> Column:
-        sql_type = t.parse_type(column.type)
+        sql_type = t.parse_stored(column.type)
         # A keyed row may come without its large values: they are there once it is put together.
         loose = not self.full and column.name not in self.key and isinstance(sql_type, _LARGE)
         return Column(column.name, sql_type, column.nullable or loose)
@@ -220,7 +220,7 @@ def _column(each: Mapping[str, Any]) -> TableColumn:
         each["number"],
         each["oid"],
         each["typmod"],
-        str(_type(each["base"], each["base_typmod"])),
+        t.stored_spelling(_type(each["base"], each["base_typmod"])),
         each["nullable"],
     )
 
