@@ -15,6 +15,7 @@ from noonmark.adapter.peek.answer import Answers, Path, Peek, path_of
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.system.relations import relations
+from noonmark.adapter.worker.pool import Limits, Pool
 from noonmark.compute.reference import evaluate, in_order
 from noonmark.errors import DivisionByZero, EvaluationError
 from noonmark.persist import Options, Update
@@ -92,9 +93,13 @@ async def collect(chunks: AsyncIterator[Any]) -> list[str]:
 
 def ask(client: Client, peek: Peek, path: Path | None, mirrors: Mirrors) -> list[str]:
     async def go() -> list[str]:
-        answers = Answers(Gatherer(client, mirrors), lambda: client.state)
-        chunks = await answers.ask(peek, TIME, no_system, no_spark, path)
-        return await collect(aiter(chunks))
+        pool = Pool(Limits())
+        answers = Answers(Gatherer(client, mirrors), lambda: client.state, pool)
+        try:
+            chunks = await answers.ask(peek, TIME, no_system, no_spark, path)
+            return await collect(aiter(chunks))
+        finally:
+            await pool.close()
 
     return asyncio.run(go())
 
@@ -119,10 +124,27 @@ def test_every_way_gives_the_same_answer(client: Client, sql: str) -> None:
                 assert got == wanted, path
             else:
                 assert Counter(got) == Counter(wanted), path
-    warm = Answers(Gatherer(client, ways["in memory"]), lambda: client.state)
+    warm = Answers(Gatherer(client, ways["in memory"]), lambda: client.state, Pool(Limits()))
     at_once = warm.at_once(peek, (), TIME)
-    assert at_once is not None
-    assert Counter(map(shown, at_once)) == Counter(wanted)
+    if at_once is not None:
+        assert Counter(map(shown, at_once)) == Counter(wanted)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(answer, "is_little_over", lambda *_: False)
+        assert Counter(ask(client, peek, None, ways["in memory"])) == Counter(wanted), "a worker"
+
+
+def test_what_is_little_is_answered_at_once(client: Client) -> None:
+    mirrors = Mirrors(client)
+    answers = Answers(Gatherer(client, mirrors), lambda: client.state, Pool(Limits()))
+    asyncio.run(mirrors.at(client.state.collection("t"), TIME))
+    assert answers.at_once(peek_of("select b, count(*) from t group by b"), (), TIME) is not None
+    much = "with recursive r (n) as (select a from t union all select n + 1 from r) select * from r"
+    for sql in (
+        "select repeat(b, 100000) from t",
+        "select * from t, generate_series(1, 10000)",
+        much,
+    ):
+        assert answers.at_once(peek_of(sql), (), TIME) is None, sql
 
 
 def test_look_ups_ask_persist_by_key(client: Client) -> None:
@@ -173,7 +195,8 @@ def test_system_relations_are_asked_at_the_moment() -> None:
 
     async def go() -> list[str]:
         with persist.open("memory:system", options=Options(notify_host=None)) as client:
-            answers = Answers(Gatherer(client, Mirrors(client)), lambda: client.state)
+            pool = Pool(Limits())
+            answers = Answers(Gatherer(client, Mirrors(client)), lambda: client.state, pool)
             return await collect(aiter(await answers.ask(peek, TIME, system, no_spark)))
 
     assert asyncio.run(go()) == ["['source']"]

@@ -16,14 +16,14 @@ ROWS = 30_000
 async def test_a_large_answer_is_never_whole_in_memory(opened: Database) -> None:
     with pytest.MonkeyPatch.context() as patched:
         pieces = 0
-        decode = gather._narrowed_tables
+        decode = gather._rows_of
 
         def counting(*given: object) -> object:
             nonlocal pieces
             pieces += 1
             return decode(*given)  # type: ignore[arg-type]
 
-        patched.setattr(gather, "_narrowed_tables", counting)
+        patched.setattr(gather, "_rows_of", counting)
         patched.setattr(answer.path_of, "__defaults__", (1_000,))
         client = await connect(opened)
         await client.ask("create table t (n int, half int)")

@@ -5,6 +5,7 @@
     catalog            every object, durable in the location
     tables             writes of sessions, committed together
     work               sources and views, ticking in the background
+    workers            processes that evaluate what is much work
     spark()            the engine, which starts behind all that: what needs it waits
 
 A database is the only writer of its location. Everything acknowledged is in the location: a process
@@ -33,6 +34,7 @@ from noonmark.adapter.tables import RETAIN_MS, Tables
 from noonmark.adapter.times import Times
 from noonmark.adapter.upstream.secret import key_file
 from noonmark.adapter.work import Work
+from noonmark.adapter.worker.pool import Limits, Pool
 from noonmark.clock import SYSTEM, Clock
 from noonmark.compute.session import OpenSession, Session, spark_session
 from noonmark.errors import ConfigError, InsufficientPrivilege, NotAuthorized
@@ -61,15 +63,17 @@ def _places(*urls: str | None) -> list[str]:
 class Database:
     """See the module; made by `open`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a database is made of
         self,
         client: Client,
         oracle: ReservedOracle,
         start_spark: OpenSession,
         clock: Clock,
         files: Guard,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.client = client
+        self.workers = Pool(limits)
         self.clock = clock
         self.storage = Storage(client)
         self.oracle = Times(oracle)
@@ -105,6 +109,7 @@ class Database:
         options: Options = Options(),  # noqa: B008 - frozen
         files_roots: str = "",
         own_files: tuple[str, ...] = (),
+        limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> Database:
         """Open a location to write.
 
@@ -117,6 +122,7 @@ class Database:
             options: how persist opens the location.
             files_roots: what sources may read, with commas between; everything if there is none.
             own_files: what no source may read, besides the location and the key of secrets.
+            limits: what statements may use.
 
         Raises:
             LockHeld: another process writes to it; says who.
@@ -134,7 +140,7 @@ class Database:
             own = (*own_files, str(key_file()), *_places(data_url, consensus_url))
             guard = Guard.of(files_roots, own)
             start_spark = partial(spark_session, spark_master or DEFAULT_MASTER)
-            database = cls(client, oracle, starting(session, start_spark), clock, guard)
+            database = cls(client, oracle, starting(session, start_spark), clock, guard, limits)
             await database._start()
         except BaseException:
             await asyncio.to_thread(client.stop)
@@ -263,6 +269,7 @@ class Database:
             await session.close()
         if self._leftovers is not None:
             await asyncio.wait({self._leftovers})
+        await self.workers.close()
         await self.work.stop()
         await self.tables.stop()
         await asyncio.to_thread(self.oracle.blocking.close)

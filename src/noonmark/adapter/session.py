@@ -125,7 +125,8 @@ class AdapterSession:
         self.database_name = database_name
         self.peer = peer
         #: What RESET goes back to.
-        self.started_with: dict[str, str] = {**REPORTED, **at_start(settings)}
+        shown = database.workers.limits.shown()
+        self.started_with: dict[str, str] = {**REPORTED, **shown, **at_start(settings)}
         self.variables: dict[str, str] = dict(self.started_with)
         self.transaction: Transaction | None = None
         #: Whether the statements that come now were sent as one.

@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from pathlib import Path
 from noonmark.adapter.catalog.item import BUILT_IN
 from noonmark.adapter.database import Database
 from noonmark.adapter.run.ddl_role import first_password
+from noonmark.adapter.worker.pool import Limits
 from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact
 from noonmark.serve.log import Form, start_log
@@ -53,6 +54,7 @@ class Settings:
     metrics_token: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     insecure_listen: bool = False
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,10 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
             spark_master=settings.spark,
             files_roots=settings.files_root,
             own_files=settings.own_files,
+            limits=settings.limits,
         )
         stack.push_async_callback(database.close)
+        database.workers.warm_soon()
         if settings.password:
             await first_password(database, settings.password)
         await _check_listening(settings, database)
@@ -193,6 +197,24 @@ def secret_of(variable: str, file: str | None) -> str | None:
         return Path(file).read_text().strip() or None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f'"{file}" cannot be read', detail=type(error).__name__) from None
+
+
+def limits(options: Mapping[str, str]) -> Limits:
+    """What statements may use.
+
+    >>> limits({"statement_workers": "4", "statement_worker_memory": "512MB",
+    ...         "statement_write_rows_max": "1000"})
+    Limits(workers=4, memory_mb=512, write_rows=1000)
+    """
+    found = []
+    least = {"statement_workers": 1, "statement_worker_memory": 64, "statement_write_rows_max": 1}
+    for name, low in least.items():
+        text = options[name].removesuffix("MB" if name.endswith("memory") else "")
+        if not text.isdigit() or int(text) < low:
+            unit = " of MB" if name.endswith("memory") else ""
+            raise ConfigError(f'{name} is a number{unit}, at least {low}, not "{options[name]}"')
+        found.append(int(text))
+    return Limits(*found)
 
 
 def trust(text: str) -> bool:

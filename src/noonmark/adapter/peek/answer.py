@@ -1,10 +1,13 @@
 """The answer of a planned query at one time, and which way it is had.
 
     constant     no collection is read
-    at once      every leaf is in memory and small: no waiting, no other thread
+    at once      every leaf is in memory and small: no waiting
     in process   the leaves together touch at most `IN_PROCESS_ROWS_MAX` rows
     stream       one collection, filtered and projected: piece by piece, in bounded memory
     spark        everything else: piece by piece, too
+
+What is evaluated outside of Spark is done here, on the adapter's loop, when `worker.effort` says
+that it is little; else by a statement worker, which can be killed.
 
 Law: every way gives the same multiset, and the same order where one is asked for. A view among the
 inputs that has no answer at that time makes the query fail with the view's error.
@@ -20,15 +23,16 @@ from typing import Any
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
-from noonmark.adapter.peek.gather import AT_ONCE_ROWS_MAX, Gatherer, Multiset, touched
-from noonmark.adapter.peek.rows import finisher
+from noonmark.adapter.peek.gather import Gatherer, Given, Multiset, own_rows, touched
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.adapter.system.relations import relations
-from noonmark.compute.reference import evaluate, in_order
+from noonmark.adapter.worker.effort import LITTLE, is_little, longest_value
+from noonmark.adapter.worker.job import Answered, Computed, client_rows
+from noonmark.adapter.worker.pool import Pool
+from noonmark.compute.reference import in_order
 from noonmark.persist.state import Collection, State
 from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import asked, bind
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import Scalar
@@ -114,11 +118,7 @@ class Peek:
     @cached_property
     def finish(self) -> Callable[[Iterable[Row]], list[Row]]:
         """Makes rows fit for the client."""
-        columns = self.relation.schema.columns
-        finish = finisher([column.type for column in columns[: self.width]])
-        if self.width == len(columns):
-            return finish
-        return lambda rows: finish(row[: self.width] for row in rows)
+        return client_rows(self.relation, self.width)
 
 
 @dataclass(frozen=True)
@@ -159,16 +159,17 @@ def _how(leaf: Leaf, collection: Collection) -> str:
 class Answers:
     """Answers peeks at times at which every input is complete. Runs on the adapter's loop."""
 
-    def __init__(self, gatherer: Gatherer, state: Callable[[], State]) -> None:
+    def __init__(self, gatherer: Gatherer, state: Callable[[], State], pool: Pool) -> None:
         self._gatherer = gatherer
         self._state = state
+        self._pool = pool
 
     def at_once(self, peek: Peek, values: Sequence[Any], time: int) -> list[Row] | None:
         """The rows, when that needs no waiting and little work; else None."""
         if peek.asks and not peek.only_keys_ask:
             peek = peek.bound(values)
         parameters = {PARAMETERS: tuple(values)}
-        given: dict[str, Multiset] = {}
+        given: dict[str, Given] = {}
         for leaf in peek.shape.leaves:
             if leaf.collection in peek.system:
                 return None
@@ -176,7 +177,10 @@ class Answers:
             if found is None or len(found) > CHUNK_ROWS:
                 return None
             given[leaf.name] = found
-        return finished(peek, computed(peek.shape, given))
+        plan = plan_of(peek)
+        if not is_little_over(plan, given, peek.order):
+            return None
+        return finished(peek, plan.multiset(given))
 
     async def ask(
         self,
@@ -192,11 +196,11 @@ class Answers:
             return await spark(peek, time)
         if path.kind == "stream":
             return Streamed(self._stream(peek, time))
-        given = {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in
-                 peek.shape.leaves}  # fmt: skip
-        if sum(map(len, given.values())) <= AT_ONCE_ROWS_MAX:
-            return Listed(_evaluated(peek, given))  # a thread would cost more
-        return Listed(await asyncio.to_thread(_evaluated, peek, given))
+        given = await self._given(peek, time, system)
+        plan = plan_of(peek)
+        if is_little_over(plan, given, peek.order):
+            return Listed(finished(peek, plan.multiset(given)))
+        return (await self._pool.run(Answered(plan, peek.order, peek.width), given)).chunks()
 
     async def multiset(
         self, peek: Peek, time: int, system: SystemRows, spark: AskSpark
@@ -204,63 +208,83 @@ class Answers:
         """The rows of a peek as a multiset of the relation's rows."""
         if path_of(peek, self._state()).kind == "spark":
             return await spark(peek.whole, time)
-        given = {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in
-                 peek.shape.leaves}  # fmt: skip
-        return await asyncio.to_thread(computed, peek.shape, given)
+        return await self.computed(peek, await self._given(peek, time, system))
 
-    async def leaf(self, leaf: Leaf, peek: Peek, time: int, system: SystemRows) -> Multiset:
-        """The rows of one leaf of a peek."""
+    async def computed(self, peek: Peek, given: Mapping[str, Given]) -> Multiset:
+        """The rows of a peek from those of its leaves.
+
+        Raises:
+            ProgramLimitExceeded: there are more than one statement may have at once.
+        """
+        plan = plan_of(peek)
+        if is_little_over(plan, given, ()):
+            return plan.multiset(given)
+        found: Multiset = {}
+        total = 0
+        result = await self._pool.run(plan, given)
+        async for piece in result.pieces():
+            found.update(piece)
+            total += sum(count for _, count in piece)
+            self._pool.limits.check_rows(total)
+        return found
+
+    async def finished(self, peek: Peek, rows: Multiset) -> Chunks:
+        """Rows of the relation, which are there already, as a client gets them."""
+        scan = r.Scan("", peek.relation.schema)
+        job = Answered(Computed(scan), peek.order, peek.width)
+        given = {"": list(rows.items())}
+        if is_little_over(job.plan, given, peek.order):
+            return Listed(job.rows(given))
+        return (await self._pool.run(job, given)).chunks()
+
+    async def _given(self, peek: Peek, time: int, system: SystemRows) -> dict[str, Given]:
+        return {leaf.name: await self.leaf(leaf, peek, time, system) for leaf in peek.shape.leaves}
+
+    async def leaf(self, leaf: Leaf, peek: Peek, time: int, system: SystemRows) -> Given:
+        """The rows of one leaf of a peek, before what is left of its predicate is asked."""
         if leaf.collection not in peek.system:
             return await self._gatherer.rows(leaf, time)
         return system_leaf(leaf, system(leaf.collection))
 
     async def _stream(self, peek: Peek, time: int) -> AsyncGenerator[Sequence[Row], None]:
         (leaf,) = peek.shape.leaves
+        plan = plan_of(peek)
+        job = Answered(plan, (), peek.width)
         async for piece in self._gatherer.stream(leaf, time):
-            rows = await asyncio.to_thread(_evaluated, peek, {leaf.name: piece})
-            for start in range(0, len(rows), CHUNK_ROWS):
-                yield rows[start : start + CHUNK_ROWS]
+            given = {leaf.name: piece}
+            if plan.picks is not None and not plan.tests:
+                rows = await asyncio.to_thread(job.rows, given)  # columns are taken: no work
+                for start in range(0, len(rows), CHUNK_ROWS):
+                    yield rows[start : start + CHUNK_ROWS]
+                continue
+            async for chunk in (await self._pool.run(job, given)).pieces():
+                yield chunk
 
 
-def system_leaf(leaf: Leaf, rows: Sequence[Row]) -> Multiset:
+def plan_of(peek: Peek) -> Computed:
+    """What is left to compute once the rows of the leaves are there."""
+    shape = peek.shape
+    tests = tuple([(leaf.name, leaf.test) for leaf in shape.leaves if leaf.test is not None])
+    return Computed(shape.rest, tests, shape.picks)
+
+
+def is_little_over(plan: Computed, given: Mapping[str, Given], order: tuple[SortKey, ...]) -> bool:
+    """Whether a plan over these rows is little enough to be computed on the adapter's loop."""
+    sizes = {name: len(rows) for name, rows in given.items()}
+    total = sum(sizes.values())
+    if total > LITTLE:
+        return False
+    if plan.picks is not None and not plan.tests:
+        return total * (1 + len(order)) * 10 <= LITTLE
+    longest = longest_value(row for rows in given.values() for row, _ in rows)
+    return is_little(plan.rest, sizes, plan.tests, order, longest)
+
+
+def system_leaf(leaf: Leaf, rows: Sequence[Row]) -> Given:
     """The rows of a system relation, reduced to the columns of the scan."""
     names = relations()[leaf.collection].schema.names
     places = [names.index(name) for name in leaf.scan.columns.names]
-    found: Multiset = {}
-    for whole in rows:
-        row = tuple([whole[place] for place in places])
-        found[row] = found.get(row, 0) + 1
-    if leaf.predicate is None:
-        return found
-    predicate = _by_keys(leaf) if leaf.decided else leaf.predicate
-    filtered = r.Filter(r.Scan(leaf.name, leaf.scan.columns), predicate)
-    return evaluate(filtered, {leaf.name: found})
-
-
-def _by_keys(leaf: Leaf) -> s.Scalar:
-    """What the keys of a leaf say, as a predicate: only they were bound."""
-    columns = [s.column(at, leaf.scan.columns.columns[at]) for at in leaf.columns]
-    each = [
-        s.And(tuple(s.Compare("=", own, part) for own, part in zip(columns, key, strict=True)))
-        for key in leaf.keys
-    ]
-    return s.Or(tuple(each))
-
-
-def _evaluated(peek: Peek, given: Mapping[str, Multiset]) -> list[Row]:
-    return finished(peek, computed(peek.shape, given))
-
-
-def computed(shape: Shape, given: Mapping[str, Multiset]) -> Multiset:
-    """The rows of a plan from those of its leaves."""
-    if shape.picks is None:
-        return evaluate(shape.rest, given)
-    (rows,) = given.values()
-    found: Multiset = {}
-    for row, count in rows.items():
-        picked = tuple([row[at] for at in shape.picks])
-        found[picked] = found.get(picked, 0) + count
-    return found
+    return own_rows(leaf, [(tuple([whole[place] for place in places]), 1) for whole in rows])
 
 
 def finished(peek: Peek, rows: Multiset) -> list[Row]:

@@ -33,11 +33,19 @@ class Listed:
 
 
 class Streamed:
-    """Rows that are made as they are asked for; `let_go` ends what they need, once."""
+    """Rows that are made as they are asked for; `let_go` ends what they need, once.
+
+    `is_whole` says that all of them are there, and nothing more of the location is read.
+    """
 
     def __init__(
-        self, chunks: AsyncGenerator[Sequence[Row], None], let_go: LetGo | None = None
+        self,
+        chunks: AsyncGenerator[Sequence[Row], None],
+        let_go: LetGo | None = None,
+        *,
+        is_whole: bool = False,
     ) -> None:
+        self.is_whole = is_whole
         self._chunks = chunks
         self._let_go = let_go
 

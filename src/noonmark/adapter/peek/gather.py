@@ -4,14 +4,16 @@
     look-up     it is large and the leaf's columns begin its key: persist reads those pages
     read        all of it, as far as the parts' statistics let a part be skipped
 
-Law: `Gatherer.now` and `Gatherer.rows` give the leaf's rows (`shape`), as a multiset. The caller
-made sure that the collection is complete at that time.
+Law: `Gatherer.now` and `Gatherer.rows` give rows of the leaf's columns (`shape`): exactly those
+for which the leaf's `test` is TRUE are its own, and where its keys decide, all of them are. The
+caller made sure that the collection is complete at that time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +34,8 @@ from noonmark.sql.evaluate import Outer, evaluate
 from noonmark.sql.ir.relation import Scan
 
 Multiset = dict[Row, int]
+#: Rows with their multiplicities; a row may be there several times.
+Given = Sequence[tuple[Row, int]]
 
 #: Rows that are decoded at once while a large answer is streamed.
 PIECE_ROWS = 5_000
@@ -50,7 +54,7 @@ class Gatherer:
         """The collection of a leaf, in the newest state."""
         return self._client.state.collection(leaf.collection)
 
-    def now(self, leaf: Leaf, time: int, given: Outer | None = None) -> Multiset | None:
+    def now(self, leaf: Leaf, time: int, given: Outer | None = None) -> Given | None:
         """The rows, if they can be had at once: from memory, and without looking at many.
 
         `given` has the values of parameters where the leaf's keys, and they alone, ask for some.
@@ -59,43 +63,34 @@ class Gatherer:
         mirror = self.mirrors.now(collection, time)
         if mirror is None or (not leaf.keys and len(mirror) > AT_ONCE_ROWS_MAX):
             return None
-        return self._mirrored(leaf, mirror, given)
+        return columns_of(leaf, mirror.schema, _mirrored(leaf, mirror, given))
 
-    def _mirrored(self, leaf: Leaf, mirror: Mirror, given: Outer | None = None) -> Multiset:
-        schema = mirror.schema
-        if not leaf.keys:
-            return narrowed(leaf, schema, mirror.rows.items())
-        columns = _positions(leaf, schema)
-        found: Multiset = {}
-        for key in known_keys(leaf, given):
-            found.update(narrowed(leaf, schema, mirror.find(columns, key), by_key=True))
-        return found
-
-    async def rows(self, leaf: Leaf, time: int) -> Multiset:
+    async def rows(self, leaf: Leaf, time: int) -> Given:
         """The rows; waits for storage where it must."""
         collection = self.collection(leaf)
         mirror = await self.mirrors.at(collection, time)
         if mirror is None:
             tables = [table async for table in self._tables(leaf, collection, time)]
-            return await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, tables)
-        if leaf.keys or len(mirror) <= AT_ONCE_ROWS_MAX:
-            return self._mirrored(leaf, mirror)
-        whole = list(mirror.rows.items())  # a copy: the mirror moves on while a thread looks at it
-        return await asyncio.to_thread(narrowed, leaf, mirror.schema, whole)
+            return await asyncio.to_thread(_rows_of, leaf, collection.schema, tables)
+        found = _mirrored(leaf, mirror)
+        if len(found) <= AT_ONCE_ROWS_MAX:
+            return columns_of(leaf, mirror.schema, found)
+        return await asyncio.to_thread(columns_of, leaf, mirror.schema, found)
 
     async def whole(self, collection: Collection, time: int) -> Multiset:
         """All rows of a collection."""
         leaf = Leaf("", Scan(collection.name, collection.schema))
         tables = [table async for table in self._tables(leaf, collection, time)]
-        return await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, tables)
+        rows = await asyncio.to_thread(_rows_of, leaf, collection.schema, tables)
+        return narrowed(leaf, collection.schema, rows)
 
-    async def stream(self, leaf: Leaf, time: int) -> AsyncGenerator[Multiset, None]:
+    async def stream(self, leaf: Leaf, time: int) -> AsyncGenerator[Given, None]:
         """The rows, piece by piece, in bounded memory."""
         collection = self.collection(leaf)
         async for table in self._tables(leaf, collection, time):
             for start in range(0, table.num_rows, PIECE_ROWS):
                 piece = [table.slice(start, PIECE_ROWS)]
-                yield await asyncio.to_thread(_narrowed_tables, leaf, collection.schema, piece)
+                yield await asyncio.to_thread(_rows_of, leaf, collection.schema, piece)
 
     async def _tables(
         self, leaf: Leaf, collection: Collection, time: int
@@ -177,41 +172,43 @@ def _positions(leaf: Leaf, schema: Schema) -> tuple[int, ...]:
     return tuple(schema.index(names[at]) for at in leaf.columns)
 
 
-def narrowed(
-    leaf: Leaf, schema: Schema, rows: Iterable[tuple[Row, int]], *, by_key: bool = False
-) -> Multiset:
-    """Whole rows of a collection as rows of the leaf: its columns, if its predicate is TRUE.
+def _mirrored(leaf: Leaf, mirror: Mirror, given: Outer | None = None) -> list[tuple[Row, int]]:
+    """Whole rows of a mirror: those of the leaf's keys, or all."""
+    if not leaf.keys:
+        return list(mirror.rows.items())  # a copy: the mirror moves on
+    columns = _positions(leaf, mirror.schema)
+    return [pair for key in known_keys(leaf, given) for pair in mirror.find(columns, key)]
 
-    Rows that were found by the leaf's own keys need no predicate where the keys say it all.
-    """
+
+def columns_of(leaf: Leaf, schema: Schema, rows: Sequence[tuple[Row, int]]) -> Given:
+    """Whole rows of a collection as rows of the leaf's columns."""
     names = leaf.scan.columns.names
-    at = None if names == schema.names else [schema.index(name) for name in names]
-    passes = None if leaf.decided and by_key else _test_of(leaf)
-    found: Multiset = {}
-    for whole, count in rows:
-        row = whole if at is None else tuple([whole[i] for i in at])
-        if passes is None or passes(row):
-            found[row] = found.get(row, 0) + count
+    if names == schema.names:
+        return rows
+    at = [schema.index(name) for name in names]
+    return [(tuple([row[i] for i in at]), count) for row, count in rows]
+
+
+def own_rows(leaf: Leaf, rows: Given) -> Given:
+    """Rows of a leaf's columns without those that its keys, where they decide, refuse."""
+    if not leaf.decided:
+        return rows
+    wanted, columns = {tuple(map(equal_form, key)) for key in known_keys(leaf)}, leaf.columns
+    return [pair for pair in rows if tuple([equal_form(pair[0][at]) for at in columns]) in wanted]
+
+
+def narrowed(leaf: Leaf, schema: Schema, rows: Iterable[tuple[Row, int]]) -> Multiset:
+    """Whole rows of a collection as the leaf's rows."""
+    test, found = leaf.test, Counter[Row]()
+    for row, count in own_rows(leaf, columns_of(leaf, schema, list(rows))):
+        if test is None or evaluate(test, row) is True:
+            found[row] += count
     return found
 
 
-def _test_of(leaf: Leaf) -> Callable[[Row], bool] | None:
-    """Whether a row is one of the leaf's; None when all are."""
-    if leaf.decided:
-        wanted = {tuple(map(equal_form, key)) for key in known_keys(leaf)}
-        return lambda row: tuple([equal_form(row[at]) for at in leaf.columns]) in wanted
-    predicate = leaf.predicate
-    return None if predicate is None else lambda row: evaluate(predicate, row) is True
-
-
-def _narrowed_tables(leaf: Leaf, schema: Schema, tables: Sequence[pa.Table]) -> Multiset:
-    columns = leaf.scan.columns.names
-    kept = Schema(tuple(schema[name] for name in columns))
-    found: Multiset = {}
-    for table in tables:
-        for row, count in narrowed(leaf, kept, counted(table, kept)).items():
-            found[row] = found.get(row, 0) + count
-    return {row: count for row, count in found.items() if count}
+def _rows_of(leaf: Leaf, schema: Schema, tables: Sequence[pa.Table]) -> Given:
+    kept = Schema(tuple(schema[name] for name in leaf.scan.columns.names))
+    return own_rows(leaf, [pair for table in tables for pair in counted(table, kept)])
 
 
 def touched(leaf: Leaf, collection: Collection) -> int:

@@ -19,8 +19,9 @@ from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, Planned, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.indexes import Indexes
+from noonmark.adapter.worker.effort import is_little
 from noonmark.compute.reference import evaluate
-from noonmark.errors import InvalidValue
+from noonmark.errors import InvalidValue, ProgramLimitExceeded
 from noonmark.rows import types as t
 from noonmark.rows.value import micros_of_timestamp, micros_of_timestamptz
 from noonmark.sql import parse
@@ -169,5 +170,10 @@ def value_of(session: AdapterSession, tree: exp.Expr, values: Sequence[Any] = ()
     select = exp.Select(expressions=[tree.copy()])
     planned = plan_query(session, select, values=values)
     relation = bind(planned.peek.relation, values, session.database.clock.now_ms())
+    if not is_little(relation, {}):
+        raise ProgramLimitExceeded(
+            "an expression here cannot be much work",
+            hint="Compute it with a SELECT first, and write its value.",
+        )
     ((row, _),) = evaluate(relation, {}).items()
     return row[0]

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.holds import Holds
-from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, finished, path_of
-from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
+from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, path_of
+from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Gatherer, Multiset
 from noonmark.adapter.peek.mirrors import Mirrors
@@ -76,7 +76,7 @@ class Reads:
         self._client = database.client
         self.mirrors = Mirrors(database.client)
         self.gatherer = Gatherer(database.client, self.mirrors)
-        self.answers = Answers(self.gatherer, lambda: self.state)
+        self.answers = Answers(self.gatherer, lambda: self.state, database.workers)
         self.changes = Changes(database.client)
         self.pulse = Pulse(database)
         self.holds = Holds(database.client, database.retain_ms)
@@ -161,7 +161,7 @@ class Reads:
         await self.complete(peek.collections, time)
         await self.check_errors(peek.collections, time)
         chunks = await self.answers.ask(peek, time, system, self._stream_spark)
-        if not isinstance(chunks, Streamed):
+        if not isinstance(chunks, Streamed) or chunks.is_whole:
             return chunks
         held = await self.holds.take(peek.collections, time)
         return chunks.then(lambda: self.holds.release(held))
@@ -192,7 +192,7 @@ class Reads:
 
         if not can_order(peek.order):
             rows = await _unless_cancelled(job, job.multiset)
-            return Listed(await asyncio.to_thread(finished, peek, rows))
+            return await self.answers.finished(peek, rows)
         pieces = await _unless_cancelled(job, partial(job.pieces, peek.order))
         # What fails at once fails before the first row.
         first = await _unless_cancelled(job, partial(next, pieces, None))

@@ -49,6 +49,11 @@ class Leaf:
         """Whose rows they are."""
         return self.scan.collection
 
+    @property
+    def test(self) -> s.Scalar | None:
+        """What is left to ask of rows that were found by the keys, or of all; None for nothing."""
+        return None if self.decided else self.predicate
+
     def bound(self, values: Sequence[Any], now: int | None) -> Leaf:
         """The leaf with the values of parameters and the time in their places."""
         predicate = self.predicate

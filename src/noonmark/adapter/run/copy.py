@@ -14,12 +14,12 @@ from noonmark.adapter.run.dml_read import write
 from noonmark.adapter.run.dml_target import columns_of, default_of, fitted, loose, target
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.transaction import writing
+from noonmark.adapter.worker.values import little_value
 from noonmark.errors import InvalidSyntax
 from noonmark.rows.identity import hashable
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
 from noonmark.sql.coerce import coerce
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Statement
@@ -89,7 +89,7 @@ class CopyFrom:
         statement = Statement({}, session=self._session.functions)
         row = Frame(statement).row("DEFAULT", Scope())
         scalar = coerce(plan(default_of(self._item, column), row), loose(column.type))
-        return evaluate(bind(scalar, ()))
+        return little_value(bind(scalar, ()))
 
     async def finish(self) -> Done:
         """See `contract.CopyIn.finish`."""

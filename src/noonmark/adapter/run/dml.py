@@ -123,25 +123,31 @@ async def run(session: AdapterSession, statement: Change | Typed, values: Sequen
     match plan:
         case InsertPlan():
             rows = await _insert(session, plan, given)
-            return _outcome("INSERT 0", plan.returning, rows, given)
+            return await _outcome(session, "INSERT 0", plan.returning, rows, given)
         case ChangePlan():
             rows = await _change(session, plan, given)
-            return _outcome(type(statement).__name__.upper(), plan.returning, rows, given)
+            verb = type(statement).__name__.upper()
+            return await _outcome(session, verb, plan.returning, rows, given)
 
 
-def _outcome(
-    verb: str, returning: Returning | None, rows: Sequence[Row], values: Sequence[Any]
+async def _outcome(
+    session: AdapterSession,
+    verb: str,
+    returning: Returning | None,
+    rows: Sequence[Row],
+    values: Sequence[Any],
 ) -> Outcome:
     if returning is None:
         return Done(f"{verb} {len(rows)}")
     finish: Callable[[Any], list[Row]] = finisher([field.type for field in returning.fields])
-    return Rows(returning.fields, Listed(finish(returning.rows(rows, values))), verb)
+    found = await returning.rows(session.database.workers, rows, values)
+    return Rows(returning.fields, Listed(finish(found)), verb)
 
 
 async def _insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any]) -> list[Row]:
     name = plan.item.collection
     if plan.source is None and plan.conflict is None:
-        rows = await aside(len(plan.rows) * 100, new_rows, plan, values)
+        rows = await new_rows(plan, session.database.workers, values)
         await write(session, {name: [(row, 1) for row in rows]})
         return rows
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.run.dml_plan import Planning, Returning, Source
@@ -24,13 +25,14 @@ from noonmark.adapter.run.dml_target import (
     fitted,
     is_default,
 )
+from noonmark.adapter.worker.pool import Pool
+from noonmark.adapter.worker.values import values_of
 from noonmark.errors import InvalidReference, InvalidSyntax, TooManyRows, Unsupported
 from noonmark.rows import types as t
 from noonmark.rows.order import row_key
 from noonmark.rows.types import SqlType
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.relation import ONE_ROW, Filter, Project, Relation, Scan, Union
 from noonmark.sql.ir.scalar import (
@@ -202,17 +204,19 @@ def _hidden(entry: Entry) -> Entry:
 # --- running
 
 
-def new_rows(plan: InsertPlan, values: Sequence[Any]) -> list[Row]:
+async def new_rows(plan: InsertPlan, pool: Pool, values: Sequence[Any]) -> list[Row]:
     """The rows of VALUES."""
-    return [
-        fitted(plan.item, [evaluate(bind(scalar, values)) for scalar in row]) for row in plan.rows
-    ]
+    bound = await aside(
+        len(plan.rows) * 100, lambda: [[bind(each, values) for each in row] for row in plan.rows]
+    )
+    found = await values_of(pool, bound, [()] * len(bound))
+    return await aside(len(found) * 100, lambda: [fitted(plan.item, row) for row in found])
 
 
 async def read_rows(plan: InsertPlan, reading: Reading, values: Sequence[Any]) -> list[Row]:
     """The rows to be inserted, read if they must be."""
     if plan.source is None:
-        return new_rows(plan, values)
+        return await new_rows(plan, reading.session.database.workers, values)
     found = await reading.multiset(plan.source.peek.bound(values, reading.now))
     return [fitted(plan.item, row) for row, count in found.items() for _ in range(count)]
 
@@ -243,7 +247,7 @@ async def settle_conflicts(
                     "ON CONFLICT DO UPDATE command cannot affect row a second time",
                     hint="No rows proposed for insertion within one command may share a key.",
                 )
-            new = _updated(conflict, item, old, row, values)
+            new = await _updated(plan, reading.session.database.workers, old + row, values)
             if new is not None:
                 writes += [(old, -1), (new, 1)]
                 touched.append(new)
@@ -252,14 +256,17 @@ async def settle_conflicts(
     return writes, touched
 
 
-def _updated(
-    conflict: Conflict, item: Item, old: Row, new: Row, values: Sequence[Any]
-) -> Row | None:
-    both = old + new
-    if conflict.where is not None and evaluate(bind(conflict.where, values), both) is not True:
-        return None
+async def _updated(plan: InsertPlan, pool: Pool, both: Row, values: Sequence[Any]) -> Row | None:
+    conflict = plan.conflict
+    assert conflict is not None
+    if conflict.where is not None:
+        ((holds,),) = await values_of(pool, [[bind(conflict.where, values)]], [both])
+        if holds is not True:
+            return None
     assert conflict.update is not None
-    return fitted(item, [evaluate(bind(scalar, values), both) for scalar in conflict.update])
+    bound = [bind(scalar, values) for scalar in conflict.update]
+    (found,) = await values_of(pool, [bound], [both])
+    return fitted(plan.item, found)
 
 
 async def _present(

@@ -17,10 +17,11 @@ from noonmark.adapter.names import Names, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.run.dml_read import Needs, tables_read
 from noonmark.adapter.run.dml_target import Row
+from noonmark.adapter.worker.pool import Pool
+from noonmark.adapter.worker.values import values_of
 from noonmark.errors import TooComplex, Unsupported
 from noonmark.rows.identity import hashable
 from noonmark.rows.types import SqlType
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.ir.scalar import Scalar
@@ -111,10 +112,10 @@ class Returning:
     fields: tuple[Field, ...]
     scalars: tuple[Scalar, ...]
 
-    def rows(self, written: Sequence[Row], values: Sequence[Any]) -> list[Row]:
+    async def rows(self, pool: Pool, written: Sequence[Row], values: Sequence[Any]) -> list[Row]:
         """The answer for these rows."""
-        bound = [bind(scalar, values) for scalar in self.scalars]
-        return [tuple([evaluate(scalar, row) for scalar in bound]) for row in written]
+        bound = tuple([bind(scalar, values) for scalar in self.scalars])
+        return await values_of(pool, [bound] * len(written), written)
 
 
 def bound_values(values: Sequence[Any]) -> list[Any]:

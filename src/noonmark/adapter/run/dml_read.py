@@ -25,9 +25,8 @@ from weakref import WeakKeyDictionary
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
-from noonmark.adapter.peek.gather import Multiset, narrowed
+from noonmark.adapter.peek.gather import Given, Multiset, columns_of, own_rows
 from noonmark.adapter.transaction import domain, writing
-from noonmark.compute.reference import evaluate
 from noonmark.errors import Overtaken, SerializationFailure, Unsupported
 from noonmark.rows.schema import Schema
 
@@ -74,19 +73,18 @@ class Reading:
         stored = [name for name in peek.collections if name not in self.fresh]
         await reads.complete(stored, self.time)
         await reads.check_errors(stored, self.time)
-        given: dict[str, Multiset] = {}
+        given: dict[str, Given] = {}
         for leaf in peek.shape.leaves:
-            rows: Multiset = {}
+            rows: Given = ()
             if leaf.collection not in self.fresh:
-                rows = dict(await reads.answers.leaf(leaf, peek, self.time, system))
+                rows = await reads.answers.leaf(leaf, peek, self.time, system)
             own = self.pending.get(leaf.collection)
             if own:
                 schema = self._schema(leaf.collection)
-                filled = ((schema.fill(row), count) for row, count in own)
-                for row, count in narrowed(leaf, schema, filled).items():
-                    rows[row] = rows.get(row, 0) + count
-            given[leaf.name] = {row: count for row, count in rows.items() if count}
-        return await asyncio.to_thread(evaluate, peek.shape.rest, given)
+                filled = [(schema.fill(row), count) for row, count in own]
+                rows = [*rows, *own_rows(leaf, columns_of(leaf, schema, filled))]
+            given[leaf.name] = rows
+        return await reads.answers.computed(peek, given)
 
     def _schema(self, collection: str) -> Schema:
         item = self.session.catalog.of_collection(collection)

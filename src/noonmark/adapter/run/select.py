@@ -14,8 +14,7 @@ from sqlglot import exp
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import Answer, Outcome, Rows
-from noonmark.adapter.peek.answer import Peek, finished
-from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.planning import PlannedQuery, plan_query, time_of
 from noonmark.adapter.peek.reads import Wish
 from noonmark.adapter.recency import is_on, recency_of
@@ -177,7 +176,7 @@ async def _with_own(
             hint="Read it after COMMIT.",
         )
     rows = await Reading(session, time, transaction.pending, transaction.fresh).multiset(peek)
-    return Rows(plan.fields, Listed(finished(peek, rows)))
+    return Rows(plan.fields, await session.database.reads.answers.finished(peek, rows))
 
 
 def _is_of_now(plan: PlannedQuery) -> bool:

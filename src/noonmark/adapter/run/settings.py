@@ -12,6 +12,7 @@ from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.adapter.system.settings import VARIABLES, checked, known, value_of
 from noonmark.adapter.timestamp import ISOLATION
 from noonmark.adapter.transaction import OpenTransaction
+from noonmark.adapter.worker.values import little_value
 from noonmark.errors import (
     DatatypeMismatch,
     InvalidSyntax,
@@ -23,7 +24,6 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.rows.types import SqlType
 from noonmark.sql.coerce import UNKNOWN, coerce
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Statement
@@ -179,7 +179,7 @@ def _value(session: AdapterSession, text: st.ScalarText, kind: SqlType) -> Any:
         raise DatatypeMismatch(
             f"a parameter of type {kind} cannot be of type {scalar.type}", position=text.position
         )
-    return evaluate(bind(coerce(scalar, kind, text.position), ()))
+    return little_value(bind(coerce(scalar, kind, text.position), ()))
 
 
 async def run_deallocate(

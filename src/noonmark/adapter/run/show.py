@@ -19,12 +19,12 @@ from noonmark.adapter.system.mz import object_type
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_index import indexes
 from noonmark.adapter.system.types import TYPES
+from noonmark.adapter.worker.values import little_value
 from noonmark.errors import WrongObjectType
 from noonmark.persist.impl.redact import redact
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.rows.types import SqlType, quote_name
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions.pattern import like
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.plan.frame import Frame
@@ -277,7 +277,7 @@ def _where(
     row = Frame(Statement({}, session=session.functions)).row("WHERE", scope_of("", schema))
     row.columns = schema.columns
     predicate = bind(plan_boolean(text.tree, row, "WHERE"), ())
-    return [each for each in rows if evaluate(predicate, each) is True]
+    return [each for each in rows if little_value(predicate, each) is True]
 
 
 HANDLERS: Handlers = {st.Show: run_show}

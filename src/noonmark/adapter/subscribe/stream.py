@@ -35,7 +35,6 @@ from noonmark.adapter.subscribe.follow import (
     too_large,
 )
 from noonmark.adapter.subscribe.pulse import INTERVAL_S
-from noonmark.compute.reference import evaluate
 from noonmark.errors import EvaluationError, NoonmarkError
 from noonmark.persist.definite import first_error, refusal
 from noonmark.persist.state import Collection
@@ -149,10 +148,10 @@ class Stream:
             seen = segment.upper - 1
 
     async def _linear_snapshot(self) -> AsyncIterator[Multiset]:
-        (leaf,) = self._what.peek.shape.leaves
-        rest = self._what.peek.shape.rest
+        peek = self._what.peek
+        (leaf,) = peek.shape.leaves
         async for piece in self._reads.gatherer.stream(leaf, self._what.as_of):
-            yield await asyncio.to_thread(evaluate, rest, {leaf.name: piece})
+            yield await self._reads.answers.computed(peek, {leaf.name: piece})
 
     async def _first(self, pieces: AsyncIterator[Multiset]) -> AsyncIterator[Step]:
         """The snapshot, as changes at its time."""

@@ -106,6 +106,8 @@ class Function(Signature):
     fallible: bool | Callable[[tuple[t.SqlType, ...]], bool] = False  # may depend on the types
     decided_by: tuple[int, ...] = ()  # the arguments that alone decide whether it fails
     typed: bool = False  # the meaning takes the tuple of argument types before the arguments
+    #: For a function whose result may be much longer than its arguments: about how long it is.
+    size: Callable[..., float] | None = None
     #: For a function of a text and a regular expression: whether the time that the expression
     #: takes is bounded by the text (`functions.pattern`).
     bounded: Callable[[str], bool] | None = None

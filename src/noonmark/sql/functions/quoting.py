@@ -64,6 +64,13 @@ def _format(types: tuple[t.SqlType, ...], pattern: str | None, *values: Any) -> 
     return _PLACE.sub(put, pattern)
 
 
+def _format_size(pattern: str, *values: Any) -> int:
+    """How long the text can be: its places have widths, and may all be of the longest value."""
+    places = list(_PLACE.finditer(pattern))
+    longest = max((len(value) for value in values if isinstance(value, str)), default=100)
+    return len(pattern) + sum(int(place[3] or 0) + 2 * longest for place in places)
+
+
 def _put(kind: str, value: Any, sql_type: t.SqlType) -> str:
     if value is None:
         if kind == "I":
@@ -86,6 +93,7 @@ _MANY: dict[str, Any] = {
     "variadic": True,
     "typed": True,
     "fallible": True,
+    "size": _format_size,
 }
 
 TABLE = (
@@ -101,6 +109,7 @@ TABLE = (
         gives_null=True,
         typed=True,
         fallible=True,
+        size=_format_size,
     ),
     Function("format", (t.Text, Any_.ANY), _TEXT, _format, **_MANY),
 )

@@ -62,6 +62,11 @@ def _repeat(text: str, times: int) -> str:
     return text * max(times, 0)
 
 
+def _replaced_size(text: str, _: str, new: str, __: str = "") -> int:
+    """How long a text can be after every match is `new`; a match may be empty."""
+    return len(text) + (len(text) + 1) * len(new)
+
+
 def _replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new) if old else text
 
@@ -229,10 +234,12 @@ def _plain() -> list[Function]:
         Function("md5", one, _TEXT, lambda text: hashlib.md5(text.encode()).hexdigest()),
         Function("left", counted, _TEXT, _left),
         Function("right", counted, _TEXT, _right),
-        Function("repeat", counted, _TEXT, _repeat, fallible=True),
+        Function(
+            "repeat", counted, _TEXT, _repeat, fallible=True, size=lambda x, n: len(x) * max(n, 0)
+        ),
         Function("strpos", two, _INT, lambda text, part: text.find(part) + 1),
         Function("starts_with", two, _BOOL, str.startswith),
-        Function("replace", (t.Text,) * 3, _TEXT, _replace),
+        Function("replace", (t.Text,) * 3, _TEXT, _replace, size=_replaced_size),
         Function("translate", (t.Text,) * 3, _TEXT, _translate),
         Function("split_part", (t.Text, t.Text, t.Integer), _TEXT, _split_part, fallible=True),
         Function("to_hex", (t.Integer,), _TEXT, lambda n: f"{n & 0xFFFFFFFF:x}"),
@@ -259,13 +266,21 @@ def _plain() -> list[Function]:
         ]
     for name, left in (("lpad", True), ("rpad", False)):
         rows += [
-            Function(name, counted, _TEXT, lambda x, n, w=left: _pad(x, n, " ", w), fallible=True),
+            Function(
+                name,
+                counted,
+                _TEXT,
+                lambda x, n, w=left: _pad(x, n, " ", w),
+                fallible=True,
+                size=lambda _, n: max(n, 0),
+            ),
             Function(
                 name,
                 (*counted, t.Text),
                 _TEXT,
                 lambda x, n, f, w=left: _pad(x, n, f, w),
                 fallible=True,
+                size=lambda _, n, __: max(n, 0),
             ),
         ]
     return rows
@@ -317,8 +332,8 @@ def _expressions() -> list[Function]:
         function("regexp_like", two, _BOOL, search("")),
         function("regexp_count", two, _INT, _regexp_count),
         function("substring", two, _TEXT, _substring_regex, gives_null=True),
-        function("regexp_replace", three, _TEXT, _regexp_replace),
-        function("regexp_replace", four, _TEXT, _regexp_replace),
+        function("regexp_replace", three, _TEXT, _regexp_replace, size=_replaced_size),
+        function("regexp_replace", four, _TEXT, _regexp_replace, size=_replaced_size),
         function(
             "regexp_split_to_array",
             two,

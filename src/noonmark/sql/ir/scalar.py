@@ -12,6 +12,7 @@ They raise `DatatypeMismatch`; the planner, which knows positions, asks before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -153,6 +154,20 @@ class Call(Scalar):
     def is_bounded(self) -> bool:
         """See `is_bounded`."""
         return is_bounded(self.entry, self.arguments)
+
+    @property
+    def size(self) -> float:
+        """About how long the result is, where it may be much longer than the arguments, else 0.
+
+        Without bound where that depends on the row.
+        """
+        size = self.entry.size
+        if size is None:
+            return 0
+        values = [each.value for each in self.arguments if isinstance(each, Literal)]
+        if len(values) < len(self.arguments):
+            return math.inf
+        return 0 if None in values else size(*values)
 
     @property
     def fails(self) -> bool:

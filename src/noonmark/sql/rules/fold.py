@@ -23,6 +23,9 @@ from noonmark.sql.ir.node import Node, children, rebuild
 from noonmark.sql.ir.relation import Constant, Filter, Relation
 from noonmark.sql.rules.rewrite import bottom_up
 
+#: A longer text is not part of a plan: it is made when the plan is run.
+SIZE_MAX = 64 << 10
+
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -41,7 +44,7 @@ def fold_scalar(scalar: s.Scalar) -> s.Scalar:
 def _simpler(scalar: s.Scalar) -> s.Scalar:
     if isinstance(scalar, s.Literal | s.ColumnRef | s.OuterRef | Parameter | Now | Ask):
         return scalar
-    if _is_constant(scalar) and not (isinstance(scalar, s.Call) and not scalar.is_bounded):
+    if _is_constant(scalar) and _is_quick(scalar):
         try:
             return s.Literal(scalar.type, evaluate(scalar))
         except EvaluationError:
@@ -72,6 +75,11 @@ def _is_null(scalar: s.Scalar) -> bool:
         case s.Compare(left=left, right=right):
             return any(isinstance(each, s.Literal) and each.value is None for each in (left, right))
     return False
+
+
+def _is_quick(scalar: s.Scalar) -> bool:
+    """Whether asking for it is nothing: a plan must not take longer than its text is long."""
+    return not isinstance(scalar, s.Call) or (scalar.is_bounded and scalar.size <= SIZE_MAX)
 
 
 def _is_constant(scalar: s.Scalar) -> bool:

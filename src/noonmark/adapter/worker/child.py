@@ -1,0 +1,189 @@
+"""A statement worker: takes jobs from a socket and evaluates them, one at a time, until it closes.
+
+It has a limit of memory, and ends when the process it was forked from does. A job that reaches the
+limit is answered with the error that says so, and the worker ends: what is left of it is unknown.
+
+Rows go back in frames of some hundred kilobytes. What does not fit into `INLINE_BYTES_MAX` goes to
+a file, so that the worker is free for others while the client takes the rows.
+
+Where it runs: a process of its own, forked by `zygote`; in a thread with a large stack, because
+plans are trees.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NoReturn
+
+from noonmark.adapter.worker import frames as f
+from noonmark.adapter.worker.job import Job
+from noonmark.errors import NoonmarkError, OutOfMemory, ProgramLimitExceeded, TooComplex
+
+INLINE_BYTES_MAX = 1 << 20
+_FRAME_BYTES = 256 << 10
+#: One row, as it is sent; the limit that it must not reach is PostgreSQL's for one value.
+ROW_BYTES_MAX = 256 << 20
+#: A worker that has used more than this ends after its job: what it used is not given back.
+_KEPT_BYTES_MAX = 256 << 20
+STACK_BYTES = 512 << 20
+RECURSION_MAX = 60_000
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(link: socket.socket, memory_bytes: int) -> NoReturn:
+    """Work until the other end closes; never returns."""
+    _die_with_parent()
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # when memory is short, the server is the last to go
+    threading.stack_size(STACK_BYTES)
+    sys.setrecursionlimit(RECURSION_MAX)
+    thread = threading.Thread(target=_serve, args=(_Link(link), memory_bytes), daemon=True)
+    thread.start()
+    thread.join()
+    os._exit(0)
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Let the process have so much more than it has now."""
+    used = 0
+    with contextlib.suppress(OSError), open("/proc/self/status") as file:
+        used = next(int(line.split()[1]) << 10 for line in file if line.startswith("VmData"))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (used + memory_bytes, resource.RLIM_INFINITY))
+
+
+class _Link:
+    """The socket to the database."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link
+        self._file = link.makefile("rb")
+
+    def read(self) -> tuple[bytes, bytes] | None:
+        """The next message; None when the other end has closed."""
+        head = self._file.read(f.HEAD.size)
+        if len(head) < f.HEAD.size:
+            return None
+        kind, length = f.HEAD.unpack(head)
+        return kind, self._file.read(length)
+
+    def send(self, kind: bytes, value: Any) -> None:
+        self._link.sendall(f.frame(kind, f.dumps(value)))
+
+    def forward(self, kind: bytes, body: bytes) -> None:
+        self._link.sendall(f.frame(kind, body))
+
+    def ask(self, function: str, values: tuple[Any, ...]) -> Any:
+        """What the session answers."""
+        self.send(f.QUESTION, (function, values))
+        message = self.read()
+        if message is None:
+            os._exit(0)
+        answer, error = f.loads(message[1])
+        if error is not None:
+            raise error
+        return answer
+
+
+def _serve(link: _Link, memory_bytes: int) -> None:
+    _limit_memory(memory_bytes)
+    while (message := link.read()) is not None:
+        if not _one(link, message[1], memory_bytes):
+            return
+
+
+def _one(link: _Link, body: bytes, memory_bytes: int) -> bool:
+    """Do one job; whether the worker is as good as before."""
+    inputs: dict[str, list[Any]] = {}
+    answer: BaseException | None = None
+    is_good = True
+    spool: str | None = None
+    try:
+        kind, data = link.read() or _closed()
+        while kind == f.INPUT:
+            name, rows = f.loads(data)
+            inputs.setdefault(name, []).extend(rows)
+            kind, data = link.read() or _closed()
+        job: Job = f.load_job(body, link.ask)
+        spool = _give(link, job.rows(inputs), f.loads(data))
+    except MemoryError:
+        inputs.clear()
+        answer, is_good = _out_of_memory(memory_bytes), False
+    except RecursionError:
+        answer = TooComplex("the statement is nested too deeply")
+    except OSError as error:
+        answer = OutOfMemory("the rows of the answer cannot be kept", detail=str(error))
+    except NoonmarkError as error:
+        answer = error
+    except Exception as error:
+        answer, is_good = error, False
+    used_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    is_good = is_good and used_bytes < _KEPT_BYTES_MAX
+    if answer is not None:
+        link.send(f.ERROR, (answer.with_traceback(None), is_good))
+    else:
+        link.send(f.DONE, (spool, is_good))
+    return is_good
+
+
+def _closed() -> NoReturn:
+    os._exit(0)
+
+
+def _out_of_memory(memory_bytes: int) -> OutOfMemory:
+    return OutOfMemory(
+        "out of memory",
+        detail=f"The statement needs more than statement_worker_memory, {memory_bytes >> 20}MB.",
+        hint="Ask for less at once, or let the server have a larger statement_worker_memory.",
+    )
+
+
+def _give(link: _Link, rows: Iterable[Any], spool: str) -> str | None:
+    """Send the rows; those behind the first megabyte are in the file, which is given."""
+    sent = 0
+    pieces = _pieces(rows)
+    for body in pieces:
+        link.forward(f.ROWS, body)
+        sent += len(body)
+        if sent > INLINE_BYTES_MAX:
+            break
+    else:
+        return None
+    with open(spool, "wb", opener=_private) as file:
+        for body in pieces:
+            file.write(f.frame(f.ROWS, body))
+    return spool
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _pieces(rows: Iterable[Any]) -> Iterator[bytes]:
+    """Pickled lists of rows, each of about `_FRAME_BYTES`."""
+    rest, count = iter(rows), 64
+    while piece := list(islice(rest, count)):
+        body = f.dumps(piece)
+        if len(body) > ROW_BYTES_MAX and len(piece) == 1:
+            raise ProgramLimitExceeded(f"a row is longer than {ROW_BYTES_MAX >> 20}MB")
+        yield body
+        size = max(1, len(body) // len(piece))
+        count = max(1, min(_FRAME_BYTES // size, 1_000))

@@ -1,0 +1,373 @@
+"""The workers of a database: who gets one, who is killed, what a dead one means.
+
+A statement that needs a worker takes one that is free, or a new one as long as there are fewer than
+`Limits.workers`; else it waits for its turn. It gives the worker back when its rows are there.
+
+Law (cancel): when the task that runs a job is cancelled, the worker is killed before the task ends.
+Law (alone): a worker that dies fails its own statement, with `OutOfMemory` when the system killed
+it and `WorkerLost` else; the next statement gets another.
+Law (short first): a job that takes longer than `LONG_S` goes on at a low priority, so that many
+long ones do not keep short ones, and the adapter's loop, from the processor.
+
+Where it runs: the adapter's loop; only forking and reaping are in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from noonmark.adapter.contract import Chunks
+from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
+from noonmark.adapter.worker import frames as f
+from noonmark.adapter.worker.job import Given, Job
+from noonmark.adapter.worker.zygote import ZYGOTE
+from noonmark.errors import (
+    NoonmarkError,
+    OutOfMemory,
+    ProgramLimitExceeded,
+    Stopped,
+    WorkerLost,
+)
+from noonmark.sql.functions.function import Function
+
+#: A job that takes longer makes room for shorter ones.
+LONG_S = 0.1
+_LOW_PRIORITY = 10
+#: Workers that are kept for the next statements.
+_SPARE = 2
+#: Rows of an input that are sent at once: pickling them takes about a millisecond.
+_INPUT_ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What statements may use. `SHOW` lists each under the name of its setting."""
+
+    workers: int = 8
+    memory_mb: int = 1_024
+    write_rows: int = 2_000_000
+
+    def check_rows(self, count: int) -> None:
+        """Refuse a statement that would write more rows at once.
+
+        Raises:
+            ProgramLimitExceeded: it would.
+        """
+        if count > self.write_rows:
+            raise ProgramLimitExceeded(
+                f"a statement cannot write more than {self.write_rows} rows",
+                detail="That is statement_write_rows_max.",
+                hint="Write them in several statements, or with COPY.",
+            )
+
+    def shown(self) -> dict[str, str]:
+        """The settings, as SHOW has them."""
+        return {
+            "statement_workers": str(self.workers),
+            "statement_worker_memory": f"{self.memory_mb}MB",
+            "statement_write_rows_max": str(self.write_rows),
+        }
+
+
+class _Worker:
+    """One worker, from the loop's side."""
+
+    def __init__(self, pid: int, link: socket.socket) -> None:
+        self.pid = pid
+        self.link = link
+        link.setblocking(False)
+        self.is_slow = False
+
+    def slow_down(self) -> None:
+        """What takes long waits for what does not; it cannot be taken back."""
+        self.is_slow = True
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self.pid, _LOW_PRIORITY)
+
+    def kill(self) -> None:
+        """End it at once. Its id is its own until it is reaped."""
+        self.link.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+
+@dataclass
+class Result:
+    """The rows of a job: those that came at once, then those of a file."""
+
+    rows: list[Any]
+    spool: Path | None = None
+
+    def discard(self) -> None:
+        """Let go of the file."""
+        spool, self.spool = self.spool, None
+        if spool is not None:
+            spool.unlink(missing_ok=True)
+
+    async def pieces(self) -> AsyncGenerator[Sequence[Any], None]:
+        """All rows, piece by piece."""
+        try:
+            for start in range(0, len(self.rows), CHUNK_ROWS):
+                yield self.rows[start : start + CHUNK_ROWS]
+            self.rows = []
+            if self.spool is not None:
+                with open(self.spool, "rb") as file:
+                    self.discard()  # it is there for as long as it is open
+                    while head := file.read(f.HEAD.size):
+                        _, length = f.HEAD.unpack(head)
+                        yield f.loads(file.read(length))
+                        await asyncio.sleep(0)
+        finally:
+            self.discard()
+
+    def chunks(self) -> Chunks:
+        """The rows as a client takes them."""
+        if self.spool is None:
+            return Listed(self.rows)
+        return Streamed(self.pieces(), self._discarded, is_whole=True)
+
+    async def _discarded(self) -> None:
+        self.discard()
+
+
+class Pool:
+    """See the module."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._free: list[_Worker] = []
+        self._busy: set[_Worker] = set()
+        self._starting = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._folder: Path | None = None
+        self._files = 0
+        self._closed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # -- what statements ask ---------------------------------------------------------------------
+
+    async def run(self, job: Job, inputs: Mapping[str, Given] | None = None) -> Result:
+        """The rows of a job, evaluated by a worker."""
+        body, functions = f.dump_job(job)
+        worker = await self._take()
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(LONG_S, worker.slow_down)
+        spool = self._spool()
+        try:
+            await self._send(worker, body, inputs or {}, spool)
+            answer, is_good = await self._receive(worker, functions)
+        except BaseException:  # cancelled, or dead
+            self._drop(worker)
+            spool.unlink(missing_ok=True)
+            raise
+        finally:
+            timer.cancel()
+        self._give_back(worker, is_good)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def warm_soon(self) -> None:
+        """Begin to have a worker ready."""
+        self._later(self.warm())
+
+    async def warm(self) -> None:
+        """Have a worker ready."""
+        with contextlib.suppress(Stopped):
+            self._give_back(await self._take(), True)
+
+    async def close(self) -> None:
+        """Kill all workers."""
+        self._closed = True
+        for worker in [*self._free, *self._busy]:
+            self._drop(worker)
+        for future in self._waiting:
+            future.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def pids(self) -> list[int]:
+        """The workers that there are."""
+        return [worker.pid for worker in (*self._free, *self._busy)]
+
+    @property
+    def busy(self) -> int:
+        """How many statements have a worker now."""
+        return len(self._busy)
+
+    # -- workers ---------------------------------------------------------------------------------
+
+    async def _take(self) -> _Worker:
+        while True:
+            if self._closed:
+                raise Stopped("the database is closed")
+            while self._free:
+                worker = self._free.pop()
+                self._busy.add(worker)
+                return worker
+            if len(self._busy) + self._starting < self.limits.workers:
+                return await self._start()
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            try:
+                await future
+            finally:
+                if future in self._waiting:
+                    self._waiting.remove(future)
+                elif future.cancelled():
+                    self._wake()  # its turn had come: the next one's, then
+
+    async def _start(self) -> _Worker:
+        self._starting += 1
+        task = asyncio.ensure_future(asyncio.to_thread(ZYGOTE.fork, self.limits.memory_mb << 20))
+        try:
+            pid, link = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._later(self._discard(task))
+            raise
+        finally:
+            self._starting -= 1
+            self._wake()
+        worker = _Worker(pid, link)
+        self._busy.add(worker)
+        if self._closed:
+            self._drop(worker)
+            raise Stopped("the database is closed")
+        return worker
+
+    async def _discard(self, task: asyncio.Future[tuple[int, socket.socket]]) -> None:
+        """Nobody waits for a worker that is being started: it is for the next one."""
+        with contextlib.suppress(NoonmarkError):
+            pid, link = await task
+            worker = _Worker(pid, link)
+            self._busy.add(worker)
+            self._give_back(worker, True)
+
+    def _give_back(self, worker: _Worker, is_good: bool) -> None:
+        """Keep a worker for the next; one that is slow, or will take no more, is replaced."""
+        if not is_good or worker.is_slow or self._closed or len(self._free) >= _SPARE:
+            self._drop(worker)
+            return
+        self._busy.discard(worker)
+        self._free.append(worker)
+        self._wake()
+
+    def _drop(self, worker: _Worker) -> None:
+        """Kill a worker; another may be started in its place."""
+        self._busy.discard(worker)
+        if worker in self._free:
+            self._free.remove(worker)
+        worker.kill()
+        self._later(asyncio.to_thread(ZYGOTE.reap, worker.pid))
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+                return
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _spool(self) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="noonmark-rows-"))
+        self._files += 1
+        return self._folder / str(self._files)
+
+    # -- messages --------------------------------------------------------------------------------
+
+    async def _send(
+        self, worker: _Worker, body: bytes, inputs: Mapping[str, Given], spool: Path
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            head = f.frame(f.JOB, body)
+            for name, rows in inputs.items():
+                if not rows:
+                    head += f.frame(f.INPUT, f.dumps((name, [])))
+                for start in range(0, len(rows), _INPUT_ROWS):
+                    piece = rows[start : start + _INPUT_ROWS]
+                    await loop.sock_sendall(worker.link, head)
+                    head = f.frame(f.INPUT, f.dumps((name, piece)))
+                    await asyncio.sleep(0)  # pickling many rows is for others to interrupt
+            await loop.sock_sendall(worker.link, head + f.frame(f.GO, f.dumps(str(spool))))
+        except OSError:
+            raise await self._lost(worker) from None
+
+    async def _receive(
+        self, worker: _Worker, functions: Mapping[str, Function]
+    ) -> tuple[Result | BaseException, bool]:
+        """The rows, or the job's error; and whether the worker is good for another job."""
+        rows: list[Any] = []
+        async for kind, body in _messages(worker.link):
+            if kind == f.ROWS:
+                rows += f.loads(body)
+            elif kind == f.DONE:
+                spool, is_good = f.loads(body)
+                return Result(rows, None if spool is None else Path(spool)), is_good
+            elif kind == f.QUESTION:
+                answer = f.frame(f.ANSWER, f.dumps(_answered(functions, *f.loads(body))))
+                await asyncio.get_running_loop().sock_sendall(worker.link, answer)
+            elif kind == f.ERROR:
+                error, is_good = f.loads(body)
+                return error, is_good
+        raise await self._lost(worker)
+
+    async def _lost(self, worker: _Worker) -> NoonmarkError:
+        """Why a worker has ended."""
+        self._busy.discard(worker)
+        status = await asyncio.to_thread(ZYGOTE.reap, worker.pid)
+        if status == -signal.SIGKILL:
+            return OutOfMemory(
+                "the system ended the worker of this statement",
+                detail="Most likely the machine was short of memory.",
+                hint="Let the server have fewer statement_workers, or give them less memory.",
+            )
+        return WorkerLost(
+            "the worker of this statement ended unexpectedly",
+            detail=None if status is None else f"Its exit status is {status}.",
+            hint="Send the statement again; others are not affected.",
+        )
+
+
+def _answered(
+    functions: Mapping[str, Function], name: str, values: tuple[Any, ...]
+) -> tuple[Any, NoonmarkError | None]:
+    try:
+        return functions[name].meaning(*values), None
+    except NoonmarkError as error:
+        return None, error
+
+
+async def _messages(link: socket.socket) -> AsyncIterator[tuple[bytes, bytes]]:
+    loop = asyncio.get_running_loop()
+    data = bytearray()
+    with contextlib.suppress(ConnectionError):
+        while more := await loop.sock_recv(link, 256 << 10):
+            data += more
+            while len(data) >= f.HEAD.size:
+                kind, length = f.HEAD.unpack_from(data)
+                end = f.HEAD.size + length
+                if len(data) < end:
+                    break
+                yield kind, bytes(memoryview(data)[f.HEAD.size : end])
+                del data[:end]

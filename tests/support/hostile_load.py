@@ -1,0 +1,161 @@
+"""Hostile and polite clients of one server, and what they see.
+
+A hostile client sends one hostile statement after the other, each with a `statement_timeout`; what
+counts is how long after that time it ends, and with what. Polite clients do what everybody does; what
+counts is how long that takes, with and without the hostile ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg import sql
+
+from noonmark.clock import SYSTEM
+from support.hostile_statements import Hostile, Statement
+
+#: Errors that say that a statement was ended, refused or failed by what it asked for.
+FINE = ("57014", "53200", "54000", "54001", "0A000")
+ROWS = 300
+
+
+@dataclass
+class Seen:
+    """What one run saw."""
+
+    late_s: list[tuple[float, Statement]] = field(default_factory=list)
+    states: dict[str, int] = field(default_factory=dict)
+    wrong: list[tuple[str, str, Statement]] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
+    polite_ms: dict[str, list[float]] = field(default_factory=dict)
+
+    def worst_late_s(self) -> float:
+        """How long after its timeout the last statement ended."""
+        return max((late for late, _ in self.late_s), default=0.0)
+
+
+async def connected(port: int) -> psycopg.AsyncConnection:
+    return await psycopg.AsyncConnection.connect(
+        host="127.0.0.1", port=port, user="me", dbname="noonmark", autocommit=True
+    )
+
+
+async def prepare(port: int) -> None:
+    """The tables that everybody uses."""
+    async with await connected(port) as connection:
+        await connection.execute("create table kv (k int primary key, v text)")
+        values = ",".join(f"({k}, 'value {k}')" for k in range(ROWS))
+        await connection.execute(sql.SQL("insert into kv values " + values))  # type: ignore[arg-type]
+        await connection.execute("create table sink (k int, v text)")
+        await connection.execute("insert into sink values (1, 'a'), (2, 'b')")
+        await connection.execute("create table log (n int, what text)")
+        await connection.execute("create view busy as select what, count(*) as n from log group by what")
+
+
+async def hostile(port: int, seed: int, until: float, seen: Seen) -> None:
+    """One hostile client."""
+    made = Hostile(seed)
+    timeouts = (100, 300, 700)
+    at = 0
+    connection = await connected(port)
+    while SYSTEM.monotonic() < until:
+        statement, timeout_ms = made.statement(), timeouts[at % len(timeouts)]
+        at += 1
+        try:
+            await _send(connection, statement, timeout_ms, seen)
+        except psycopg.OperationalError as error:
+            if connection.closed:
+                seen.wrong.append(("closed", str(error), statement))
+                connection = await connected(port)
+    await connection.close()
+
+
+async def _send(
+    connection: psycopg.AsyncConnection, statement: Statement, timeout_ms: int, seen: Seen
+) -> None:
+    seen.kinds.add(statement.kind)
+    await connection.execute(f"set statement_timeout = {timeout_ms}")
+    if statement.begin:
+        await connection.execute("begin")
+    begun = SYSTEM.monotonic()
+    state, message = "00000", ""
+    limit = asyncio.timeout(timeout_ms / 1000 + 30)
+    try:
+        async with limit:
+            await _run(connection, statement)
+    except psycopg.Error as error:
+        state, message = error.sqlstate or "08006", str(error)
+    except TimeoutError:
+        state, message = "never", "it did not end"
+    # Several statements in one text have the time each; there are at most three.
+    allowed = timeout_ms / 1000 * (1 + statement.text.count("; "))
+    seen.late_s.append((SYSTEM.monotonic() - begun - allowed, statement))
+    seen.states[state] = seen.states.get(state, 0) + 1
+    if state != "00000" and state not in FINE and state[:2] not in ("22", "42", "34"):
+        seen.wrong.append((state, message, statement))
+    if state == "never":
+        await connection.close()
+        raise psycopg.OperationalError("it did not end")
+    if statement.begin or connection.info.transaction_status.name != "IDLE":
+        await connection.execute("rollback")
+
+
+async def _run(connection: psycopg.AsyncConnection, statement: Statement) -> None:
+    text = sql.SQL(statement.text)  # type: ignore[arg-type]
+    if statement.text.startswith(("copy", "subscribe")):
+        copied = statement.text if statement.text.startswith("copy") else f"copy ({statement.text}) to stdout"
+        async with connection.cursor() as cursor, cursor.copy(sql.SQL(copied)) as copy:  # type: ignore[arg-type]
+            async for _ in copy:
+                pass
+        return
+    for each in statement.text.split("; "):
+        async with connection.cursor() as cursor:
+            await cursor.execute(sql.SQL(each))  # type: ignore[arg-type]
+    del text
+
+
+POLITE: dict[str, str] = {
+    "one": "select 1",
+    "by key": "select v from kv where k = {n}",
+    "insert": "insert into log values ({n}, 'polite')",
+    "view": "select n from busy where what = 'polite'",
+    "worker": "select count(*) from generate_series(1, 4000)",
+}
+
+
+async def polite(
+    port: int, kind: str, until: float, note: Callable[[str, float], None]
+) -> None:
+    """One polite client, which does one kind of thing ten times a second."""
+    at = 0
+    async with await connected(port) as connection:
+        while SYSTEM.monotonic() < until:
+            at += 1
+            begun = SYSTEM.monotonic()
+            if kind == "ddl":
+                await connection.execute("create table made (a int)")
+                await connection.execute("drop table made")
+            else:
+                text = POLITE[kind].format(n=at % ROWS)
+                await connection.execute(text.encode())
+            note(kind, 1000 * (SYSTEM.monotonic() - begun))
+            await asyncio.sleep(0.02)
+
+
+async def polite_all(port: int, kinds: list[str], seconds: float) -> dict[str, list[float]]:
+    """How long everything polite takes, in milliseconds."""
+    found: dict[str, list[float]] = {kind: [] for kind in kinds}
+    until = SYSTEM.monotonic() + seconds
+    await asyncio.gather(*(polite(port, k, until, lambda a, b: found[a].append(b)) for k in kinds))
+    return found
+
+
+def p99(values: list[float]) -> float:
+    """The 99th percentile."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * 0.99))]
+
+
+Work = Callable[[], Awaitable[None]]
