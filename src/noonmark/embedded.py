@@ -215,7 +215,7 @@ async def _run(session: AdapterSession, text: str, values: Sequence[Any]) -> Out
 
 
 async def _execute(session: AdapterSession, text: str, values: Sequence[Any]) -> str:
-    texts = session.split(text)
+    texts = await session.split(text)
     if values and len(texts) > 1:
         raise UsageError("values are for one statement, and there are several")
     tag = ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noonmark.adapter.contract import Field
-from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.peek.answer import Peek, plan_of
+from noonmark.adapter.peek.gather import Given, Multiset
 from noonmark.adapter.peek.rows import Change
 from noonmark.adapter.subscribe.envelope import Envelope
 from noonmark.adapter.subscribe.follow import Linear, Recomputed, is_linear
@@ -60,6 +63,10 @@ def histories(draw: st.DrawFn) -> dict[str, list[Change]]:
     return made
 
 
+async def computed(peek: Peek, given: Mapping[str, Given]) -> Multiset:
+    return plan_of(peek).multiset(given)
+
+
 def at(changes: list[Change], time: int) -> Counter[Any]:
     total: Counter[Any] = Counter()
     for row, when, diff in changes:
@@ -75,18 +82,20 @@ def test_changes_add_up_to_the_contents_at_every_time(
 ) -> None:
     peek = Peek.of(simplify(plan_query(sql, SCHEMAS).relation))
     inputs = {name: history[name] for name in peek.collections}
-    recomputed = Recomputed(peek, SCHEMAS, {name: {} for name in inputs})
+    recomputed = Recomputed(peek, SCHEMAS, {name: {} for name in inputs}, computed)
+    asyncio.run(recomputed.begun())
     start = [(row, 0, count) for row, count in recomputed.contents.items()]
     # In two steps, as they come.
     first, rest = (
         {name: [c for c in own if (c[1] < 4) == early] for name, own in inputs.items()}
         for early in (True, False)
     )
-    changes = recomputed.changes(first, 4) + recomputed.changes(rest, 7)
+    changes = asyncio.run(recomputed.changes(first, 4)) + asyncio.run(recomputed.changes(rest, 7))
     ways = {"recomputed": start + changes}
     if is_linear(peek):
         (name,) = inputs
-        ways["linear"] = Linear(peek).changes(inputs[name], SCHEMAS[name])
+        linear = Linear(peek, computed)
+        ways["linear"] = asyncio.run(linear.changes(inputs[name], SCHEMAS[name]))
     for time in range(7):
         given_rows = {name: dict(at(history[name], time)) for name in SCHEMAS}
         wanted = Counter(evaluate(bind(peek.relation, (), time), given_rows))

@@ -1,18 +1,17 @@
 """Hostile and polite clients of one server, and what they see.
 
 A hostile client sends one hostile statement after the other, each with a `statement_timeout`; what
-counts is how long after that time it ends, and with what. Polite clients do what everybody does; what
-counts is how long that takes, with and without the hostile ones.
+counts is how long after that time it ends, and with what. Polite clients do what everybody does;
+what counts is how long that takes, with and without the hostile ones.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import psycopg
-from psycopg import sql
 
 from noonmark.clock import SYSTEM
 from support.hostile_statements import Hostile, Statement
@@ -48,11 +47,12 @@ async def prepare(port: int) -> None:
     async with await connected(port) as connection:
         await connection.execute("create table kv (k int primary key, v text)")
         values = ",".join(f"({k}, 'value {k}')" for k in range(ROWS))
-        await connection.execute(sql.SQL("insert into kv values " + values))  # type: ignore[arg-type]
+        await connection.execute(f"insert into kv values {values}".encode())
         await connection.execute("create table sink (k int, v text)")
         await connection.execute("insert into sink values (1, 'a'), (2, 'b')")
         await connection.execute("create table log (n int, what text)")
-        await connection.execute("create view busy as select what, count(*) as n from log group by what")
+        query = "select what, count(*) as n from log group by what"
+        await connection.execute(f"create view busy as {query}".encode())
 
 
 async def hostile(port: int, seed: int, until: float, seen: Seen) -> None:
@@ -104,17 +104,16 @@ async def _send(
 
 
 async def _run(connection: psycopg.AsyncConnection, statement: Statement) -> None:
-    text = sql.SQL(statement.text)  # type: ignore[arg-type]
-    if statement.text.startswith(("copy", "subscribe")):
-        copied = statement.text if statement.text.startswith("copy") else f"copy ({statement.text}) to stdout"
-        async with connection.cursor() as cursor, cursor.copy(sql.SQL(copied)) as copy:  # type: ignore[arg-type]
+    text = statement.text
+    if text.startswith(("copy", "subscribe")):
+        copied = text if text.startswith("copy") else f"copy ({text}) to stdout"
+        async with connection.cursor() as cursor, cursor.copy(copied.encode()) as copy:
             async for _ in copy:
                 pass
         return
-    for each in statement.text.split("; "):
+    for each in text.split("; "):
         async with connection.cursor() as cursor:
-            await cursor.execute(sql.SQL(each))  # type: ignore[arg-type]
-    del text
+            await cursor.execute(each.encode())
 
 
 POLITE: dict[str, str] = {
@@ -126,9 +125,7 @@ POLITE: dict[str, str] = {
 }
 
 
-async def polite(
-    port: int, kind: str, until: float, note: Callable[[str, float], None]
-) -> None:
+async def polite(port: int, kind: str, until: float, note: Callable[[str, float], None]) -> None:
     """One polite client, which does one kind of thing ten times a second."""
     at = 0
     async with await connected(port) as connection:
@@ -156,6 +153,3 @@ async def polite_all(port: int, kinds: list[str], seconds: float) -> dict[str, l
 def p99(values: list[float]) -> float:
     """The 99th percentile."""
     return sorted(values)[min(len(values) - 1, int(len(values) * 0.99))]
-
-
-Work = Callable[[], Awaitable[None]]

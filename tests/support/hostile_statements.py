@@ -27,7 +27,8 @@ RELATIONS: dict[str, str] = {
     "triple": "(select a.k as x from kv a, kv b, kv c) r",
     "square": "(select a.k as x from kv a, kv b where a.v < b.v) r",
     "self keys": "(select a.k as x from kv a join kv b on a.k % 3 = b.k % 3 join kv c on true) r",
-    "endless": "(with recursive w(x) as (select 1 union all select x + 1 from w) select x from w) r",
+    "endless": "(with recursive w(x) as (select 1 union all select x + 1 from w) "
+    "select x from w) r",
     "doubling": "(with recursive w(x) as (select 'x' union all select x || x from w) "
     "select length(x) as x from w) r",
     "branching": "(with recursive w(x) as (select 1 union all select w.x + g from w, "
@@ -49,20 +50,20 @@ RELATIONS: dict[str, str] = {
 
 #: What is done with such a relation.
 CONSUMERS: dict[str, str] = {
-    "count": "select count(*) from {r}",
-    "sum": "select sum(x::numeric * x::numeric) from {r}",
-    "distinct": "select count(distinct x) from {r}",
-    "groups": "select x, count(*) from {r} group by x order by 2 desc limit 3",
+    "count": "select count(*) as x from {r}",
+    "sum": "select sum(x::numeric * x::numeric) as x from {r}",
+    "distinct": "select count(distinct x) as x from {r}",
+    "groups": "select x, count(*) as n from {r} group by x order by 2 desc limit 3",
     "sorted": "select x from {r} order by x desc limit 5",
-    "window": "select max(s) from (select sum(x) over (order by x) as s from {r}) w",
-    "ranks": "select count(*) from (select rank() over (partition by x order by x) from {r}) w",
-    "texts": "select length(string_agg(x::text, ',')) from {r}",
-    "array": "select cardinality(array_agg(x)) from {r}",
-    "objects": "select length(jsonb_agg(x)::text) from {r}",
-    "in": "select 1 where 0 in (select x from {r})",
-    "scalar": "select (select max(x) from {r}) + 1",
-    "union": "select count(*) from (select x from {r} union select -x from {r}) u",
-    "deviation": "select stddev(x), var_pop(x) from {r}",
+    "window": "select max(s) as x from (select sum(x) over (order by x) as s from {r}) w",
+    "ranks": "select max(s) as x from (select rank() over (order by x) as s from {r}) w",
+    "texts": "select length(string_agg(x::text, ',')) as x from {r}",
+    "array": "select cardinality(array_agg(x)) as x from {r}",
+    "objects": "select length(jsonb_agg(x)::text) as x from {r}",
+    "in": "select 1 as x where 0 in (select x from {r})",
+    "scalar": "select (select max(x) from {r}) + 1 as x",
+    "union": "select count(*) as x from (select x from {r} union select -x from {r}) u",
+    "deviation": "select stddev(x) as x, var_pop(x) as y from {r}",
 }
 
 #: Expressions that are too much by themselves.
@@ -91,9 +92,9 @@ SCALARS: dict[str, str] = {
 AROUND: dict[str, tuple[str, bool]] = {
     "plain": ("{q}", False),
     "cte": ("with q as ({q}) select * from q", False),
-    "insert": ("insert into sink select 1, q::text from ({q}) q limit 1", False),
-    "update": ("update sink set v = (select q::text from ({q}) q limit 1)", False),
-    "delete": ("delete from sink where v = (select q::text from ({q}) q limit 1)", False),
+    "insert": ("insert into sink select 1, q.x::text from ({q}) q limit 1", False),
+    "update": ("update sink set v = (select q.x::text from ({q}) q limit 1)", False),
+    "delete": ("delete from sink where v = (select q.x::text from ({q}) q limit 1)", False),
     "copy": ("copy ({q}) to stdout", False),
     "cursor": ("declare c cursor for {q}; fetch 1 from c", True),
     "subscribe": ("subscribe ({q})", False),
@@ -121,7 +122,8 @@ def _planning() -> dict[str, Callable[[int], str]]:
         "functions": lambda n: "select " + "abs(" * n + "k" + ")" * n + " from kv where k = 1",
         "subqueries": lambda n: "select * from " + "(select * from " * (n // 10) + "kv" + "".join(
             f") s{i}" for i in range(n // 10)),
-        "columns": lambda n: "select " + ", ".join(f"k + {i} as c{i}" for i in range(n)) + " from kv",
+        "columns": lambda n: "select " + ", ".join(
+            f"k + {i} as c{i}" for i in range(n)) + " from kv",
         "values": lambda n: "select count(*) from (values " + ",".join(
             f"({i}, 'v{i}')" for i in range(5 * n)) + ") t (a, b)",
         "joins": lambda n: "select count(*) from kv t0 " + " ".join(
@@ -132,8 +134,8 @@ def _planning() -> dict[str, Callable[[int], str]]:
             f", c{i} as (select a.x from c{i - 1} a, c{i - 1} b)" for i in range(1, 2 + n // 100)
         ) + f" select count(*) from c{1 + n // 100}",
         "doubled columns": lambda n: "select x from " + "".join(
-            "(select x || x as x from " for _ in range(n // 50)) + "(select v as x from kv) s" + "".join(
-            f") t{i}" for i in range(n // 50)),
+            "(select x || x as x from " for _ in range(n // 50)
+        ) + "(select v as x from kv) s" + "".join(f") t{i}" for i in range(n // 50)),
         "coalesce": lambda n: "select coalesce(" + ",".join(["null"] * n) + ", k) from kv",
         "array": lambda n: "select cardinality(array[" + ",".join(map(str, range(5 * n))) + "])",
         "nested case": lambda n: "select " + "case when k = 1 then 1 else " * (n // 10) + "0" +
@@ -141,7 +143,8 @@ def _planning() -> dict[str, Callable[[int], str]]:
         "exists": lambda n: "select 1 from kv t0 where " + "".join(
             f"exists (select 1 from kv t{i} where t{i}.k = t{i - 1}.k and " for i in
             range(1, 2 + n // 200)) + "true" + ")" * (1 + n // 200),
-        "aggregates": lambda n: "select " + ", ".join(f"sum(k + {i})" for i in range(n)) + " from kv",
+        "aggregates": lambda n: "select " + ", ".join(
+            f"sum(k + {i})" for i in range(n)) + " from kv",
         "windows": lambda n: "select " + ", ".join(
             f"sum(k) over (order by k + {i})" for i in range(n // 20)) + " from kv",
         "casts": lambda n: "select k" + "::text::int" * n + " from kv where k = 1",
@@ -169,7 +172,9 @@ class Hostile:
         if roll < 0.5:
             name = pick.choice(sorted(SCALARS))
             over = pick.choice(("", " from kv where k < 50", " from kv where k = 1"))
-            return Statement(f"{name} {way}", around.format(q=f"select {SCALARS[name]} as x{over}"), begin)
+            return Statement(
+                f"{name} {way}", around.format(q=f"select {SCALARS[name]} as x{over}"), begin
+            )
         name, use = pick.choice(sorted(RELATIONS)), pick.choice(sorted(CONSUMERS))
         query = CONSUMERS[use].format(r=RELATIONS[name])
         return Statement(f"{name} {use} {way}", around.format(q=query), begin)

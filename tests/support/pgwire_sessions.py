@@ -123,7 +123,7 @@ class ScriptedSession:
     def statements(self) -> MutableMapping[str, Prepared]:
         return self._statements
 
-    def split(self, text: str) -> Sequence[str]:
+    async def split(self, text: str) -> Sequence[str]:
         if "syntax error" in text:
             position = text.index("syntax error") + 1
             raise InvalidSyntax("this is not SQL", position=position)

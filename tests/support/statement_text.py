@@ -70,7 +70,7 @@ def parsed(text: str) -> str:
 async def ran(session: AdapterSession, text: str) -> str:
     """What the statements of a text do, one after the other; an error ends them."""
     lines: list[str] = []
-    for one in session.split(text):
+    for one in await session.split(text):
         try:
             outcome = await session.execute(await session.prepare(one))
         except NoonmarkError as error:

@@ -157,7 +157,7 @@ class Session(Protocol):
     def statements(self) -> MutableMapping[str, Prepared]:
         """The named prepared statements: PREPARE and the protocol's Parse share them."""
 
-    def split(self, text: str) -> Sequence[str]:
+    async def split(self, text: str) -> Sequence[str]:
         """The statements of a text, each a verbatim piece of it; raises `InvalidSyntax`."""
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:

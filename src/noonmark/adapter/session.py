@@ -17,7 +17,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noonmark import defect
-from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
@@ -35,6 +34,7 @@ from noonmark.adapter.contract import (
     TransactionStatus,
 )
 from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described
 from noonmark.adapter.system import system_rows
@@ -187,15 +187,27 @@ class AdapterSession:
         """See `contract.Session.statements`."""
         return self._statements
 
-    def split(self, text: str) -> Sequence[str]:
+    async def split(self, text: str) -> Sequence[str]:
         """See `contract.Session.split`."""
-        return split_statements(text)
+        weight = text_weight(text)
+        if weight <= HERE_MAX:
+            return split_statements(text)
+        self._begin_watch()
+        found = await self._watch(PLANNER.run(weight, split_statements, text))
+        self._busy = False
+        return found
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """See `contract.Session.prepare`."""
         parse = _parsed if len(text) <= _TEXT_KEPT_MAX else parse_statements
+        weight = text_weight(text)
         try:
-            parsed = await aside(len(text), parse, text)
+            if weight <= HERE_MAX:
+                parsed = parse(text)
+            else:
+                self._begin_watch()
+                parsed = await self._watch(PLANNER.run(weight, parse, text))
+                self._busy = False
         except NoonmarkError as error:
             raise scrubbed(error, text, parsed=False) from None
         if not parsed:

@@ -8,8 +8,10 @@ one line when it serves, and stops at SIGTERM or SIGINT.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -32,6 +34,7 @@ from noonmark.serve.tls import Tls
 from noonmark.source.outgoing import ALLOW, DENY, policy
 
 LOG = logging.getLogger("noonmark")
+_STACK_BYTES = 100 << 20
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,12 @@ async def _check_listening(settings: Settings, database: Database) -> None:
 def run(settings: Settings) -> None:
     """Serve until a signal comes; blocks."""
     start_log(settings.log_format)
+    # The loop gets its turn soon though a text is planned in another thread.
+    sys.setswitchinterval(0.001)
+    with contextlib.suppress(ValueError, OSError):
+        # Plans are trees: the stack may grow. Where the system says less, it is less.
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        resource.setrlimit(resource.RLIMIT_STACK, (_STACK_BYTES, hard))
     asyncio.run(_run(settings))
 
 

@@ -5,9 +5,10 @@
 Law (nothing passes through): the plan holds only nodes of `ir` and functions of `functions`. What
 is not in them is refused when it is planned, by name and with its position.
 
-Law (depth): parsing, planning and evaluation descend into a statement as Python calls. A thousand
-operators in a row, or some hundred brackets, are within `FRAMES_MAX`; what is deeper is refused
-with `TooComplex`, before a thread's stack of 8 MiB is used up.
+Law (depth): parsing, planning and evaluation descend into a statement as Python calls. What is
+deeper than `dialect.DEPTH_MAX` is refused with `TooComplex`, before a thread's stack of 8 MiB is
+used up; where there are fewer than `FRAMES_MAX` calls to be had, some hundred brackets are. Long
+statements are planned in threads that have more of both (`adapter.planner`).
 """
 
 import sys

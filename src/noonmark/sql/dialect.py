@@ -24,7 +24,8 @@ from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
 
 TEXT_LENGTH_MAX = 1_000_000
-DEPTH_MAX = 500
+#: Expressions and queries inside of each other; of a chain of AND, OR or UNION, all are one.
+DEPTH_MAX = 2_000
 
 
 _CONSTANT = "constant"
@@ -172,7 +173,24 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
             node.meta["start"] += offset
         _check_whole(node)
         _unmark(node)
+    _note_positions(found[0])
+    if _depth(found[0]) > DEPTH_MAX:
+        raise TooComplex.of_statement()
     return found[0]
+
+
+def _depth(tree: exp.Expr) -> int:
+    deepest, stack = 0, [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        deepest = max(deepest, depth)
+        for part in node.iter_expressions():
+            chained = type(part) is type(node) and isinstance(node, _CHAINS)
+            stack.append((part, depth if chained else depth + 1))
+    return deepest
+
+
+_CHAINS = (exp.And, exp.Or, exp.Union)
 
 
 def parse_order(text: str, offset: int = 0) -> exp.Expr:
@@ -264,7 +282,31 @@ def _syntax_error(text: str, error: ParseError, offset: int) -> InvalidSyntax:
     return InvalidSyntax(message, position=position, detail=shown)
 
 
+_FIRST = "first"
+"""Where, in the meta of a node, the first place of its text is kept: trees are asked often."""
+
+
+def _note_positions(tree: exp.Expr) -> None:
+    """Keep the first place of every node, which is that of the first of its parts."""
+    nodes = list(tree.walk(bfs=False))
+    for node in reversed(nodes):  # parts before what they are parts of
+        starts = [part.meta[_FIRST] for part in node.iter_expressions() if _FIRST in part.meta]
+        if "start" in node.meta:
+            starts.append(node.meta["start"])
+        if starts:
+            node.meta[_FIRST] = min(starts)
+
+
 def position_of(tree: exp.Expr) -> int | None:
     """Where in the text a node starts: the first place that it or a part of it is known at."""
-    starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
-    return min(starts) + 1 if starts else None
+    first: int | None = None
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        start = node.meta.get(_FIRST)
+        if start is None:
+            start = node.meta.get("start")
+            stack += node.iter_expressions()
+        if start is not None and (first is None or start < first):
+            first = start
+    return None if first is None else first + 1

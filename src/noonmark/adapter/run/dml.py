@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from noonmark.adapter.aside import aside
 from noonmark.adapter.contract import Done, Outcome, Rows
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.rows import finisher
+from noonmark.adapter.planner import PLANNER, text_weight, views_weight
 from noonmark.adapter.run.dml_change import ChangePlan, changes, plan_delete, plan_update
 from noonmark.adapter.run.dml_insert import (
     InsertPlan,
@@ -58,7 +58,8 @@ async def _plan(
     key = (statement.text, type(statement), tuple(types))
     found: Plan | None = session.plans.get(key)
     if found is None or found.catalog is not session.catalog:
-        found = await aside(len(statement.text), _planned, session, statement, types)
+        weight = text_weight(statement.text) + views_weight(session.catalog)
+        found = await PLANNER.run(weight, _planned, session, statement, types)
         if len(session.plans) >= PLANS_MAX:
             session.plans.pop(next(iter(session.plans)))
         session.plans[key] = found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Field, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.planner import PLANNER, text_weight
 from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.adapter.run.select import planned, wish_of
 from noonmark.adapter.run.subscribe_view import is_maintained
@@ -34,7 +35,7 @@ async def describe_explain(
     inner = statement.statement
     if not isinstance(inner, _READS):
         return Described(fields=FIELDS)
-    return Described(planned(session, inner, types).parameters, FIELDS)
+    return Described((await planned(session, inner, types)).parameters, FIELDS)
 
 
 async def run_explain(
@@ -49,15 +50,16 @@ async def run_explain(
     elif statement.stage == "timestamp":
         lines = await _timestamp(session, statement.statement, values)
     else:
-        lines = _plan(session, statement.statement, values)
+        lines = await _plan(session, statement.statement, values)
     return Rows(FIELDS, Listed([(line,) for line in lines]), "EXPLAIN", counted=False)
 
 
-def _plan(
+async def _plan(
     session: AdapterSession, statement: st.Select | st.Subscribe, values: Sequence[Any]
 ) -> list[str]:
-    plan = planned(session, statement, (), values)
-    lines = show(plan.peek.relation).splitlines()
+    plan = await planned(session, statement, (), values)
+    weight = text_weight(statement.query.text)
+    lines = (await PLANNER.run(weight, show, plan.peek.relation)).splitlines()
     if isinstance(statement, st.Subscribe):
         how = "followed by its changes" if is_linear(plan.peek) else "recomputed where it changes"
         if plan.peek.system:
@@ -72,7 +74,7 @@ def _plan(
 async def _timestamp(
     session: AdapterSession, statement: st.Select | st.Subscribe, values: Sequence[Any]
 ) -> list[str]:
-    plan = planned(session, statement, (), values)
+    plan = await planned(session, statement, (), values)
     transaction = current(session)
     if transaction is not None and transaction.time is not None:
         return [f"the transaction reads at {transaction.time}"]

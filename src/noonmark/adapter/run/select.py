@@ -17,6 +17,7 @@ from noonmark.adapter.contract import Answer, Outcome, Rows
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.planning import PlannedQuery, plan_query, time_of
 from noonmark.adapter.peek.reads import Wish
+from noonmark.adapter.planner import PLANNER, text_weight, views_weight
 from noonmark.adapter.recency import is_on, recency_of
 from noonmark.adapter.run.dml_read import Reading, checked
 from noonmark.adapter.run.handler import Described, Describers, Handlers, Quicks
@@ -53,7 +54,7 @@ def typed(statement: st.Select, types: tuple[SqlType, ...]) -> TypedSelect:
     return TypedSelect(statement.query, statement.as_of, statement.as_of_at_least, types)
 
 
-def planned(
+async def planned(
     session: AdapterSession,
     statement: st.Select | st.Subscribe,
     types: Sequence[SqlType | None],
@@ -71,9 +72,11 @@ def planned(
         return found  # rights are in the catalog: they were checked against this one
     late = values if found is not None and found.late else None
     use = "SUBSCRIBE" if isinstance(statement, st.Subscribe) else "SELECT"
-    made = plan_query(session, statement.query.tree, types, late, use)
+    weight = text_weight(statement.query.text) + views_weight(session.catalog)
+    tree = statement.query.tree
+    made = await PLANNER.run(weight, plan_query, session, tree, types, late, use)
     if made.late and values is not None and late is None:
-        made = plan_query(session, statement.query.tree, types, values, use)
+        made = await PLANNER.run(weight, plan_query, session, tree, types, values, use)
     if len(session.plans) >= PLANS_MAX:
         session.plans.pop(next(iter(session.plans)))
     session.plans[key] = made
@@ -100,7 +103,7 @@ async def describe_select(
     session: AdapterSession, statement: st.Select, types: Sequence[SqlType | None]
 ) -> Described:
     """Plan it: its parameters and columns."""
-    plan = planned(session, statement, with_times(statement, types))
+    plan = await planned(session, statement, with_times(statement, types))
     session.plans[(statement.query, plan.parameters)] = plan
     return Described(plan.told, plan.fields, typed(statement, plan.parameters))
 
@@ -131,16 +134,17 @@ async def run_select(
 ) -> Outcome:
     """The rows of a query at one time."""
     types = statement.types if isinstance(statement, TypedSelect) else ()
-    plan = planned(session, statement, types, values)
+    plan = await planned(session, statement, types, values)
     transaction = current(session)
     if transaction is not None:
         tables, unchecked = checked(plan.catalog, plan.leaves)
         if transaction.implicit and _cannot_include(transaction, plan) is not None:
             await end_group(session)
-            plan = planned(session, statement, types, values)
+            plan = await planned(session, statement, types, values)
         transaction = await reading(session, tables - transaction.fresh, unchecked)
     time = await read_time(session, statement, plan, values)
-    peek = plan.peek.bound(values, time)
+    weight = text_weight(statement.query.text)
+    peek = await PLANNER.run(weight, plan.peek.bound, values, time)
     if transaction is not None and _is_own(transaction, plan):
         return await _with_own(session, transaction, plan, peek, time)
     chunks = await session.database.reads.ask(peek, time, session.system_rows)

@@ -64,7 +64,7 @@ async def describe_subscribe(
     session: AdapterSession, statement: st.Subscribe, types: Sequence[SqlType | None]
 ) -> Described:
     """Its parameters and columns."""
-    plan = planned(session, statement, with_times(statement, types))
+    plan = await planned(session, statement, with_times(statement, types))
     session.plans[(statement.query, plan.parameters)] = plan
     described = _envelope(statement, plan).fields
     return Described(plan.parameters, described, _typed(statement, plan.parameters))
@@ -75,7 +75,7 @@ async def run_subscribe(
 ) -> Outcome:
     """Begin at a time that is held from then on."""
     types = statement.types if isinstance(statement, TypedSubscribe) else ()
-    plan = planned(session, statement, types, values)
+    plan = await planned(session, statement, types, values)
     _check(statement, plan)
     envelope = _envelope(statement, plan)
     await reading(session, (), "SUBSCRIBE")

@@ -15,6 +15,7 @@ from noonmark.adapter.catalog.item import Kind
 from noonmark.adapter.contract import Outcome
 from noonmark.adapter.definitions import view_definition
 from noonmark.adapter.names import Planned, plan_tree, with_columns
+from noonmark.adapter.planner import PLANNER, text_weight, views_weight
 from noonmark.adapter.run.ddl_common import Created, create, place, retain_ms
 from noonmark.adapter.run.ddl_drop import dependents_refused, removal_of
 from noonmark.adapter.run.handler import Handlers
@@ -114,7 +115,8 @@ async def run_create_view(
 
     async def make(catalog: Catalog, number: int) -> Created:
         old = replaced(session, catalog, statement, "view")
-        item = view_item(session, catalog, number, statement, "view")
+        weight = text_weight(statement.query.text) + views_weight(catalog)
+        item = await PLANNER.run(weight, view_item, session, catalog, number, statement, "view")
         return Created((item,), lambda _: (), (old,) if old else ())
 
     done, _created = await create(
@@ -133,9 +135,13 @@ async def run_create_materialized_view(
         from noonmark.compute.view import View
 
         old = replaced(session, catalog, statement, "materialized-view")
-        item = view_item(session, catalog, number, statement, "materialized-view")
+        weight = text_weight(statement.query.text) + views_weight(catalog)
+        item = await PLANNER.run(
+            weight, view_item, session, catalog, number, statement, "materialized-view"
+        )
         client = await staged_client(session)
-        definition = maintained(session, catalog, item, client).definition
+        view = await PLANNER.run(weight, maintained, session, catalog, item, client)
+        definition = view.definition
         before: tuple[c.AnyCommand, ...] = ()
         if old and session.store is database.store:
             doomed = [*catalog.dependents([old]), catalog.by_number[old]]  # indexes on it

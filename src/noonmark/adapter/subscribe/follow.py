@@ -11,21 +11,31 @@ Law: the changes at t are the query's contents at t minus its contents just befo
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from itertools import groupby
+from typing import Self
 
 from noonmark.adapter.peek.answer import Peek
-from noonmark.adapter.peek.gather import Multiset, narrowed
+from noonmark.adapter.peek.gather import Given, Multiset, columns_of, narrowed, own_rows
 from noonmark.adapter.peek.rows import Change, Row
 from noonmark.adapter.peek.shape import Leaf
 from noonmark.adapter.subscribe.turns import Turns
-from noonmark.compute.reference import evaluate
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
-from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Now
 
+#: Computes a peek from the rows of its leaves: `peek.answer.Answers.computed`.
+Compute = Callable[[Peek, Mapping[str, Given]], Awaitable[Multiset]]
 #: Inputs of a plan that is not linear may have so many rows.
 ROWS_MAX = 50_000
 
@@ -44,46 +54,53 @@ def by_time(changes: Iterable[Change]) -> Iterator[tuple[int, list[Change]]]:
 class Linear:
     """The changes of a linear plan over its one leaf."""
 
-    def __init__(self, peek: Peek) -> None:
-        (self._leaf,) = peek.shape.leaves
-        self._rest = peek.shape.rest
+    def __init__(self, peek: Peek, ask: Compute) -> None:
+        self._peek = peek
+        self._ask = ask
 
-    def changes(self, happened: Sequence[Change], schema: Schema) -> list[Change]:
+    async def changes(self, happened: Sequence[Change], schema: Schema) -> list[Change]:
         """What the plan makes of the collection's changes, which are sorted by time."""
         made: list[Change] = []
         for time, group in by_time(happened):
-            more = self._asked(((row, diff) for row, _, diff in group if diff > 0), schema)
-            less = self._asked(((row, -diff) for row, _, diff in group if diff < 0), schema)
+            more = await self._asked([(row, diff) for row, _, diff in group if diff > 0], schema)
+            less = await self._asked([(row, -diff) for row, _, diff in group if diff < 0], schema)
             made += difference(more, less, time)
         return made
 
-    def _asked(self, rows: Iterable[tuple[Row, int]], schema: Schema) -> Multiset:
-        given = narrowed(self._leaf, schema, rows)
-        if not given or isinstance(self._rest, r.Scan):
-            return given
-        return evaluate(self._rest, {self._leaf.name: given})
+    async def _asked(self, rows: Given, schema: Schema) -> Multiset:
+        (leaf,) = self._peek.shape.leaves
+        own = own_rows(leaf, columns_of(leaf, schema, rows))
+        return await self._ask(self._peek, {leaf.name: own}) if own else {}
 
 
 class Recomputed:
-    """The changes of any plan over small inputs, which are kept by collection."""
+    """The changes of any plan over small inputs, which are kept by collection; see `begun`."""
+
+    contents: Multiset
 
     def __init__(
         self,
         peek: Peek,
         schemas: Mapping[str, Schema],
         inputs: Mapping[str, Multiset],
+        ask: Compute,
         now: int = 0,
     ) -> None:
         self._peek = peek
+        self._ask = ask
         self._schemas = schemas
         self._now = now
         self._turns = Turns(peek.whole) if Now in peek.asks else None
         self._inputs: dict[str, Counter[Row]] = {name: Counter() for name in inputs}
         for name, rows in inputs.items():
             self._inputs[name].update(rows)
-        self.contents = self._asked()
 
-    def changes(
+    async def begun(self) -> Self:
+        """The same, once its first contents are known."""
+        self.contents = await self._asked()
+        return self
+
+    async def changes(
         self, happened: Mapping[str, Sequence[Change]], until: int | None = None
     ) -> list[Change]:
         """What the plan makes of the collections' changes before a time; None for all there are."""
@@ -92,26 +109,27 @@ class Recomputed:
             for row, time, diff in changes:
                 every.setdefault(time, []).append((name, row, diff))
         made: list[Change] = []
-        for time in self._times(sorted(every), until):
+        async for time in self._times(sorted(every), until):
             for name, row, diff in every.get(time, ()):
                 own = self._inputs[name]
                 own[row] += diff
                 if not own[row]:
                     del own[row]
             check_size(self._inputs)
-            before, self.contents = self.contents, self._asked()
+            before, self.contents = self.contents, await self._asked()
             made += difference(self.contents, before, time)
         return made
 
-    def _times(self, changes: list[int], until: int | None) -> Iterator[int]:
+    async def _times(self, changes: list[int], until: int | None) -> AsyncIterator[int]:
         """The times at which the contents may change, one after the other."""
         if self._turns is None:
-            yield from changes
+            for time in changes:
+                yield time
             return
         left = iter(changes)
         change = next(left, None)
         while True:
-            turn = self._turns.after(self._now, self._leaf)
+            turn = await asyncio.to_thread(self._turns.after, self._now, self._leaf)
             coming = [t for t in (turn, change) if t is not None and (until is None or t < until)]
             if not coming:
                 return
@@ -121,11 +139,15 @@ class Recomputed:
                 self._turns.changed()
             yield self._now
 
-    def _asked(self) -> Multiset:
-        shape = self._peek.shape
+    async def _asked(self) -> Multiset:
+        peek = self._peek
         if self._turns is not None:
-            shape = shape.bound(self._peek.values, self._now)
-        return evaluate(shape.rest, {leaf.name: self._leaf(leaf) for leaf in shape.leaves})
+            peek = peek.bound(peek.values, self._now)
+        given: dict[str, Given] = {}
+        for leaf in peek.shape.leaves:
+            schema, rows = self._schemas[leaf.collection], self._inputs[leaf.collection]
+            given[leaf.name] = own_rows(leaf, columns_of(leaf, schema, list(rows.items())))
+        return await self._ask(peek, given)
 
     def _leaf(self, leaf: Leaf) -> Multiset:
         name = leaf.collection

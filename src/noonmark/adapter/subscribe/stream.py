@@ -132,7 +132,7 @@ class Stream:
         what = self._what
         (name,) = self._names
         number = self._reads.state.collection(name).id
-        linear = Linear(what.peek)
+        linear = Linear(what.peek, self._reads.answers.computed)
         async for step in self._first(self._linear_snapshot()):
             yield step
         seen = what.as_of
@@ -140,7 +140,7 @@ class Stream:
             segment = await self._reads.changes.following(number, seen)
             good, error = await self._good(segment.upper, seen, segment.changes)
             until = segment.upper if error is None else error.fields["time"]
-            yield await asyncio.to_thread(linear.changes, good, segment.schema), until
+            yield await linear.changes(good, segment.schema), until
             if error is not None:
                 raise error
             if segment.upper is None:
@@ -194,11 +194,12 @@ class Stream:
         await reads.complete(self._names, what.as_of)
         inputs = {each.name: await self._contents(each) for each in collections}
         schemas = {each.name: each.schema for each in collections}
-        query = await asyncio.to_thread(Recomputed, what.peek, schemas, inputs, what.as_of)
+        ask = reads.answers.computed
+        query = await Recomputed(what.peek, schemas, inputs, ask, what.as_of).begun()
         async for step in self._first(_one(query.contents)):
             yield step
         if not collections:  # nothing will ever be written
-            yield query.changes({}), None
+            yield await query.changes({}), None
             return
         seen, numbers = what.as_of, tuple(each.id for each in collections)
         while True:
@@ -214,7 +215,7 @@ class Stream:
                 for name, part in zip(self._names, parts, strict=True)
             }
             until = upper if end is None else end
-            yield await asyncio.to_thread(query.changes, happened, until), until
+            yield await query.changes(happened, until), until
             if error is not None:
                 raise error
             if upper is None:

@@ -125,10 +125,12 @@ def _one(link: _Link, body: bytes, memory_bytes: int) -> bool:
         job: Job = f.load_job(body, link.ask)
         spool = _give(link, job.rows(inputs), f.loads(data))
     except MemoryError:
+        # To say so takes memory, too; the worker ends then.
+        resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
         inputs.clear()
         answer, is_good = _out_of_memory(memory_bytes), False
     except RecursionError:
-        answer = TooComplex("the statement is nested too deeply")
+        answer = TooComplex.of_statement()
     except OSError as error:
         answer = OutOfMemory("the rows of the answer cannot be kept", detail=str(error))
     except NoonmarkError as error:

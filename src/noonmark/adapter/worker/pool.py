@@ -29,6 +29,7 @@ from typing import Any
 
 from noonmark.adapter.contract import Chunks
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.worker import frames as f
 from noonmark.adapter.worker.job import Given, Job
 from noonmark.adapter.worker.zygote import ZYGOTE
@@ -159,7 +160,8 @@ class Pool:
 
     async def run(self, job: Job, inputs: Mapping[str, Given] | None = None) -> Result:
         """The rows of a job, evaluated by a worker."""
-        body, functions = f.dump_job(job)
+        # In a thread with a large stack: plans are trees.
+        body, functions = await PLANNER.aside(0, lambda: f.dump_job(job))
         worker = await self._take()
         loop = asyncio.get_running_loop()
         timer = loop.call_later(LONG_S, worker.slow_down)

@@ -40,7 +40,7 @@ async def answer(session: Session, request: Request, listener: Listener, figures
         Lost: the listener's client is gone.
     """
     try:
-        todo = statements(session, request)
+        todo = await statements(session, request)
         if len(todo) > 1:
             session.begin_implicit()
         try:

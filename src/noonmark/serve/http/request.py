@@ -59,13 +59,13 @@ def parse_request(body: bytes | str) -> Request:
         ) from None
 
 
-def statements(session: Session, request: Request) -> list[One]:
+async def statements(session: Session, request: Request) -> list[One]:
     """The statements to run, one by one."""
     if request.query is not None:
-        return [One(text) for text in session.split(request.query)]
+        return [One(text) for text in await session.split(request.query)]
     found = []
     for one in request.queries or ():
-        texts = session.split(one.query)
+        texts = await session.split(one.query)
         if len(texts) > 1:
             raise InvalidSyntax("a query with parameters is one statement")
         found += [One(text, one.params) for text in texts]

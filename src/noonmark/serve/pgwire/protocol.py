@@ -182,7 +182,7 @@ class Conversation:
 
     async def _query(self, message: m.Query) -> None:
         text = message.text
-        statements = self._session.split(text)
+        statements = await self._session.split(text)
         if not statements:
             self._link.send(reply.EMPTY_QUERY)
         if len(statements) > 1:

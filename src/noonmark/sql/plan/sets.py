@@ -79,8 +79,53 @@ _SET_OPERATIONS: dict[type[exp.Expr], str] = {
 }
 
 
+def _is_union_all(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Union) and not tree.args.get("distinct")
+
+
+def _plain(tree: exp.SetOperation) -> bool:
+    """Whether it is a set operation and nothing else: no ORDER BY, LIMIT or WITH of its own."""
+    parts = {"this", "expression", "distinct", "by_name"}
+    return not any(value for name, value in tree.args.items() if name not in parts)
+
+
+def _plan_union_all(tree: exp.SetOperation, frame: Frame) -> Planned:
+    """A chain of UNION ALL, however long: one union of all its queries."""
+    trees: list[exp.Expr] = []
+    left: Any = tree
+    while _is_union_all(left) and (left is tree or _plain(left)):
+        trees.append(left.expression)
+        left = left.this
+    sides = [plan_query(each, frame) for each in (left, *reversed(trees))]
+    first = sides[0]
+    if any(len(side.names) != len(first.names) for side in sides):
+        raise InvalidSyntax(
+            "each UNION query must have the same number of columns", position=position_of(tree)
+        )
+    types = [_type_at(first, at) for at in range(len(first.names))]
+    unknown = first.unknown
+    for side in sides[1:]:
+        own = [_type_at(side, at) for at in range(len(types))]
+        pairs = zip(types, own, strict=True)
+        # Two texts whose type nobody has said are texts for a third: as if two were one at a time.
+        both = unknown & side.unknown
+        types = [
+            UNKNOWN if at in both else common_type(list(pair), "UNION", position_of(tree))
+            for at, pair in enumerate(pairs)
+        ]
+        unknown = both
+    settled = [t.Text() if at in unknown else kind for at, kind in enumerate(types)]
+    relations = tuple([_as_types(side, settled, first.names) for side in sides])
+    flat: list[Relation] = []
+    for each in relations:
+        flat += each.inputs if isinstance(each, Union) else (each,)
+    return Planned(Union(tuple(flat)), first.names, unknown=unknown)
+
+
 def plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
     """Two queries as one."""
+    if _is_union_all(tree):
+        return _plan_union_all(tree, frame)
     word = _SET_OPERATIONS[type(tree)]
     sides = [plan_query(tree.this, frame), plan_query(tree.expression, frame)]
     if len(sides[0].names) != len(sides[1].names):

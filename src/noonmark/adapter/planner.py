@@ -1,0 +1,192 @@
+"""Where texts are read and planned: here when they are short, else in threads of their own.
+
+A thread has a large stack, because trees are deep, and what runs in it can be ended: a statement
+that is cancelled, or whose time is up, stops being planned at the next step. There are two
+threads: one takes only what is light, so that a light statement never waits for heavy ones.
+
+    weight    about how many steps planning takes: words, and much more for queries inside of
+              queries, which are rewritten together
+
+Law (bounded): planning ends after `TIMEOUT_S` at the latest, with `TooComplex`.
+
+Where it runs: `Planner` on the adapter's loop; what it is given in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import heapq
+import itertools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from noonmark.adapter.catalog import Catalog
+from noonmark.adapter.worker.child import RECURSION_MAX
+from noonmark.errors import TooComplex
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Weights up to this are planned on the adapter's own loop, in some milliseconds.
+HERE_MAX = 400
+#: Weights up to this are light.
+LIGHT_MAX = 20_000
+TIMEOUT_S = 10.0
+_STACK_BYTES = 512 << 20
+#: How much more a query inside of a query is than another word.
+_QUERY = 60
+
+
+def text_weight(text: str) -> int:
+    """What it is to read and plan a text; see the module."""
+    lower = text.lower()
+    queries = max(0, lower.count("select") - 1) + lower.count("join") + lower.count("with ")
+    return len(text) // 3 + _QUERY * queries * queries
+
+
+def views_weight(catalog: Catalog) -> int:
+    """What the largest view adds to a query that names it: it is planned as part of the query."""
+    global _KNOWN  # noqa: PLW0603 - of the newest catalog only
+    if _KNOWN is None or _KNOWN[0] is not catalog:
+        texts = [item.definition.get("query", "") for item in catalog.items("view")]
+        _KNOWN = catalog, max(map(text_weight, texts), default=0)
+    return _KNOWN[1]
+
+
+_KNOWN: tuple[Catalog, int] | None = None
+
+
+class _Ended(BaseException):
+    """Raised in a thread: nobody waits for what it does."""
+
+
+class _Task:
+    """One thing to be done, and who waits for it."""
+
+    def __init__(self, act: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.act = act
+        self.loop = loop
+        self.done: asyncio.Future[Any] = loop.create_future()
+        self.thread: int | None = None
+        self.is_over = False
+
+    def tell(self, result: Any, error: BaseException | None) -> None:
+        def tell() -> None:
+            if self.done.done():
+                return
+            if error is None:
+                self.done.set_result(result)
+            else:
+                self.done.set_exception(error)
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(tell)
+
+
+class _Lane:
+    """One thread and what waits for it, the lightest first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._order = itertools.count()
+        self._waiting: list[tuple[int, int, _Task]] = []
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, weight: int, task: _Task) -> None:
+        with self._changed:
+            heapq.heappush(self._waiting, (weight, next(self._order), task))
+            if self._thread is None:
+                self._thread = _large_thread(self._name, self._run)
+            self._changed.notify()
+
+    def end(self, task: _Task) -> None:
+        """Stop a task, if it runs; it is never begun if it does not."""
+        with self._changed:
+            task.is_over = True
+            if task.thread is not None:
+                number, ended = ctypes.c_ulong(task.thread), ctypes.py_object(_Ended)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ended)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._one()
+            except _Ended:
+                continue  # it came too late: its task was over
+
+    def _one(self) -> None:
+        with self._changed:
+            while not self._waiting:
+                self._changed.wait()
+            task = heapq.heappop(self._waiting)[2]
+            if task.is_over:
+                return
+            task.thread = threading.get_ident()
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = task.act()
+        except _Ended:
+            return
+        except RecursionError:
+            error = TooComplex.of_statement()
+        except Exception as found:
+            error = found
+        finally:
+            with self._changed:
+                task.thread, task.is_over = None, True
+        task.tell(result, error)
+
+
+def _large_thread(name: str, run: Callable[[], None]) -> threading.Thread:
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_MAX))
+    before = threading.stack_size(_STACK_BYTES)
+    try:
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    return thread
+
+
+class Planner:
+    """See the module. One for a process: what it does has no state."""
+
+    def __init__(self) -> None:
+        self._light = _Lane("noonmark-plan-light")
+        self._heavy = _Lane("noonmark-plan-heavy")
+
+    async def run(self, weight: int, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do it: here if it is nothing, else in a thread.
+
+        Raises:
+            TooComplex: it takes too long, or is nested too deeply.
+        """
+        if weight <= HERE_MAX:
+            return act(*args, **kwargs)
+        return await self.aside(weight, lambda: act(*args, **kwargs))
+
+    async def aside(self, weight: int, act: Callable[[], T]) -> T:
+        """Do it in a thread."""
+        lane = self._light if weight <= LIGHT_MAX else self._heavy
+        task = _Task(act, asyncio.get_running_loop())
+        lane.add(weight, task)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                found: T = await task.done
+                return found
+        except TimeoutError:
+            raise TooComplex(
+                f"the statement cannot be planned in {TIMEOUT_S:.0f} seconds",
+                detail="That is planning_timeout.",
+                hint="Make it shorter, or of several statements.",
+            ) from None
+        finally:
+            lane.end(task)
+
+
+PLANNER = Planner()

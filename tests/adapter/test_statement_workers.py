@@ -1,0 +1,288 @@
+"""Statement workers: what is much work can be ended, has a limit of memory, and fails alone.
+
+The laws of `noonmark.adapter.worker` and `noonmark.adapter.planner`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from noonmark.adapter.database import Database
+from noonmark.adapter.worker.pool import Limits
+from noonmark.clock import SYSTEM
+from noonmark.errors import (
+    DivisionByZero,
+    NoonmarkError,
+    OutOfMemory,
+    ProgramLimitExceeded,
+    QueryCanceled,
+    TooComplex,
+    WorkerLost,
+)
+from support.hostile_statements import PLANNING
+from support.reading import Conversation, connect, with_database
+
+ENDLESS = "select count(*) from generate_series(1,100000) a, generate_series(1,100000) b"
+MUCH = [
+    ENDLESS,
+    "with recursive w(x) as (select 1 union all select x + 1 from w) select count(*) from w",
+    "select count(*) from generate_series('0001-01-01'::timestamp, '9999-12-31', '1 second') s",
+    "select (repeat('a', 40) || 'b') ~ '^(a+)+\\1c$'",
+    "select string_agg(repeat('x', 1000), ',') from generate_series(1, 9000000)",
+    "select repeat(repeat('x', 10000), 100000) from t a, t b, t c",
+    f"insert into t select q.count::int from ({ENDLESS}) q",
+    f"insert into t values ((({ENDLESS}))::int)",
+    "insert into t values (length((repeat('a', 40) || 'b') ~ '^(a+)+\\1c$'::text))",
+    f"update t set a = ({ENDLESS})",
+    f"delete from t where a = ({ENDLESS})",
+    "insert into t values (1) returning (repeat('a', 40) || 'b') ~ '^(a+)+\\1c$'",
+    f"copy ({ENDLESS}) to stdout",
+    f"subscribe ({ENDLESS})",
+]
+
+
+async def late_s(act: Awaitable[Any], timeout_s: float) -> float:
+    """How long after its time a statement ended."""
+    begun = SYSTEM.monotonic()
+    with pytest.raises((QueryCanceled, OutOfMemory)):
+        await act
+    return SYSTEM.monotonic() - begun - timeout_s
+
+
+async def prepared(opened: Database) -> Conversation:
+    client = await connect(opened)
+    await client.ask("create table t (a int)")
+    await client.ask("insert into t select * from generate_series(1, 100)")
+    await opened.workers.warm()
+    return client
+
+
+@pytest.mark.parametrize("sql", MUCH, ids=lambda sql: sql[:40])
+def test_a_statement_ends_at_its_timeout_wherever_it_is(sql: str) -> None:
+    if "length((repeat" in sql:
+        sql = "insert into t values (case when (repeat('a', 40) || 'b') ~ '^(a+)+\\1c$' then 1 end)"
+
+    @with_database
+    async def run(opened: Database) -> None:
+        client = await prepared(opened)
+        other = await connect(opened)
+        await client.ask("set statement_timeout = 400")
+        hostile = asyncio.ensure_future(late_s(_all(client, sql), 0.4))
+        polite: list[float] = []
+        while not hostile.done():
+            begun = SYSTEM.monotonic()
+            assert await other.ask("select 1") == [(1,)]
+            polite.append(SYSTEM.monotonic() - begun)
+            await asyncio.sleep(0.01)
+        assert await hostile < 1.5
+        assert max(polite) < 1.5, "the loop only speaks protocol"
+        assert opened.workers.busy == 0, "nothing goes on"
+        await client.ask("set statement_timeout = 0")
+        assert await client.ask("select count(*) from generate_series(1, 5000)") == [(5000,)]
+
+    run()
+
+
+async def _all(client: Conversation, sql: str) -> None:
+    outcome = await client.session.execute(await client.session.prepare(sql), ())
+    async for _ in outcome.chunks:  # type: ignore[union-attr]
+        pass
+
+
+@with_database
+async def test_a_cancel_kills_the_worker(opened: Database) -> None:
+    client = await prepared(opened)
+    asked = asyncio.ensure_future(client.ask(ENDLESS))
+    while not opened.workers.busy:
+        await asyncio.sleep(0.01)
+    (pid,) = opened.workers.pids
+    begun = SYSTEM.monotonic()
+    client.session.cancel()
+    with pytest.raises(QueryCanceled, match="user request"):
+        await asked
+    assert SYSTEM.monotonic() - begun < 1
+    while os.path.exists(f"/proc/{pid}"):
+        assert SYSTEM.monotonic() - begun < 5, "the process is gone"
+        await asyncio.sleep(0.01)
+
+
+@with_database
+async def test_a_worker_that_dies_fails_one_statement(opened: Database) -> None:
+    client, other = await prepared(opened), await connect(opened)
+    for number, kind in ((signal.SIGKILL, OutOfMemory), (signal.SIGSEGV, WorkerLost)):
+        asked = asyncio.ensure_future(client.ask(ENDLESS))
+        while not opened.workers.busy:
+            await asyncio.sleep(0.01)
+        (victim,) = {worker.pid for worker in opened.workers._busy}
+        beside = asyncio.ensure_future(other.ask("select count(*) from generate_series(1, 90000)"))
+        await asyncio.sleep(0.05)
+        os.kill(victim, number)
+        with pytest.raises(kind):
+            await asked
+        assert await beside == [(90_000,)]
+        assert await client.ask("select count(*) from generate_series(1, 5000)") == [(5000,)]
+
+
+@with_database
+async def test_memory_has_a_limit_that_the_error_names(opened: Database) -> None:
+    opened.workers.limits = Limits(workers=2, memory_mb=100)
+    client = await prepared(opened)
+    for sql in (
+        "select string_agg(repeat('x', 1000) || n, ',') from generate_series(1, 900000) n",
+        "select array_agg(n || 'x') from generate_series(1, 9000000) n",
+        "insert into t select n::int from generate_series(1, 5000000) n",
+    ):
+        with pytest.raises(OutOfMemory, match="statement_worker_memory, 100MB") as found:
+            await client.ask(sql)
+        assert found.value.sqlstate == "53200"
+    assert await client.ask("select count(*) from t") == [(100,)]
+
+
+@with_database
+async def test_a_statement_writes_no_more_rows_than_it_may(opened: Database) -> None:
+    opened.workers.limits = Limits(write_rows=5_000)
+    client = await prepared(opened)
+    with pytest.raises(ProgramLimitExceeded, match="statement_write_rows_max"):
+        await client.ask("insert into t select n from generate_series(1, 6000) n")
+    assert await client.ask("insert into t select n from generate_series(1, 5000) n") == (
+        "INSERT 0 5000"
+    )
+
+
+@with_database
+async def test_a_worker_gives_the_answers_of_the_session(opened: Database) -> None:
+    client = await prepared(opened)
+    await client.ask("set application_name = 'mine'")
+    await client.ask("begin")
+    many = "from generate_series(1, 5000) n"
+    for sql in (
+        f"select distinct now(), current_user, current_date {many}",
+        f"select distinct current_setting(case when n > 0 then 'application_name' end) {many}",
+        f"select distinct pg_get_viewdef(n) is null, has_table_privilege('t', 'select') {many}",
+        "select now(), current_user, mz_now() is null",
+    ):
+        assert await client.ask(sql) == await client.ask(sql)
+    assert await client.ask(f"select distinct now() {many}") == await client.ask("select now()")
+    (name,) = await client.ask(
+        f"select distinct current_setting(case when n > 0 then 'application_name' end) {many}"
+    )
+    assert name == ("mine",)
+    await client.ask("rollback")
+    with pytest.raises(DivisionByZero):
+        await client.ask(f"select 1 / (n - 4000) {many}")
+    with pytest.raises(NoonmarkError, match="unrecognized configuration parameter"):
+        await client.ask(f"select current_setting('no' || n) {many}")
+
+
+@with_database
+async def test_large_answers_come_whole_and_keep_nobody_waiting(opened: Database) -> None:
+    opened.workers.limits = Limits(workers=1)
+    client, other = await prepared(opened), await connect(opened)
+    sql = "select n, repeat('x', 100) from generate_series(1, 60000) n order by n desc"
+    stream = await client.stream(sql)
+    chunks = aiter(stream.chunks)
+    first = await anext(chunks)
+    assert first[0][0] == 60_000
+    # The client takes its time: the one worker is free for others.
+    assert await other.ask("select count(*) from generate_series(1, 5000)") == [(5000,)]
+    rest = [row async for chunk in chunks for row in chunk]
+    assert [row[0] for row in (*first, *rest)] == list(range(60_000, 0, -1))
+    folder = opened.workers._folder
+    assert folder is not None
+    assert list(folder.iterdir()) == [], "the file is gone"
+
+
+@with_database
+async def test_statements_wait_for_their_turn(opened: Database) -> None:
+    opened.workers.limits = Limits(workers=2)
+    await prepared(opened)
+    clients = [await connect(opened) for _ in range(8)]
+    found = await asyncio.gather(
+        *(each.ask("select sum(n) from generate_series(1, 20000) n") for each in clients)
+    )
+    assert found == [[(200_010_000,)]] * 8
+    assert len(opened.workers.pids) <= 2
+
+
+@with_database
+async def test_the_limits_are_shown(opened: Database) -> None:
+    client = await connect(opened)
+    assert await client.ask("show statement_workers") == [("8",)]
+    assert await client.ask("show statement_worker_memory") == [("1024MB",)]
+    assert await client.ask("show statement_write_rows_max") == [("2000000",)]
+    with pytest.raises(NoonmarkError, match="cannot be changed"):
+        await client.ask("set statement_workers = 100")
+
+
+@pytest.mark.parametrize("name", sorted(PLANNING))
+def test_a_long_text_is_planned_or_refused_and_others_do_not_wait(name: str) -> None:
+    @with_database
+    async def run(opened: Database) -> None:
+        client, other = await connect(opened), await connect(opened)
+        await client.ask("create table kv (k int primary key, v text)")
+        await client.ask("insert into kv values (1, 'a'), (2, 'b')")
+        asked = asyncio.ensure_future(client.session.prepare(PLANNING[name](500)))
+        polite: list[float] = []
+        while not asked.done():
+            begun = SYSTEM.monotonic()
+            assert await other.ask("select v from kv where k = 1") == [("a",)]
+            polite.append(SYSTEM.monotonic() - begun)
+            await asyncio.sleep(0.01)
+        error = asked.exception()
+        assert error is None or isinstance(error, TooComplex), error
+        assert max(polite, default=0) < 1.5
+
+    run()
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("select " + "(" * 900 + "1" + ")" * 900, 1),
+        ("select " + "abs(" * 900 + "1" + ")" * 900, 1),
+        ("select " + "not " * 900 + "true", True),
+        ("select " + " + ".join(["1"] * 1_500), 1_500),
+        ("select count(*) from t where " + " or ".join(f"a = {n}" for n in range(2_000)), 100),
+        ("select count(*) from t where " + " and ".join(f"a <> -{n}" for n in range(2_000)), 100),
+        ("select count(*) from (" + " union all ".join(["select 1"] * 2_000) + ") u", 2_000),
+        ("select length(" + " || ".join(["'x'"] * 1_500) + ")", 1_500),
+    ],
+    ids=("parentheses", "calls", "not", "plus", "or", "and", "union all", "concat"),
+)
+def test_deep_and_long_statements_are_answered(text: str, answer: Any) -> None:
+    @with_database
+    async def run(opened: Database) -> None:
+        client = await prepared(opened)
+        assert await client.ask(text) == [(answer,)]
+
+    run()
+
+
+@with_database
+async def test_what_is_too_deep_is_refused_by_name(opened: Database) -> None:
+    client = await prepared(opened)
+    for text in (
+        "select " + "(" * 5_000 + "1" + ")" * 5_000,
+        "select " + " + ".join(["a"] * 20_000) + " from t",
+        "select " + "not " * 5_000 + "true",
+    ):
+        with pytest.raises(TooComplex, match="stack depth limit") as found:
+            await client.ask(text)
+        assert found.value.sqlstate == "54001"
+
+
+@with_database
+async def test_planning_is_cancelled(opened: Database) -> None:
+    client = await connect(opened)
+    await client.ask("create table kv (k int primary key, v text)")
+    await client.ask("set statement_timeout = 300")
+    begun = SYSTEM.monotonic()
+    with pytest.raises(QueryCanceled):
+        await client.ask(PLANNING["exists"](6_000))
+    assert SYSTEM.monotonic() - begun < 1.5
