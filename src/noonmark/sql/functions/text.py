@@ -264,6 +264,12 @@ def _plain() -> list[Function]:
                 decided_by=(2,),
             ),
         ]
+    return rows + _padding()
+
+
+def _padding() -> list[Function]:
+    counted = (t.Text, t.Integer)
+    rows: list[Function] = []
     for name, left in (("lpad", True), ("rpad", False)):
         rows += [
             Function(
