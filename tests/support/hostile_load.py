@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import psycopg
 
@@ -153,3 +154,116 @@ async def polite_all(port: int, kinds: list[str], seconds: float) -> dict[str, l
 def p99(values: list[float]) -> float:
     """The 99th percentile."""
     return sorted(values)[min(len(values) - 1, int(len(values) * 0.99))]
+
+
+@dataclass
+class Run:
+    """A whole run: polite clients alone, then with hostile ones."""
+
+    seen: Seen
+    idle_p99: dict[str, float]
+    busy_p99: dict[str, float]
+    memory_mb: int
+    left: list[str]
+
+
+async def hostile_run(
+    port: int, server: int, seconds: float, *, seed: int, clients: int, view: bool
+) -> Run:
+    """Polite clients alone, then beside hostile ones; then what is left."""
+    kinds = [*POLITE, "ddl"]
+    await prepare(port)
+    if view:
+        async with await connected(port) as connection:
+            await connection.execute("drop view busy")
+            query = "select what, count(*) as n from log group by what"
+            await connection.execute(f"create materialized view busy as {query}".encode())
+            await connection.execute("select * from busy")
+    await polite_all(port, kinds, min(2.0, seconds / 4))
+    idle = await polite_all(port, kinds, max(3.0, min(20.0, seconds / 5)))
+    seen, until = Seen(), SYSTEM.monotonic() + seconds
+    measuring = asyncio.ensure_future(_memory(server))
+    busy, *_ = await asyncio.gather(
+        polite_all(port, kinds, seconds),
+        *(hostile(port, 1_000 * seed + client, until, seen) for client in range(clients)),
+    )
+    measuring.cancel()
+    left = await _left(port, server, view)
+    peak = max(_PEAK, default=0)
+    return Run(seen, _p99s(idle), _p99s(busy), peak >> 20, left)
+
+
+def _p99s(found: dict[str, list[float]]) -> dict[str, float]:
+    return {kind: p99(values) for kind, values in found.items() if values}
+
+
+_PEAK: list[int] = []
+
+
+async def _memory(server: int) -> None:
+    """Note how much memory the server and its workers have, again and again."""
+    _PEAK.clear()
+    while True:
+        _PEAK.append(sum(map(_resident, _python_processes(server))))
+        await asyncio.sleep(0.2)
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid:
+                found.append(int(folder.name))
+    return found
+
+
+def _python_processes(server: int) -> list[int]:
+    """The server, the process that forks workers, and the workers; not Spark's."""
+    zygotes = [pid for pid in _children(server) if b"zygote" in _command(pid)]
+    return [server, *zygotes, *(worker for pid in zygotes for worker in _children(pid))]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _resident(pid: int) -> int:
+    """What a process has of memory and shares with nobody."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    sizes = [line.split() for line in text.splitlines() if line.startswith("Private_")]
+    return sum(int(size[1]) << 10 for size in sizes)
+
+
+async def _left(port: int, server: int, view: bool) -> list[str]:
+    """What goes on, or is wrong, when everybody has gone."""
+    await asyncio.sleep(1)
+    left = []
+    busy = _python_processes(server)[2:]
+    before = {pid: _ticks(pid) for pid in busy}
+    await asyncio.sleep(1)
+    left += [f"worker {pid} works" for pid in busy if _ticks(pid) > before[pid] + 5]
+    async with await connected(port) as connection:
+        if view:
+            found = await (await connection.execute("audit materialized view busy")).fetchall()
+            left += [f"audit: {row}" for row in found]
+        count = await (await connection.execute("select count(*) from kv")).fetchone()
+        left += [] if count == (ROWS,) else [f"kv has {count}"]
+    return left
+
+
+def _ticks(pid: int) -> int:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])

@@ -95,6 +95,9 @@ class _Lane:
         self._waiting: list[tuple[int, int, _Task]] = []
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
+        # Whose turn it is. Not the condition: an exception that is raised into the thread may
+        # come while that is entered, and it would never be left.
+        self._turn = threading.Lock()
 
     def add(self, weight: int, task: _Task) -> None:
         with self._changed:
@@ -105,7 +108,7 @@ class _Lane:
 
     def end(self, task: _Task) -> None:
         """Stop a task, if it runs; it is never begun if it does not."""
-        with self._changed:
+        with self._turn:
             task.is_over = True
             if task.thread is not None:
                 number, ended = ctypes.c_ulong(task.thread), ctypes.py_object(_Ended)
@@ -113,16 +116,18 @@ class _Lane:
 
     def _run(self) -> None:
         while True:
+            with self._changed:
+                while not self._waiting:
+                    self._changed.wait()
+                task = heapq.heappop(self._waiting)[2]
             try:
-                self._one()
+                self._do(task)
             except _Ended:
-                continue  # it came too late: its task was over
+                with self._turn:
+                    task.thread, task.is_over = None, True
 
-    def _one(self) -> None:
-        with self._changed:
-            while not self._waiting:
-                self._changed.wait()
-            task = heapq.heappop(self._waiting)[2]
+    def _do(self, task: _Task) -> None:
+        with self._turn:
             if task.is_over:
                 return
             task.thread = threading.get_ident()
@@ -130,15 +135,14 @@ class _Lane:
         error: Exception | None = None
         try:
             result = task.act()
-        except _Ended:
-            return
         except RecursionError:
             error = TooComplex.of_statement()
         except Exception as found:
             error = found
-        finally:
-            with self._changed:
-                task.thread, task.is_over = None, True
+        with self._turn:
+            task.thread, task.is_over = None, True
+        for _ in range(10):
+            pass  # an end that came too late is raised here, where it does no harm
         task.tell(result, error)
 
 

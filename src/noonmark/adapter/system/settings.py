@@ -147,6 +147,7 @@ def _made() -> dict[str, Variable]:
         Variable("lock_timeout", "0", _span),
         Variable("max_identifier_length", "255", None),
         Variable("max_index_keys", "32", None),
+        Variable("planning_timeout", "10s", None, "How long a statement may be planned."),
         Variable("real_time_recency", "off", _boolean, "Reads see all that upstream had."),
         Variable("real_time_recency_timeout", "10s", _span),
         Variable("role", "none", None, "SET ROLE changes it."),
