@@ -77,9 +77,7 @@
     ├── Interrupted               the statement was ended from outside; it may be sent again
     │   ├── QueryCanceled         the client asked for it, or its time was up
     │   ├── TooManyConnections    the server has as many clients as it takes
-    │   ├── OutOfMemory           the statement needs more memory than it may have
-    │   └── WorkerLost            the process that worked on the statement is gone
-    ├── ProgramLimitExceeded      a statement beyond a stated limit: ask for less at once
+    │   └── OutOfMemory, WorkerLost, ProgramLimitExceeded    see adapter.worker.errors
     ├── SerializationFailure      others changed what a transaction had read: run it again
     │   └── Overtaken             columns were added between planning and reading: plan it again
     ├── WriterError               another writer has the location
@@ -423,18 +421,6 @@ class QueryCanceled(Interrupted, id="query_canceled", sqlstate="57014"):
 
 class TooManyConnections(Interrupted, id="too_many_connections", sqlstate="53300"):
     """The server has as many clients as it takes."""
-
-
-class OutOfMemory(Interrupted, id="out_of_memory", sqlstate="53200"):
-    """The statement needs more memory than it may have."""
-
-
-class WorkerLost(Interrupted, id="worker_lost", sqlstate="57P01"):
-    """The process that worked on the statement is gone; others are not affected."""
-
-
-class ProgramLimitExceeded(NoonmarkError, id="program_limit", sqlstate="54000"):
-    """A statement beyond a stated limit; the message names it."""
 
 
 class SerializationFailure(NoonmarkError, id="serialization_failure", sqlstate="40001"):

@@ -14,17 +14,10 @@ from typing import Any
 import pytest
 
 from noonmark.adapter.database import Database
+from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
 from noonmark.adapter.worker.pool import Limits
 from noonmark.clock import SYSTEM
-from noonmark.errors import (
-    DivisionByZero,
-    NoonmarkError,
-    OutOfMemory,
-    ProgramLimitExceeded,
-    QueryCanceled,
-    TooComplex,
-    WorkerLost,
-)
+from noonmark.errors import DivisionByZero, NoonmarkError, QueryCanceled, TooComplex
 from support.hostile_statements import PLANNING
 from support.reading import Conversation, connect, with_database
 

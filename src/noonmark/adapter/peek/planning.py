@@ -20,8 +20,9 @@ from noonmark.adapter.names import Names, Planned, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.indexes import Indexes
 from noonmark.adapter.worker.effort import is_little
+from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.compute.reference import evaluate
-from noonmark.errors import InvalidValue, ProgramLimitExceeded
+from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows.value import micros_of_timestamp, micros_of_timestamptz
 from noonmark.sql import parse

@@ -25,8 +25,9 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from noonmark.adapter.worker import frames as f
+from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded
 from noonmark.adapter.worker.job import Job
-from noonmark.errors import NoonmarkError, OutOfMemory, ProgramLimitExceeded, TooComplex
+from noonmark.errors import NoonmarkError, TooComplex
 
 INLINE_BYTES_MAX = 1 << 20
 _FRAME_BYTES = 256 << 10

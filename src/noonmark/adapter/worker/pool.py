@@ -31,15 +31,10 @@ from noonmark.adapter.contract import Chunks
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.worker import frames as f
+from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
 from noonmark.adapter.worker.job import Given, Job
 from noonmark.adapter.worker.zygote import ZYGOTE
-from noonmark.errors import (
-    NoonmarkError,
-    OutOfMemory,
-    ProgramLimitExceeded,
-    Stopped,
-    WorkerLost,
-)
+from noonmark.errors import NoonmarkError, Stopped
 from noonmark.sql.functions.function import Function
 
 #: A job that takes longer makes room for shorter ones.

@@ -8,9 +8,9 @@ from typing import Any
 
 from noonmark.adapter.peek.rows import Row
 from noonmark.adapter.worker.effort import LITTLE, longest_value, scalar_effort
+from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.adapter.worker.job import Valued
 from noonmark.adapter.worker.pool import Pool
-from noonmark.errors import ProgramLimitExceeded
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.scalar import Scalar
 

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import threading
 
-from noonmark.errors import WorkerLost
+from noonmark.adapter.worker.errors import WorkerLost
 
 _REQUEST = struct.Struct("!cQ")
 _REPLY = struct.Struct("!q")
