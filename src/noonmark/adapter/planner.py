@@ -35,6 +35,7 @@ HERE_MAX = 400
 #: Weights up to this are light.
 LIGHT_MAX = 20_000
 TIMEOUT_S = 10.0
+_AGAIN_S = 0.1
 _STACK_BYTES = 512 << 20
 #: How much more a query inside of a query is than another word.
 _QUERY = 60
@@ -113,6 +114,9 @@ class _Lane:
             if task.thread is not None:
                 number, ended = ctypes.c_ulong(task.thread), ctypes.py_object(_Ended)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ended)
+                if not task.loop.is_closed():
+                    # It is lost where Python swallows exceptions (in the end of an object): again.
+                    task.loop.call_later(_AGAIN_S, self.end, task)
 
     def _run(self) -> None:
         while True:
@@ -148,6 +152,13 @@ class _Lane:
 
 def _large_thread(name: str, run: Callable[[], None]) -> threading.Thread:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_MAX))
+    told = sys.unraisablehook
+
+    def tell(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_type is not _Ended:
+            told(lost)
+
+    sys.unraisablehook = tell
     before = threading.stack_size(_STACK_BYTES)
     try:
         thread = threading.Thread(target=run, name=name, daemon=True)
