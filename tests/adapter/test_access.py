@@ -297,3 +297,26 @@ async def test_a_secret_is_no_way_to_name_a_file_of_the_server(opened: Database)
     with pytest.raises(NoonmarkError, match="takes a text in PEM"):
         await mallory.ask("validate connection hers.c")
     await root.ask(sql.replace("hers.c", "hers.d"))  # a superuser may: all executors have it
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "postgres (host 'localhost')",
+        "postgres (host '/run/postgresql')",
+        "kafka (brokers ('h.example:9092', '[::1]:9092'))",
+        "confluent schema registry (url 'http://127.0.0.1:8081')",
+    ],
+)
+def test_this_machine_is_for_superusers(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    monkeypatch.delenv("NOONMARK_CONNECT_ALLOW", raising=False)
+
+    @with_database
+    async def check(opened: Database) -> None:
+        root, mallory = await people(opened)
+        assert await root.ask(f"create connection c to {target}") == "CREATE CONNECTION"
+        with pytest.raises(NoonmarkError, match="are not allowed here") as caught:
+            await mallory.ask(f"create connection hers.c to {target}")
+        assert caught.value.sqlstate == "42501"
+
+    check()

@@ -133,6 +133,7 @@ def test_an_object_store_at_an_address_of_this_machine(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NOONMARK_CONNECT_ALLOW", raising=False)
+    monkeypatch.setenv("NOONMARK_CONNECT_DENY", "loopback")
     with pytest.raises(NoonmarkError, match="not allowed here"):
         open_store("s3://lake/in/x/*?aws_endpoint=http://127.0.0.1:9000", guard(places))
 

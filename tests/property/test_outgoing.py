@@ -72,6 +72,7 @@ def test_only_http_and_https(url: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "x.localhost", "[::1]", "0.0.0.0"])
 def test_loopback_in_a_url(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.delenv(ALLOW, raising=False)
+    monkeypatch.setenv(DENY, outgoing.STRICT)
     with pytest.raises(RefusedHere) as caught:
         Registry(f"http://{host}:1/").validate()
     assert caught.value.sqlstate == "42501"
@@ -79,6 +80,7 @@ def test_loopback_in_a_url(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
 
 def test_a_name_is_checked_by_what_it_resolves_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ALLOW, raising=False)
+    monkeypatch.setenv(DENY, outgoing.STRICT)
     asked: list[str] = []
 
     def rebinding(host: str, port: int, **_: Any) -> Any:
@@ -105,6 +107,7 @@ def test_a_socket_of_this_machine_is_this_machine(
     monkeypatch: pytest.MonkeyPatch, dsn: str
 ) -> None:
     monkeypatch.delenv(ALLOW, raising=False)
+    monkeypatch.setenv(DENY, outgoing.STRICT)
     with pytest.raises(RefusedHere):
         pinned(dsn)
 
@@ -142,6 +145,7 @@ def redirecting(to: str, heard: list[Any]) -> Iterator[str]:
 @pytest.mark.parametrize("to", ["http://169.254.169.254/", "http://127.0.0.2:1/", "file:///etc/x"])
 def test_a_redirect_is_checked_again(monkeypatch: pytest.MonkeyPatch, to: str) -> None:
     monkeypatch.setenv(ALLOW, "127.0.0.1")
+    monkeypatch.setenv(DENY, outgoing.STRICT)
     with redirecting(to, []) as url, pytest.raises((RefusedHere, ConfigError, SourceStalled)):
         Registry(url).validate()
 
@@ -153,6 +157,15 @@ def test_a_redirect_to_somebody_else_has_no_password(monkeypatch: pytest.MonkeyP
         Registry(url, "me", "hunter2").validate()
     assert [path for path, _ in heard] == ["/subjects", "/elsewhere"]
     assert [password is not None for _, password in heard] == [True, False]
+
+
+def test_this_machine_is_refused_to_roles_and_by_servers_beyond_it() -> None:
+    here = ipaddress.ip_address("127.0.0.1")
+    assert outgoing.policy({}).lets("h", here)
+    assert not outgoing.for_roles({}).lets("h", here)
+    assert not outgoing.for_roles({DENY: "private"}).lets("h", here)
+    assert outgoing.for_roles({ALLOW: "loopback"}).lets("h", here)
+    assert not outgoing.policy({}).lets("h", ipaddress.ip_address("169.254.169.254"))
 
 
 def test_the_policy_of_the_environment() -> None:

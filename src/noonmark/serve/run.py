@@ -31,7 +31,7 @@ from noonmark.serve.metrics_work import WorkFigures
 from noonmark.serve.pgwire.wire import is_loopback
 from noonmark.serve.start import Address, shown, start
 from noonmark.serve.tls import Tls
-from noonmark.source.outgoing import ALLOW, DENY, policy
+from noonmark.source.outgoing import ALLOW, DENY, STRICT, policy
 
 LOG = logging.getLogger("noonmark")
 _STACK_BYTES = 100 << 20
@@ -114,9 +114,17 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
         yield Running(database, server.pg_address, server.http_address, server.metrics_address)
 
 
+def _wide(settings: Settings) -> list[Address]:
+    """Where it listens beyond this machine."""
+    return [place for place in (settings.pg, settings.http) if not is_loopback(place[0])]
+
+
 def _let_out(settings: Settings) -> None:
     """Say where connections may go: to this process, and to the executors that it starts."""
-    for name, value in ((ALLOW, settings.connect_allow), (DENY, settings.connect_deny)):
+    deny = settings.connect_deny
+    if deny is None and DENY not in os.environ and _wide(settings):
+        deny = STRICT
+    for name, value in ((ALLOW, settings.connect_allow), (DENY, deny)):
         if value is not None:
             os.environ[name] = value
     policy()  # a list that cannot be read is refused here
@@ -128,7 +136,7 @@ async def _check_listening(settings: Settings, database: Database) -> None:
     Raises:
         ConfigError: it would.
     """
-    wide = [place for place in (settings.pg, settings.http) if not is_loopback(place[0])]
+    wide = _wide(settings)
     if not wide or settings.insecure_listen:
         return
     if settings.tls is None:

@@ -3,8 +3,8 @@
 A server reaches more than its users do: itself, its neighbours, the metadata of its cloud. So a
 connection that a user describes goes only to addresses that its operator lets it go to.
 
-    NOONMARK_CONNECT_DENY     what is refused; by default loopback, link-local and what is no
-                              address of one machine. "private" adds private networks
+    NOONMARK_CONNECT_DENY     what is refused; by default link-local and what is no address of one
+                              machine. "private" adds private networks
     NOONMARK_CONNECT_ALLOW    what is let through all the same
 
 Both are lists with commas: networks (10.0.0.0/8), addresses, names of hosts, and the words
@@ -14,6 +14,11 @@ Law (addresses): what is checked is the address that is connected to, not the na
 resolves to something else a moment later does not go there. An address inside another (IPv4 in
 IPv6) is checked as what it stands for. Law (redirects): what a server sends us to is checked again.
 Law (schemes): an address in a URL is http or https.
+
+This machine (`loopback`) is refused too where that keeps anybody out: to a server that listens
+beyond this machine (`noonmark serve` sees to it), and in every connection that is described by a
+role that is no superuser (`for_roles`). Who talks to a server that listens on this machine alone
+is on it already, and a superuser is its operator.
 
 A process has one policy. Where it runs: driver and executors, which get it by their environment.
 """
@@ -32,7 +37,9 @@ from noonmark.errors import ConfigError, RefusedHere, SourceStalled
 
 ALLOW, DENY = "NOONMARK_CONNECT_ALLOW", "NOONMARK_CONNECT_DENY"
 SCHEMES = ("http", "https")
-_DEFAULT_DENY = "loopback,link-local"
+_DEFAULT_DENY = "link-local"
+#: What a server that listens beyond this machine refuses, unless it is told otherwise.
+STRICT = "loopback,link-local"
 _WORDS = {
     "loopback": ("127.0.0.0/8", "::1/128"),
     # A cloud's metadata are at a link-local address, and Amazon's at one of a private network too.
@@ -58,7 +65,7 @@ class Outgoing:
     denied_hosts: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, allow: str = "", deny: str = _DEFAULT_DENY) -> Outgoing:
+    def of(cls, allow: str = "", deny: str = STRICT) -> Outgoing:
         """The policy of two lists.
 
         Raises:
@@ -134,13 +141,18 @@ def policy(environ: Mapping[str, str] = os.environ) -> Outgoing:
     return _parsed(environ.get(ALLOW, ""), environ.get(DENY, _DEFAULT_DENY))
 
 
+def for_roles(environ: Mapping[str, str] = os.environ) -> Outgoing:
+    """The policy for what is described by somebody who is no superuser."""
+    return _parsed(environ.get(ALLOW, ""), f"{environ.get(DENY, _DEFAULT_DENY)},{STRICT}")
+
+
 @lru_cache(maxsize=8)
 def _parsed(allow: str, deny: str) -> Outgoing:
     return Outgoing.of(allow, deny)
 
 
-def check_url(url: str) -> None:
-    """Refuse a URL that is not http or https, or goes where it may not, before it is asked.
+def check_url(url: str) -> str:
+    """Refuse a URL that is not http or https, or goes where it may not; returns its host.
 
     Raises:
         ConfigError: it is no such URL.
@@ -156,6 +168,7 @@ def check_url(url: str) -> None:
             "the URL has a user or a password in it", hint="Say USERNAME and PASSWORD SECRET s."
         )
     policy().check_host(parts.hostname)
+    return parts.hostname
 
 
 def check_brokers(servers: Iterable[str]) -> None:

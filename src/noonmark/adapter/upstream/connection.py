@@ -11,14 +11,15 @@ nature must be references: so no text, error or listing has a secret in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import unseal
-from noonmark.errors import ConfigError, UndefinedObject, WrongObjectType
+from noonmark.errors import ConfigError, SourceStalled, UndefinedObject, WrongObjectType
 from noonmark.source.format.registry import Registry
-from noonmark.source.outgoing import check_url, policy
+from noonmark.source.outgoing import check_url, for_roles, policy
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -59,7 +60,13 @@ _PEM = "-----BEGIN"
 
 
 def check_connection(kind: str, options: Mapping[str, Any], *, names_files: bool) -> None:
-    """Refuse a connection that cannot be; `names_files`: who may name files of the server."""
+    """Refuse a connection that cannot be, or goes where it may not.
+
+    Args:
+        kind: what it is to.
+        options: as they were written.
+        names_files: for superusers, who may name files of the server, and this machine.
+    """
     known = _KINDS.get(kind)
     if known is None:
         raise ConfigError(
@@ -77,7 +84,11 @@ def check_connection(kind: str, options: Mapping[str, Any], *, names_files: bool
             )
         if name in _TEXTS and isinstance(value, str) and not names_files:
             _check_pem(shown, value)
-    _check_places(kind, options)
+    for host in _hosts(kind, options):
+        if names_files:
+            policy().check_host(host)
+        else:
+            _check_resolved(host)
     missing = [name for name in _REQUIRED.get(kind, ()) if name not in options]
     if kind == "kafka" and not {"broker", "brokers"} & set(options):
         missing = ["broker"]
@@ -93,15 +104,23 @@ def _check_pem(shown: str, text: str) -> None:
         )
 
 
-def _check_places(kind: str, options: Mapping[str, Any]) -> None:
-    """Refuse what may not be connected to, as far as that is known without connecting."""
-    if kind == REGISTRY and isinstance(options.get("url"), str):
-        check_url(options["url"])
+def _hosts(kind: str, options: Mapping[str, Any]) -> list[str]:
+    """Where a connection goes, as far as that is known without connecting."""
+    if kind == REGISTRY:
+        return [check_url(options["url"])] if isinstance(options.get("url"), str) else []
     if kind == "postgres":
-        for host in str(options.get("host", "")).split(","):
-            policy().check_host(host)
-    for server in _brokers(options) if kind == "kafka" else ():
-        policy().check_host(server.strip().rpartition(":")[0] or server.strip())
+        return [host.strip() for host in str(options.get("host", "")).split(",") if host.strip()]
+    servers = (server.strip() for server in _brokers(options))
+    return [server.rpartition(":")[0] or server for server in servers]
+
+
+def _check_resolved(host: str) -> None:
+    """Refuse a host of somebody who is no superuser, by name and by what it resolves to now."""
+    allowed = for_roles()
+    allowed.check_host(host)
+    if not host.startswith(("/", "@")):
+        with suppress(SourceStalled):  # nobody knows it yet: it is checked when it is connected to
+            allowed.addresses(host, 0)
 
 
 def _brokers(options: Mapping[str, Any]) -> list[str]:
