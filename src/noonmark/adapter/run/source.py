@@ -15,7 +15,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import require_role
-from noonmark.adapter.contract import Done, Outcome
+from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.definitions import file_feed, generator, source_of
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.run.ddl_common import (
@@ -30,7 +30,12 @@ from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import creation
 from noonmark.adapter.upstream.prepare import Prepared, prepare
 from noonmark.adapter.upstream.topic import topic_feed
-from noonmark.adapter.upstream.webhook import webhook_definition, webhook_needs, webhook_schema
+from noonmark.adapter.upstream.webhook import (
+    is_open,
+    webhook_definition,
+    webhook_needs,
+    webhook_schema,
+)
 from noonmark.errors import (
     InvalidValue,
     NameTaken,
@@ -100,6 +105,12 @@ async def _prepared(session: AdapterSession, statement: st.CreateSource) -> Prep
     return None
 
 
+_OPEN = Notice(
+    "everybody who reaches this server may post to the webhook",
+    hint="Say what must hold, CHECK (...); CHECK (true) takes every post on purpose.",
+)
+
+
 async def _create_webhook(session: AdapterSession, statement: st.CreateSource) -> Outcome:
     """A source that is written as a table is: one collection, and nothing beside it."""
 
@@ -119,6 +130,8 @@ async def _create_webhook(session: AdapterSession, statement: st.CreateSource) -
         return Created((item,), lambda time: [creation(item, time)])
 
     done, _ = await create(session, "CREATE SOURCE", statement.name, statement.if_not_exists, make)
+    if is_open(statement):
+        done = replace(done, notices=(*done.notices, _OPEN))
     return done
 
 

@@ -8,7 +8,8 @@ no errors: what cannot be read is refused, and the one who posted knows.
     INCLUDE HEADERS          `headers jsonb`, names in lower case
     INCLUDE HEADER 'k' AS n  one of them, as text or BYTES; NULL without it
 
-Who may post (one of these is needed; ``CHECK (true)`` is everybody, on purpose):
+Who may post (``CHECK (true)`` is everybody, on purpose; without one of these, which superusers
+alone may leave out, everybody but the page of another site in somebody's browser):
 
     CHECK (...)              a condition over headers, body and secrets: see `upstream.check`
     (SIGNATURE SECRET s, SIGNATURE HEADER 'x-signature')
@@ -29,6 +30,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.run.ddl_common import refuse_options
@@ -75,7 +77,7 @@ def webhook_definition(access: Access, statement: st.CreateSource) -> dict[str, 
         raise Unsupported("a webhook has neither ENVELOPE, KEY FORMAT nor tables")
     if statement.columns and kind != "json":
         raise Unsupported("only BODY FORMAT JSON takes columns")
-    if statement.check is None and "signature" not in upstream.options:
+    if is_open(statement) and not is_superuser(access.catalog, access.role):
         raise InvalidValue(
             "a webhook without a CHECK takes posts of anybody",
             hint="Say what must hold, CHECK (...); CHECK (true) takes every post on purpose.",
@@ -94,6 +96,13 @@ def webhook_definition(access: Access, statement: st.CreateSource) -> dict[str, 
         "check": None if statement.check is None else check_definition(access, statement.check),
         **_signature(access, upstream.options),
     }
+
+
+def is_open(statement: st.CreateSource) -> bool:
+    """Whether a webhook says nothing of who may post to it."""
+    upstream = statement.upstream
+    assert isinstance(upstream, st.Webhook)
+    return statement.check is None and "signature" not in upstream.options
 
 
 def _signature(access: Access, options: Mapping[str, Any]) -> dict[str, Any]:
