@@ -119,7 +119,7 @@ def test_other_types_are_text_and_domains_are_what_they_are_over(
         "text",
         "numeric(4,1)",
         "text",
-        "text",
+        "numeric",
     ]
     ingest(client, source).tick()
     assert [(row[1], str(row[2])) for row in contents(client, "t")] == [("sad", "12.5")]
