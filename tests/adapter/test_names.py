@@ -187,6 +187,7 @@ ELSEWHERE = {
     "CreateTable", "CreateView", "CreateMaterializedView", "CreateSource", "CreateSink",
     "CreateConnection", "CreateSecret", "CreateSchema", "CreateRole", "CreateIndex",
     "Audit", "ExplainView", "ValidateConnection", "AlterSecret", "AlterConnection",
+    "AlterSourceTables",
 }  # fmt: skip
 
 

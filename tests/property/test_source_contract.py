@@ -216,7 +216,7 @@ def test_outputs_have_the_key_that_they_name(history: tuple[Source, list[Frontie
     for output in source.outputs:
         if output.schema is not None:
             assert set(output.key) <= set(output.schema.names)
-    assert record_schema(source, NO_OUTPUT).names[-1] == "_reason"
+    assert record_schema(source, NO_OUTPUT).names[-2:] == ["_reason", "_ends"]
 
 
 def test_ranges_between_frontiers() -> None:

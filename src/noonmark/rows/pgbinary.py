@@ -29,6 +29,8 @@ _INTERVAL, _NUMERIC = struct.Struct(">qii"), struct.Struct(">hhHH")
 _JSONB_VERSION = b"\x01"
 _NEGATIVE = 0x4000
 _ODD_SIGNS = {"NaN": 0xC000, "Infinity": 0xD000, "-Infinity": 0xF000}
+#: What PostgreSQL sends for the scale of an infinity, which has none.
+_INFINITE_SCALE = 0x20
 
 
 def encode(value: Any, sql_type: t.SqlType) -> bytes:
@@ -143,7 +145,7 @@ def _one_nan(number: float) -> float:
 
 def _encode_numeric(text: str) -> bytes:
     if text in _ODD_SIGNS:
-        return _NUMERIC.pack(0, 0, _ODD_SIGNS[text], 0)
+        return _NUMERIC.pack(0, 0, _ODD_SIGNS[text], 0 if text == "NaN" else _INFINITE_SCALE)
     sign = _NEGATIVE if text.startswith("-") else 0
     whole, _, fraction = text.lstrip("-").partition(".")
     whole = whole.lstrip("0")

@@ -195,7 +195,8 @@ def _jsonb_scalar(value: str, _: t.SqlType, target: t.SqlType) -> Any:
 
 def _find(source: t.SqlType, target: t.SqlType) -> Meaning | None:
     """The cast between two types that are neither arrays nor records."""
-    a, b = type(source), type(target)
+    # An oid is an integer everywhere but on the wire.
+    a, b = (t.Integer if type(each) is t.Oid else type(each) for each in (source, target))
     if b in TEXTS:
         return _to_text
     if a in TEXTS:
