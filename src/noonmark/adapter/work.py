@@ -27,7 +27,7 @@ from noonmark.adapter.upstream.switch import finish
 from noonmark.adapter.work_rounds import Rounds
 from noonmark.adapter.work_sinks import SinkWorker
 from noonmark.adapter.work_sources import SourceWorker
-from noonmark.adapter.work_views import ViewWorker
+from noonmark.adapter.work_views import Failure, ViewWorker
 from noonmark.errors import NoonmarkError, NotYetComplete
 from noonmark.persist.state import Collection, State
 from noonmark.source.contract import Source
@@ -35,6 +35,10 @@ from noonmark.supervise import Task
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
+
+
+#: How long a small change of one view may take.
+TICK_TIMEOUT_S = 60.0
 
 
 class Work:
@@ -50,7 +54,7 @@ class Work:
         self._switches: dict[int, Task] = {}
         #: What `together` found in a catalog.
         self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
-        self.rounds = Rounds(database.clock, self._about_to_tick)
+        self.rounds = Rounds(database.clock, self._about_to_tick, lambda: TICK_TIMEOUT_S)
 
     async def start(self) -> None:
         """Take up every source and every view of the catalog."""
@@ -135,7 +139,7 @@ class Work:
                 await self.add_sink(item)
 
     async def remove(self, numbers: Iterable[int]) -> None:
-        """Stop the work of items, after the tick that is under way."""
+        """Stop the work of items; ticks of views that are under way are given up."""
         numbers = list(numbers)
         workers = [
             worker
@@ -238,11 +242,7 @@ class Work:
                 ready.result()
                 return
             failed = next(each.result() for each in failures if each.done())
-            raise NotYetComplete(
-                f'"{failed.name}" cannot be brought up to date',
-                detail=str(failed.error),
-                hint="Mend what it reads, or read at an earlier time with AS OF.",
-            )
+            raise _not_brought(failed)
         finally:
             ready.cancel()
             for failure in failures:
@@ -256,6 +256,15 @@ class Work:
         """The views that fail, and why."""
         workers = self.views.values()
         return {each.name: each.error for each in workers if each.error is not None}
+
+
+def _not_brought(failed: Failure) -> NotYetComplete:
+    error = failed.error
+    return NotYetComplete(
+        f'"{failed.name}" cannot be brought up to date',
+        detail=" ".join(filter(None, (f"{error.message.rstrip('.')}.", error.detail))),
+        hint=error.hint or "Change what it reads, or read at an earlier time with AS OF.",
+    )
 
 
 def _is_new(collection: Collection) -> bool:

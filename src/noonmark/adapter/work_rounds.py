@@ -12,6 +12,11 @@ So the Spark jobs of a tick of everything are as many as there are levels of vie
 part of a round waits for another, and a round does not wait for the one before: a slow view holds
 back nobody who does not read it. What fails is told to its own worker alone.
 
+A tick has an end. What several views do together is ended after `TOGETHER_S`, and each of them
+ticks alone then: one row that a view does not get past holds its neighbours back so long, once. A
+small change of one view is ended after its deadline, with `TickExceeded`. `give_up` ends a tick at
+once, so nobody waits for one to stop or drop a view.
+
 Where it runs: the adapter's loop; ticks in threads.
 """
 
@@ -19,21 +24,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
+from noonmark import defect
+from noonmark.adapter.pool import DaemonPool
 from noonmark.clock import Clock
 
 if TYPE_CHECKING:
     from noonmark.compute.dataflow import Done, Tick
+    from noonmark.compute.limit import Limit
     from noonmark.compute.view import TickRecord, View
 
 #: Views that tick at once: Spark plans in the driver, and more only wait for each other.
 TICKS_MAX = 8
 #: How long a round waits for views that can go on: they need no longer to say so.
 _GATHER_S = 0.05
+#: How long small changes of several views may take together: they are quick ones.
+TOGETHER_S = 2.0
 
-_T = TypeVar("_T")
 Answer: TypeAlias = "asyncio.Future[TickRecord | None]"
 Waiting: TypeAlias = "tuple[View, Answer]"
 
@@ -44,22 +53,36 @@ class Rounds:
     Args:
         clock: of the database.
         ready: the names of the views that wait, and can go on by now.
+        tick_timeout_s: how long a small change of one view may take.
     """
 
-    def __init__(self, clock: Clock, ready: Callable[[], set[str]]) -> None:
+    def __init__(
+        self, clock: Clock, ready: Callable[[], set[str]], tick_timeout_s: Callable[[], float]
+    ) -> None:
         self._clock = clock
         self._ready = ready
+        self._tick_timeout_s = tick_timeout_s
         self._waiting: dict[str, Waiting] = {}
         self._came = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         #: For ticks alone: nobody else waits behind them for a thread, nor they for slow ones.
-        self._quick = ThreadPoolExecutor(TICKS_MAX, "noonmark-view")
-        self._slow = ThreadPoolExecutor(TICKS_MAX, "noonmark-slow-view")
+        self._quick = DaemonPool(TICKS_MAX, "noonmark-view")
+        self._slow = DaemonPool(TICKS_MAX, "noonmark-slow-view")
+        #: What ends the ticks that are under way, by view.
+        self._limits: dict[str, Limit] = {}
 
     def stop(self) -> None:
-        """Begin no more; who has a tick under way waits for it by itself."""
-        self._quick.shutdown(wait=False)
-        self._slow.shutdown(wait=False)
+        """Begin no more, and end what is under way."""
+        for name in list(self._limits):
+            self.give_up(name)
+        self._quick.stop()
+        self._slow.stop()
+
+    def give_up(self, name: str) -> None:
+        """End the tick of a view, if one is under way; nothing of it will be committed."""
+        limit = self._limits.get(name)
+        if limit is not None:
+            limit.give_up()
 
     async def tick(self, view: View) -> TickRecord | None:
         """Bring a view up to its inputs, in the next round."""
@@ -86,13 +109,18 @@ class Rounds:
             came.cancel()
         enough.cancel()
         waiting, self._waiting = list(self._waiting.values()), {}
-        await self._round(waiting)
+        try:
+            await self._round(waiting)
+        except Exception as error:  # nobody foresaw it, and nobody is to wait for ever
+            told = defect.report(error, "a round of ticks")
+            for _, answer in waiting:
+                _tell(answer, told)
 
     async def _round(self, waiting: Sequence[Waiting]) -> None:
         from noonmark.compute import dataflow
 
         answers = {view.name: answer for view, answer in waiting}
-        begins = [self._in(self._quick, view.begin) for view, _ in waiting]
+        begins = [self._quick.run(view.begin) for view, _ in waiting]
         ticks: list[Tick] = []
         for (view, answer), begun in zip(
             waiting, await asyncio.gather(*begins, return_exceptions=True), strict=True
@@ -104,16 +132,47 @@ class Rounds:
         shares = dataflow.shared(ticks, apart=True)
         await asyncio.gather(
             self._settle(self._quick, dataflow.advance_together, shares.still, answers),
-            self._settle(self._quick, dataflow.tick_together, shares.walks, answers),
-            *(
-                self._settle(self._slow, dataflow.tick_alone, [each], answers)
-                for each in shares.alone
-            ),
+            self._together(shares.walks, answers),
+            *(self._alone(each, answers) for each in shares.alone),
         )
+
+    async def _together(self, walks: Sequence[Tick], answers: dict[str, Answer]) -> None:
+        """Small changes in one job; those that it does not end with, each alone."""
+        from noonmark.compute import dataflow
+        from noonmark.compute.limit import TickExceeded
+
+        if len(walks) == 1:
+            await self._alone(walks[0], answers, self._quick)
+            return
+        again: list[Tick] = []
+
+        def tick(ticks: Sequence[Tick]) -> Sequence[Done]:
+            done = dataflow.tick_together(ticks, seconds=TOGETHER_S)
+            late = {view.name for view, outcome in done if isinstance(outcome, TickExceeded)}
+            again.extend(each for each in ticks if each[0].name in late)
+            return [each for each in done if each[0].name not in late]
+
+        await self._settle(self._quick, tick, walks, answers)
+        await asyncio.gather(*(self._alone(each, answers) for each in again))
+
+    async def _alone(
+        self, tick: Tick, answers: dict[str, Answer], pool: DaemonPool | None = None
+    ) -> None:
+        from noonmark.compute import dataflow
+        from noonmark.compute.limit import Limit
+
+        name, limit = tick[0].name, Limit()
+        self._limits[name] = limit
+        how = partial(dataflow.tick_alone, limit=limit, seconds=self._tick_timeout_s())
+        try:
+            await self._settle(pool or self._slow, how, [tick], answers)
+        finally:
+            if self._limits.get(name) is limit:
+                del self._limits[name]
 
     async def _settle(
         self,
-        pool: ThreadPoolExecutor,
+        pool: DaemonPool,
         how: Callable[[Sequence[Tick]], Sequence[Done]],
         ticks: Sequence[Tick],
         answers: dict[str, Answer],
@@ -121,7 +180,7 @@ class Rounds:
         """Do some ticks, and tell each view's worker how its own went."""
         if not ticks:
             return
-        work = self._in(pool, lambda: how(ticks))
+        work = pool.run(lambda: how(ticks))
         (done,) = await asyncio.gather(work, return_exceptions=True)
         if isinstance(done, BaseException):
             for view, _ in ticks:
@@ -129,9 +188,6 @@ class Rounds:
             return
         for view, outcome in done:
             _tell(answers[view.name], outcome)
-
-    async def _in(self, pool: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(pool, work)
 
 
 def _tell(answer: Answer, outcome: TickRecord | BaseException | None) -> None:

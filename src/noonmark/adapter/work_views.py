@@ -69,11 +69,12 @@ class ViewWorker:
         )
 
     async def stop(self) -> None:
-        """End after the tick that is under way."""
+        """End; a tick that is under way is given up, and is not waited for."""
+        self._database.work.rounds.give_up(self.name)
         if self._task is not None:
             await self._task.stop()
         if self._tick is not None:
-            await asyncio.gather(self._tick, return_exceptions=True)
+            self._tick.cancel()
 
     def retry(self) -> None:
         """Try again at once, if it waits to."""

@@ -20,13 +20,22 @@ import math
 import statistics
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from noonmark.compute import poison
+from noonmark.compute.limit import Limit, TickExceeded
 from noonmark.compute.tick import NO_OUTPUT, Output
 from noonmark.compute.view import Begun, TickRecord, View
-from noonmark.compute.walk.job import run
-from noonmark.errors import Determinate, FrontierRegression, NameTaken, NoonmarkError, UsageError
+from noonmark.compute.walk.job import Work, run
+from noonmark.errors import (
+    Determinate,
+    FrontierRegression,
+    NameTaken,
+    NoonmarkError,
+    UsageError,
+)
 from noonmark.persist.spark_errors import SPARK_ERRORS
 
 #: Spark plans in the driver: more threads than this only wait for each other.
@@ -35,6 +44,8 @@ THREADS_MAX = 8
 RECORDS_MAX = 1_000
 #: A walk up to so long, or so many times as long as is usual beside it, holds nobody back.
 QUICK_MS, SLOW_FACTOR = 250.0, 3.0
+#: How long half of a change may take when the row that a tick does not get past is searched.
+HALF_S = 3.0
 _DETAIL_MAX = 500
 
 Tick: TypeAlias = "tuple[View, Begun]"
@@ -145,20 +156,53 @@ def shared(begun: Sequence[Tick], *, apart: bool = False) -> Shares:
     return Shares(still, quick, [*alone, *(each for each in walks if each not in quick)])
 
 
-def tick_alone(ticks: Sequence[Tick]) -> list[Done]:
-    """Ticks each in jobs and a commit of its own."""
-    return [done for each in ticks for done in _alone(*each)]
+def tick_alone(
+    ticks: Sequence[Tick], limit: Limit | None = None, seconds: float | None = None
+) -> list[Done]:
+    """Ticks each in jobs and a commit of its own.
+
+    Args:
+        ticks: what to do, one after another.
+        limit: gives them up.
+        seconds: how long a small change may take; one that takes longer is searched for the row
+            that it does not get past.
+    """
+    limit = limit or Limit()
+    return [done for each in ticks for done in _alone(*each, limit, seconds)]
 
 
-def _alone(view: View, tick: Begun) -> list[Done]:
+def _alone(view: View, tick: Begun, limit: Limit, seconds: float | None) -> list[Done]:
     if tick.work is not None:
-        return tick_together([(view, tick)])
+        done = tick_together([(view, tick)], limit, seconds)
+        return [_explained(view, tick.work, outcome) for _, outcome in done]
     try:
-        return [(view, view.finish(tick, None))]
+        with limit.of(view.spark, tick.group, None):
+            return [(view, view.finish(tick, None))]
     except NoonmarkError as error:
         return _overtaken(view, tick, error)
     except SPARK_ERRORS as error:
-        return [(view, _unfinished(view, error))]
+        return [(view, exceeded(view, None) if limit.over else _unfinished(view, error))]
+
+
+def _explained(view: View, work: Work, outcome: TickRecord | NoonmarkError) -> Done:
+    """A tick that took too long, with the row that is to blame, if one is."""
+    if isinstance(outcome, TickExceeded) and outcome.fields.get("seconds") is not None:
+        with suppress(NoonmarkError, *SPARK_ERRORS):
+            row = poison.find(view.spark, view.name, work, HALF_S, Limit())
+            outcome.detail = row or outcome.detail
+    return view, outcome
+
+
+def exceeded(view: View, seconds: float | None) -> TickExceeded:
+    """What is told of a tick that was ended."""
+    if seconds is None:
+        return TickExceeded(f'a tick of view "{view.name}" was given up', view=view.name)
+    return TickExceeded(
+        f'a tick of view "{view.name}" took longer than {seconds:g} s',
+        hint="Replace or drop the view, or raise tick_timeout. AS OF before it still answers.",
+        view=view.name,
+        seconds=seconds,
+    )
 
 
 def _unfinished(view: View, error: Exception) -> NoonmarkError:
@@ -172,21 +216,34 @@ def advance_together(still: Sequence[Tick]) -> list[Done]:
     return commit_together([(view, tick, NO_OUTPUT) for view, tick in still], jobs=0)
 
 
-def tick_together(walks: Sequence[Tick]) -> list[Done]:
-    """Small changes of several views: one Spark job, a task each, and one commit."""
+def tick_together(
+    walks: Sequence[Tick], limit: Limit | None = None, seconds: float | None = None
+) -> list[Done]:
+    """Small changes of several views: one Spark job, a task each, and one commit.
+
+    Args:
+        walks: what to do.
+        limit: gives it up.
+        seconds: how long it may take: then all of them are told `TickExceeded`.
+    """
     if not walks:
         return []
-    spark = walks[0][0].spark
+    limit = limit or Limit()
+    spark, group = walks[0][0].spark, walks[0][1].group
     names = ", ".join(view.name for view, _ in walks)
-    spark.sparkContext.setJobGroup("noonmark-walk", f"delta {names}"[:200])
+    spark.sparkContext.setJobGroup(group, f"delta {names}"[:200], interruptOnCancel=True)
+    works = [(view.name, tick.work) for view, tick in walks if tick.work is not None]
     try:
-        made = run(spark, [(view.name, tick.work) for view, tick in walks if tick.work is not None])
+        with limit.of(spark, group, seconds):
+            made = run(spark, works)
     except (NoonmarkError, *SPARK_ERRORS) as error:  # of one of them: each by itself, to know which
+        if limit.over:
+            return [(view, exceeded(view, seconds)) for view, _ in walks]
         if len(walks) == 1:
             view = walks[0][0]
             own = error if isinstance(error, NoonmarkError) else _unfinished(view, error)
             return [(view, own)]
-        return [done for each in walks for done in tick_together([each])]
+        return [done for each in walks for done in tick_together([each], seconds=seconds)]
     outputs: list[tuple[View, Begun, Output]] = []
     failed: list[Done] = []
     for (view, tick), each in zip(walks, made, strict=True):

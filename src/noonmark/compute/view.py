@@ -352,7 +352,7 @@ class View:
 
     def _session(self, what: str, group: str) -> SparkSession:
         spark = self._spark()
-        spark.sparkContext.setJobGroup(group, what)
+        spark.sparkContext.setJobGroup(group, what, interruptOnCancel=True)
         return spark
 
     def _inputs_upper(self) -> int | None:
