@@ -28,7 +28,7 @@ def kill(work: Task | Thread) -> None:
         work.alive.cancel()
     else:
         assert work.number is not None
-        number, error = ctypes.c_long(work.number), ctypes.py_object(MemoryError)
+        number, error = ctypes.c_long(work.number), ctypes.py_object(SystemExit)
         assert ctypes.pythonapi.PyThreadState_SetAsyncExc(number, error) == 1
 
 

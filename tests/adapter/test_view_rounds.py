@@ -89,7 +89,7 @@ class Fake:
 
 
 def test_a_slow_view_and_a_failing_one_hold_back_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    def alone(ticks: Sequence[tuple[Fake, Fake]]) -> list[tuple[Fake, Any]]:
+    def alone(ticks: Sequence[tuple[Fake, Fake]], **_: Any) -> list[tuple[Fake, Any]]:
         def outcome(view: Fake) -> Any:
             try:
                 return view.act()
@@ -120,7 +120,7 @@ def test_a_slow_view_and_a_failing_one_hold_back_nobody(monkeypatch: pytest.Monk
             raise Determinate("it did not happen")
 
         names = {"slow", "quick", "fails"}
-        rounds: Any = Rounds(SYSTEM, lambda: names)
+        rounds: Any = Rounds(SYSTEM, lambda: names, lambda: 60.0)
         acts = {"slow": slow, "quick": lambda: "quick", "fails": fails}
         ticks = {
             name: asyncio.ensure_future(rounds.tick(Fake(name, act))) for name, act in acts.items()

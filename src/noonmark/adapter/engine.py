@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from noonmark.clock import Clock
 from noonmark.compute.session import OpenSession, Session, active_session
-from noonmark.errors import ConfigError
+from noonmark.errors import ConfigError, Stopped
 from noonmark.supervise import Supervisor, Task
 
 LOG = logging.getLogger("noonmark.spark")
@@ -84,7 +84,12 @@ class Engine:
 
     def started(self) -> Session:
         """The session, for threads: waits for its start."""
-        return asyncio.run_coroutine_threadsafe(self.session(), self._loop).result()
+        asking = self.session()
+        try:
+            return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        except RuntimeError:  # the loop has ended under a thread that nobody waits for
+            asking.close()
+            raise Stopped("the database is closed") from None
 
     @property
     def has_started(self) -> bool:

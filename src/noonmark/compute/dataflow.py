@@ -199,7 +199,7 @@ def exceeded(view: View, seconds: float | None) -> TickExceeded:
         return TickExceeded(f'a tick of view "{view.name}" was given up', view=view.name)
     return TickExceeded(
         f'a tick of view "{view.name}" took longer than {seconds:g} s',
-        hint="Replace or drop the view, or raise tick_timeout. AS OF before it still answers.",
+        hint="Replace or drop the view. AS OF before the change still answers.",
         view=view.name,
         seconds=seconds,
     )

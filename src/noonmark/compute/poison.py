@@ -12,6 +12,7 @@ Where it runs: driver; the halves as Spark jobs.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SHOWN_MAX = 200
+#: How long the worker of a run that was ended may still take a core: Spark kills it after 2 s.
+_GONE_S = 3.0
 
 #: An updated row: the input, and which of its updates.
 Place = tuple[str, int]
@@ -66,6 +69,8 @@ def _ends(spark: SparkSession, view: str, work: Work, seconds: float) -> bool:
         with limit.of(spark, group, seconds):
             run(spark, [(view, work)])
     except (NoonmarkError, *SPARK_ERRORS):
+        if limit.over:
+            threading.Event().wait(_GONE_S)
         return not limit.over
     return True
 
