@@ -15,12 +15,10 @@ Where it runs: the adapter's loop; Spark starts in a thread.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
 
+from noonmark.adapter.pool import DaemonPool
 from noonmark.clock import Clock
 from noonmark.compute.session import OpenSession, Session, active_session
 from noonmark.errors import ConfigError, Stopped
@@ -35,8 +33,6 @@ AFTER_S = 1.0
 WATCH_S = 1.0
 PAUSE_FIRST_S = 0.5
 PAUSE_LARGEST_S = 30.0
-
-T = TypeVar("T")
 
 
 class Engine:
@@ -56,6 +52,8 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._session = self._fresh()
         self._wanted = asyncio.Event()
+        #: Spark starts where a process, when it ends, does not wait for it.
+        self._thread = DaemonPool(1, "noonmark-spark")
         self._task: Task | None = None
         #: Called when a session is there, the first one and every later one.
         self.on_back: Callable[[], None] = lambda: None
@@ -111,7 +109,7 @@ class Engine:
         pause_s = PAUSE_FIRST_S
         while True:
             try:
-                session = await self._aside(self._start)
+                session = await self._thread.run(self._start)
             except Exception as error:
                 await self._not_started(error, pause_s)
                 pause_s = min(2 * pause_s, PAUSE_LARGEST_S)
@@ -142,27 +140,7 @@ class Engine:
         LOG.error("%s", self.trouble)
         self.restarts += 1
         self._session = self._fresh()
-        await self._aside(lambda: let_go(session))
-
-    async def _aside(self, act: Callable[[], T]) -> T:
-        """Do it in a thread that a process, when it ends, does not wait for."""
-        future: asyncio.Future[T] = self._loop.create_future()
-
-        def tell(call: Callable[[Any], None], what: object) -> None:
-            if not future.done():
-                call(what)
-
-        def run() -> None:
-            call: Callable[[Any], None]
-            try:
-                call, what = future.set_result, act()
-            except Exception as error:
-                call, what = future.set_exception, error  # type: ignore[assignment]
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
-                self._loop.call_soon_threadsafe(tell, call, what)
-
-        threading.Thread(target=run, name="noonmark-spark", daemon=True).start()
-        return await future
+        await self._thread.run(lambda: let_go(session))
 
 
 def starting(given: Session | None, start: OpenSession) -> OpenSession:
