@@ -42,6 +42,7 @@ async def _run(console: Console, seconds: int, data: str | None) -> None:
         running = await _serve(stack, data)
         host, port = running.pg
         console.print(f"storage location: {data}")
+        console.print(f"the console: http://{running.http[0]}:{running.http[1]}/")
         console.print("a server answers; ask it what you like, from another terminal:\n")
         console.print(f"    psql -h {host} -p {port} -U noonmark -c 'SELECT * FROM house'\n")
         scenario = await Scenario.begin(running.database)

@@ -116,6 +116,14 @@ def _secrets(facts: Facts) -> Iterable[Row]:
 # --- mz_internal
 
 
+def _dependencies(facts: Facts) -> Iterable[Row]:
+    """Who stands on whom: what an item needs, and the source that a part belongs to."""
+    by_number = facts.catalog.by_number
+    for item in facts.catalog.items():
+        below = dict.fromkeys((*item.needs, *([item.part_of] if item.part_of else ())))
+        yield from ((item.id, by_number[number].id) for number in below if number in by_number)
+
+
 def _frontiers(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items():
         found = facts.frontiers(item)
@@ -266,6 +274,8 @@ RELATIONS = (
     relation("mz_catalog.mz_connections", _connections, id=_T, oid=_I, schema_id=_T, name=_T,
              type=_T, owner_id=_T),
     relation("mz_catalog.mz_secrets", _secrets, id=_T, oid=_I, schema_id=_T, name=_T, owner_id=_T),
+    relation("mz_internal.mz_object_dependencies", _dependencies, object_id="text not null",
+             referenced_object_id="text not null"),
     relation("mz_internal.mz_frontiers", _frontiers, object_id="text not null", read_frontier=_B,
              write_frontier=_B),
     relation("mz_internal.mz_materialization_lag", _lag, object_id=_T, local_lag="interval",

@@ -50,6 +50,19 @@ def _ticks(facts: Facts) -> Iterable[Row]:
             )  # fmt: skip
 
 
+def _view_statuses(facts: Facts) -> Iterable[Row]:
+    """How each maintained view is doing, with what stops one that does not go on."""
+    for item in facts.catalog.items("materialized-view", "index"):
+        worker, found = facts.work.views.get(item.number), facts.frontiers(item)
+        if worker is None or found is None:
+            continue
+        error, (since, upper) = worker.error, found
+        hydrates = since is not None and upper is not None and upper <= since
+        status = "stalled" if error is not None else "hydrating" if hydrates else "running"
+        yield (item.id, item.name, status, None if error is None else error.message,
+               None if error is None else error.hint)  # fmt: skip
+
+
 _T, _B = "text", "bigint"
 
 RELATIONS = (
@@ -59,6 +72,8 @@ RELATIONS = (
              since=_B, upper=_B, batches=_B, parts=_B, rows=_B, bytes=_B),
     relation("noonmark.capabilities", _capabilities, id="text not null", collection=_T, kind=_T,
              frontier=_B, owner=_T, expires_ms=_B),
+    relation("noonmark.view_statuses", _view_statuses, id="text not null", name="text not null",
+             status="text not null", error=_T, hint=_T),
     relation("noonmark.ticks", _ticks, view="text not null", lower=_B, upper=_B, rows_in=_B,
              rows_out=_B, errors=_B, jobs=_B, ms="double precision", strategy=_T),
 )  # fmt: skip

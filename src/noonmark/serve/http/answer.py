@@ -12,7 +12,7 @@ from typing import Protocol
 from noonmark import defect
 from noonmark.adapter.contract import CopyOut, Done, Field, Notice, Outcome, Row, Rows, Session
 from noonmark.errors import NoonmarkError, Unsupported
-from noonmark.serve.http.request import One, Request, parameters, statements
+from noonmark.serve.http.request import Request, Todo, parameters, statements
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.link import Lost
 
@@ -29,8 +29,8 @@ class Listener(Protocol):
     async def end(self, tag: str, notices: Sequence[Notice]) -> None:
         """The statement ended well."""
 
-    async def fail(self, error: NoonmarkError) -> None:
-        """It did not; nothing more comes."""
+    async def fail(self, error: NoonmarkError, offset: int = 0) -> None:
+        """It did not; nothing more comes. `offset`: where its statement begins in the text."""
 
 
 async def answer(session: Session, request: Request, listener: Listener, figures: Figures) -> None:
@@ -39,12 +39,14 @@ async def answer(session: Session, request: Request, listener: Listener, figures
     Raises:
         Lost: the listener's client is gone.
     """
+    offset = 0
     try:
         todo = await statements(session, request)
         if len(todo) > 1:
             session.begin_implicit()
         try:
             for number, one in enumerate(todo, 1):
+                offset = one.at
                 tag, notices = await _run(session, one, listener)
                 if number == len(todo):  # an error of the commit is the last statement's
                     await session.end_implicit(True)
@@ -55,20 +57,20 @@ async def answer(session: Session, request: Request, listener: Listener, figures
     except Lost:
         raise
     except NoonmarkError as error:
-        await _fail(session, error, listener, figures)
+        await _fail(session, error, listener, figures, offset)
     except Exception as error:
-        await _fail(session, defect.report(error, "a statement"), listener, figures)
+        await _fail(session, defect.report(error, "a statement"), listener, figures, offset)
 
 
 async def _fail(
-    session: Session, error: NoonmarkError, listener: Listener, figures: Figures
+    session: Session, error: NoonmarkError, listener: Listener, figures: Figures, offset: int
 ) -> None:
     session.fail()
     figures.errors.labels("http", error.sqlstate).inc()
-    await listener.fail(error)
+    await listener.fail(error, offset)
 
 
-async def _run(session: Session, one: One, listener: Listener) -> tuple[str, Sequence[Notice]]:
+async def _run(session: Session, one: Todo, listener: Listener) -> tuple[str, Sequence[Notice]]:
     """Run one statement; its tag and what there is to know."""
     prepared = await session.prepare(one.query)
     values = parameters(prepared, one.params, session)

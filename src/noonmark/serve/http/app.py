@@ -3,7 +3,7 @@
 POST /api/sql      run SQL, answer with JSON       GET /healthz   the process lives
 WS   /api/sql      a session; streams SUBSCRIBE    GET /readyz    all parts serve
 POST /api/webhook/<source>   a body becomes a row
-GET  /metrics      figures, for Prometheus         GET /          what is here
+GET  /metrics      figures, for Prometheus         GET /          the console
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from noonmark.adapter.contract import Sessions
 from noonmark.errors import NoonmarkError, NotAuthorized, ProtocolViolation
-from noonmark.serve.http import shape, webhook
+from noonmark.serve.http import console, shape, webhook
 from noonmark.serve.http.access import check, check_origin, credentials
 from noonmark.serve.http.request import BODY_BYTES_MAX, parse_request
 from noonmark.serve.http.socket import Conversation, parse_hello
@@ -30,19 +30,9 @@ from noonmark.serve.http.watched import Watched
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.codec import time_zone
 from noonmark.serve.pgwire.login import Rules
-from noonmark.version import __version__
 
 #: How long a WebSocket's client has to say who it is.
 LOGIN_SECONDS = 30.0
-
-_PAGE = f"""<!doctype html><html lang="en"><title>Noonmark</title>
-<style>body{{font:16px/1.5 sans-serif;max-width:40em;margin:4em auto}}</style>
-<h1>Noonmark {__version__}</h1>
-<p>SQL views over changing data, exact at every time.</p>
-<ul><li><code>POST /api/sql</code> with <code>{{"query": "select 1"}}</code>: run SQL</li>
-<li>WebSocket <code>/api/sql</code>: a session, with SUBSCRIBE</li>
-<li><a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>,
-<a href="/readyz">/readyz</a></li></ul></html>"""
 
 
 @dataclass
@@ -62,7 +52,8 @@ class Http:
             return Starlette(routes=[Route("/metrics", self.metrics)])
         return Starlette(
             routes=[
-                Route("/", self.home),
+                Route("/", console.page),
+                Route("/console/{name}", console.page),
                 Route("/api/sql", self.sql, methods=["POST"]),
                 WebSocketRoute("/api/sql", self.socket),
                 Route("/api/webhook/{source:path}", self.webhook, methods=["POST"]),
@@ -71,10 +62,6 @@ class Http:
                 Route("/readyz", self.ready),
             ]
         )
-
-    async def home(self, request: HttpRequest) -> Response:  # noqa: ARG002 - the same for all
-        """What is here."""
-        return HTMLResponse(_PAGE)
 
     async def metrics(self, request: HttpRequest) -> Response:
         """Figures, for Prometheus, and for who may see them."""

@@ -8,6 +8,7 @@ A parameter is PostgreSQL's text in a string, or null; numbers and booleans stan
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -27,6 +28,15 @@ class One(msgspec.Struct, frozen=True):
 
     query: str
     params: list[Scalar] = msgspec.field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Todo:
+    """A statement to run, its values, and where it begins in the text that was sent."""
+
+    query: str
+    params: list[Scalar]
+    at: int = 0
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -59,16 +69,21 @@ def parse_request(body: bytes | str) -> Request:
         ) from None
 
 
-async def statements(session: Session, request: Request) -> list[One]:
+async def statements(session: Session, request: Request) -> list[Todo]:
     """The statements to run, one by one."""
+    found: list[Todo] = []
     if request.query is not None:
-        return [One(text) for text in await session.split(request.query)]
-    found = []
+        at = 0
+        for text in await session.split(request.query):
+            at = max(request.query.find(text, at), 0)
+            found.append(Todo(text, [], at))
+            at += len(text)
+        return found
     for one in request.queries or ():
         texts = await session.split(one.query)
         if len(texts) > 1:
             raise InvalidSyntax("a query with parameters is one statement")
-        found += [One(text, one.params) for text in texts]
+        found += [Todo(text, one.params, max(one.query.find(text), 0)) for text in texts]
     return found
 
 

@@ -92,13 +92,13 @@ def notice(given: Notice) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def error(given: NoonmarkError) -> dict[str, Any]:
-    """An error with all that is known of it."""
+def error(given: NoonmarkError, offset: int = 0) -> dict[str, Any]:
+    """An error with all that is known of it; its statement begins at `offset` of the text."""
     said = {
         "message": given.message,
         "code": given.sqlstate,
         "detail": given.detail,
         "hint": given.hint,
-        "position": given.position,
+        "position": None if given.position is None else given.position + offset,
     }
     return {name: value for name, value in said.items() if value is not None}

@@ -135,6 +135,6 @@ class Conversation:
             await self._say("Notice", shape.notice(notice))
         await self._say("CommandComplete", tag)
 
-    async def fail(self, error: NoonmarkError) -> None:
+    async def fail(self, error: NoonmarkError, offset: int = 0) -> None:
         """See `Listener.fail`."""
-        await self._say("Error", shape.error(error))
+        await self._say("Error", shape.error(error, offset))

@@ -54,12 +54,12 @@ class _Writer:
         self._open = False
         await self._put(f'{close}"{name}":{shape.quoted(tag)},"notices":{told}}}')
 
-    async def fail(self, error: NoonmarkError) -> None:
+    async def fail(self, error: NoonmarkError, offset: int = 0) -> None:
         if not self._open:
             await self._put(self._comma() + "{")
         elif self._fields is not None:
             await self._put("],")
-        await self._put(f'"error":{_dump(shape.error(error))},"notices":[]}}')
+        await self._put(f'"error":{_dump(shape.error(error, offset))},"notices":[]}}')
 
     def _comma(self) -> str:
         self._results += 1

@@ -1,0 +1,73 @@
+// Views: how long their ticks take, what they do, which one is slow or failing; AUDIT by a button.
+
+import { glance, request } from "/console/api.js";
+import { spark } from "/console/chart.js";
+import { badge, clock, count, every, failure, h, span, table } from "/console/dom.js";
+
+export const title = "Views";
+const TICKS = 80;
+
+async function look() {
+  const [views, ticks, lags] = await Promise.all([
+    glance(`SELECT v.id, v.name, s.name AS schema, t.status, t.error, t.hint FROM mz_catalog.mz_materialized_views v
+            JOIN mz_catalog.mz_schemas s ON s.id = v.schema_id LEFT JOIN noonmark.view_statuses t ON t.id = v.id ORDER BY v.id`),
+    glance("SELECT view, lower, upper, rows_in, rows_out, errors, jobs, ms, strategy FROM noonmark.ticks ORDER BY upper"),
+    glance("SELECT object_id, extract(epoch FROM global_lag) AS lag FROM mz_internal.mz_materialization_lag"),
+  ]);
+  const behind = new Map(lags.map((each) => [each.object_id, 1000 * Number(each.lag)]));
+  const of = new Map();
+  for (const tick of ticks) (of.get(tick.view) || of.set(tick.view, []).get(tick.view)).push(tick);
+  return views.map((each) => {
+    const own = (of.get(each.name) || []).slice(-TICKS);
+    const sorted = own.map((tick) => Number(tick.ms)).sort((a, b) => a - b);
+    const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null;
+    return { ...each, ticks: own, p50: at(0.5), p99: at(0.99), lag: behind.get(each.id) ?? null };
+  });
+}
+
+const worst = (each) => (each.error ? 1e12 : 0) + (each.lag || 0) + (each.p99 || 0);
+
+async function audit(full, place) {
+  place.replaceChildren(h("p", { class: "muted" }, "computing the view again from what it reads …"));
+  const [result] = await request({ query: `AUDIT MATERIALIZED VIEW ${full}` });
+  if (result.error) return place.replaceChildren(failure(result.error));
+  const notices = (result.notices || []).map((each) => h("p", { class: "muted" }, each.message));
+  if (!result.rows.length) return place.replaceChildren(h("p", null, badge("ok"), " What is kept is what its text gives: no row differs."), ...notices);
+  return place.replaceChildren(h("p", { class: "error" }, `${count(result.rows.length)} rows differ`), table(result.desc.columns, result.rows), ...notices);
+}
+
+export function mount(root, [only]) {
+  const list = h("div", { class: "cards" });
+  const audits = new Map();
+  const field = h("input", { type: "search", placeholder: "filter by name", ariaLabel: "Filter by name", value: only || "", oninput: () => refresh() });
+
+  function card(each) {
+    const full = `"${each.schema.replaceAll('"', '""')}"."${each.name.replaceAll('"', '""')}"`;
+    const place = audits.get(each.id) || h("div", { role: "status" });
+    audits.set(each.id, place);
+    const last = each.ticks.at(-1);
+    const titles = each.ticks.map((tick) => `${clock(tick.upper)}: ${span(Number(tick.ms))}, ${tick.rows_in} in, ${tick.rows_out} out, ${tick.jobs} jobs, ${tick.strategy}`);
+    return h("section", { class: "panel" },
+      h("h2", null, each.name, " ", badge(each.status || "starting")),
+      each.error && failure({ message: each.error, hint: each.hint }),
+      spark(each.ticks.map((tick) => Number(tick.ms)), { titles, failed: each.ticks.map((tick) => Number(tick.errors) > 0), label: `Durations of the last ticks of ${each.name}` }),
+      h("p", { class: "muted" }, last
+        ? `ticks: median ${span(each.p50)}, slowest ${span(each.p99)} · ${span(each.lag)} behind its sources · last: ${count(last.rows_in)} rows in, ${count(last.rows_out)} out, ${last.jobs} Spark jobs, ${last.strategy}`
+        : "no tick since the server started"),
+      h("div", { class: "bar" },
+        h("button", { type: "button", onclick: () => audit(full, place) }, "Audit"),
+        h("a", { href: `#/sql/${encodeURIComponent(`EXPLAIN MATERIALIZED VIEW ${full};`)}` }, "How it is maintained"),
+        h("a", { href: `#/live/${encodeURIComponent(full)}` }, "Live")),
+      place);
+  }
+
+  async function refresh() {
+    const wanted = field.value.toLowerCase();
+    const found = (await look()).filter((each) => each.name.toLowerCase().includes(wanted)).sort((a, b) => worst(b) - worst(a));
+    list.replaceChildren(...found.map(card));
+    if (!found.length) list.append(h("p", { class: "empty" }, "There are no materialized views of that name. CREATE MATERIALIZED VIEW makes one."));
+  }
+
+  root.append(h("h1", null, "Views"), h("div", { class: "bar" }, field, h("span", { class: "muted" }, "failing and slow ones first")), list);
+  return every(2000, refresh);
+}
