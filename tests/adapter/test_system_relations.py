@@ -70,6 +70,17 @@ async def test_frontiers_are_those_of_the_location(opened: Database) -> None:
 
 
 @with_database
+async def test_who_stands_on_whom(opened: Database) -> None:
+    client = await populated(opened)
+    got = await client.ask(
+        "select o.name, r.name from mz_internal.mz_object_dependencies d "
+        "join mz_catalog.mz_objects o on o.id = d.object_id "
+        "join mz_catalog.mz_objects r on r.id = d.referenced_object_id"
+    )
+    assert got == [("w", "t")]
+
+
+@with_database
 async def test_the_catalog_as_postgresqls_clients_ask(opened: Database) -> None:
     client = await populated(opened)
     columns = await client.ask(

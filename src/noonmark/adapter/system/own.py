@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from noonmark.adapter.catalog.privilege import has
 from noonmark.adapter.system.facts import Facts, Row, relation
 
 
@@ -51,7 +52,10 @@ def _ticks(facts: Facts) -> Iterable[Row]:
 
 
 def _view_statuses(facts: Facts) -> Iterable[Row]:
-    """How each maintained view is doing, with what stops one that does not go on."""
+    """How each maintained view is doing; what stops one, for those who may read it.
+
+    An error may name the row that a view does not get past.
+    """
     for item in facts.catalog.items("materialized-view", "index"):
         worker, found = facts.work.views.get(item.number), facts.frontiers(item)
         if worker is None or found is None:
@@ -59,8 +63,11 @@ def _view_statuses(facts: Facts) -> Iterable[Row]:
         error, (since, upper) = worker.error, found
         hydrates = since is not None and upper is not None and upper <= since
         status = "stalled" if error is not None else "hydrating" if hydrates else "running"
-        yield (item.id, item.name, status, None if error is None else error.message,
-               None if error is None else error.hint)  # fmt: skip
+        read = facts.catalog.by_number[item.needs[0]] if item.kind == "index" else item
+        if error is None or not has(facts.session.catalog, facts.session.user, "SELECT", read):
+            yield (item.id, item.name, status, None, None)
+        else:
+            yield (item.id, item.name, status, error.message, error.hint)
 
 
 _T, _B = "text", "bigint"
