@@ -13,11 +13,11 @@ from support.servers import server_folder
 @pytest.mark.slow
 def test_at_every_bound_position_the_collections_are_what_upstream_was() -> None:
     with server_folder("exact") as folder:
-        run = ExactRun(Path(folder) / "run", 1, 5000, 10, 1)
+        run = ExactRun(Path(folder) / "run", 1, 2000, 6, 1, rate=400)
         try:
             assert run.run() == []
         finally:
             run.close()
-    assert run.judged >= 10
+    assert run.judged >= 6
     assert run.faults["kill -9 of PostgreSQL"] == 1
     assert run.faults["kill -9 of Noonmark"] >= 1

@@ -1,6 +1,6 @@
 """Figure C16: at every position that was bound, the collections are what upstream's tables were.
 
-A process ingests three tables while `support.exact_upstream` writes to them; it, its sessions and
+A process ingests four tables while `support.exact_upstream` writes to them; it, its sessions and
 the server are killed again and again. In the end every binding is judged: the state that upstream's
 own history gives for the position, against the sum of what was ingested up to the binding's time.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from noonmark import persist
 from noonmark.clock import SYSTEM
 from noonmark.persist.plan import Query
 from noonmark.source.impl.postgres import create
-from support.exact_upstream import TABLES, ExactUpstream
+from support.exact_upstream import RATE, TABLES, ExactUpstream
 from support.ingest_world import Violation
 from support.kills import Lines, running
 from support.logical_ingest import contents
@@ -45,6 +46,7 @@ class ExactRun:
         transactions: how many must have been committed upstream before it ends.
         bindings: and how many ticks must have been done.
         server_kills: how often the server is killed on the way.
+        rate: transactions a second.
     """
 
     folder: Path
@@ -52,6 +54,7 @@ class ExactRun:
     transactions: int
     bindings: int
     server_kills: int
+    rate: float = RATE
     judged: int = 0
     ticks: int = 0
     faults: Counter[str] = field(default_factory=Counter)
@@ -61,7 +64,7 @@ class ExactRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         server = self.folder / "server"
         server.mkdir()
-        self.upstream = ExactUpstream(server, self.seed)
+        self.upstream = ExactUpstream(server, self.seed, self.rate)
         self.faults = self.upstream.faults
         self._calm_until = 0
 
@@ -82,7 +85,8 @@ class ExactRun:
                 self._round()
                 advance(len(upstream.commits) - before)
             upstream.writers.stop()
-            with running("exact_process", self.folder, 3) as (child, _):
+            # One tick reads what is owed, then all that the writers have left.
+            with running("exact_process", self.folder, 1) as (child, _):
                 if child.wait(600) != 0:
                     raise Violation(f"the last process ended with status {child.returncode}")
             return self._judge()
@@ -149,24 +153,43 @@ class ExactRun:
         with persist.open(self.folder / "location", options=options) as client:
             if errors := contents(client, "pg_errors"):
                 found.append(f"errors: {list(errors)[:3]}")
-            bindings = list(_bindings(client))
+            bindings = self._settled(client)
             chosen = set(self._random.sample(range(len(bindings)), min(_READ, len(bindings))))
-            ours = {table: _Integral(client, table) for table in TABLES}
-            theirs = _History(self.upstream)
+            pairs = {table: _Pair() for table in TABLES}
+            ours = [_Integral(client, table, pair) for table, pair in pairs.items()]
+            theirs = _History(self.upstream, pairs)
             for number, (time, position) in enumerate(bindings):
                 theirs.advance(position)
-                for table in TABLES:
-                    held = ours[table].at(time)
-                    if number in chosen and held != contents(client, table, time):
+                for each in ours:
+                    each.advance(time)
+                for table, pair in pairs.items():
+                    if number in chosen and pair.ours != contents(client, table, time):
                         found.append(f"{table} as of {time} is not the sum of its updates")
-                    if held != theirs.tables[table]:
-                        lost, more = theirs.tables[table] - held, held - theirs.tables[table]
+                    if pair.lost:
                         where = f"{table} at {time} ({position:#x})"
-                        found.append(f"{where}: lost {lost.total()}, too much {more.total()}")
+                        lost, more = (+pair.lost).total(), (-pair.lost).total()
+                        found.append(f"{where}: lost {lost}, too much {more}")
                 self.judged += 1
                 if len(found) >= _VIOLATIONS_MAX:
                     break
         return found
+
+    def _settled(self, client: persist.Client) -> list[tuple[int, int]]:
+        """Every binding, once both sides are known up to it.
+
+        A binding is durable before its rows are: of a process that was killed between, the last one
+        says nothing yet. Nor does a history that has not been read as far.
+        """
+        bindings = list(_bindings(client))
+        time, position = bindings[-1]
+        self.upstream.scan()
+        if self.upstream.scanned_to < position:
+            raise Violation(f"upstream's log was read to {self.upstream.scanned_to:#x} only")
+        for table in TABLES:
+            _, read = client.create_or_load(table)
+            if read.upper.less_equal(time):
+                raise Violation(f"{table} is complete before {read.upper}: {time} was bound")
+        return bindings
 
 
 def _bindings(client: persist.Client) -> Iterator[tuple[int, int]]:
@@ -191,54 +214,66 @@ def _updates(client: persist.Client, name: str) -> pa.Table:
     return pa.concat_tables(found).sort_by("_time")
 
 
-class _Integral:
-    """The contents of a collection, time after time."""
+class _Pair:
+    """One table as both sides have it, and what ours lacks of theirs (negative: has too much)."""
 
-    def __init__(self, client: persist.Client, name: str) -> None:
+    def __init__(self) -> None:
+        self.ours: Counter[Row] = Counter()
+        self.theirs: Counter[Row] = Counter()
+        self.lost: Counter[Row] = Counter()
+
+    def add(self, side: Counter[Row], row: Row, diff: int) -> None:
+        _add(side, row, diff)
+        _add(self.lost, row, diff if side is self.theirs else -diff)
+
+    def clear_theirs(self) -> None:
+        for row, count in list(self.theirs.items()):
+            self.add(self.theirs, row, -count)
+
+
+def _add(rows: Counter[Row], row: Row, diff: int) -> None:
+    rows[row] += diff
+    if not rows[row]:
+        del rows[row]
+
+
+class _Integral:
+    """Puts a collection's updates into our side, time after time."""
+
+    def __init__(self, client: persist.Client, name: str, pair: _Pair) -> None:
         table = _updates(client, name)
         self._times = table.column("_time").to_pylist()
         self._diffs = table.column("_diff").to_pylist()
         self._table = table.select(["id", "n", "w"])
         self._done = 0
-        self._held: Counter[Row] = Counter()
+        self._pair = pair
 
-    def at(self, time: int) -> Counter[Row]:
-        end = self._done
-        while end < len(self._times) and self._times[end] <= time:
-            end += 1
+    def advance(self, time: int) -> None:
+        end = bisect_right(self._times, time, self._done)
         part = self._table.slice(self._done, end - self._done)
         columns = [part.column(name).to_pylist() for name in part.column_names]
         diffs = self._diffs[self._done : end]
         for row, diff in zip(zip(*columns, strict=True), diffs, strict=True):
-            self._held[row] += diff
-            if not self._held[row]:
-                del self._held[row]
+            self._pair.add(self._pair.ours, row, diff)
         self._done = end
-        return self._held
 
 
 class _History:
-    """What upstream's tables were, position after position."""
+    """Puts what upstream's tables were into their side, position after position."""
 
-    def __init__(self, upstream: ExactUpstream) -> None:
-        self.tables: dict[str, Counter[Row]] = {table: Counter() for table in TABLES}
+    def __init__(self, upstream: ExactUpstream, pairs: dict[str, _Pair]) -> None:
+        self._pairs = pairs
         self._changes = upstream.changes()
         self._next = next(self._changes, None)
 
     def advance(self, position: int) -> None:
         while self._next is not None and self._next[0] <= position:
             _, table, kind, *images = self._next
-            rows = self.tables[table]
+            pair = self._pairs[table]
             if kind == "T":
-                rows.clear()
+                pair.clear_theirs()
             if kind in "UD":
-                _subtract(rows, tuple(images[:3]))
+                pair.add(pair.theirs, tuple(images[:3]), -1)
             if kind in "IU":
-                rows[tuple(images[3:])] += 1
+                pair.add(pair.theirs, tuple(images[3:]), 1)
             self._next = next(self._changes, None)
-
-
-def _subtract(rows: Counter[Row], row: Row) -> None:
-    rows[row] -= 1
-    if not rows[row]:
-        del rows[row]

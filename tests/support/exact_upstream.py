@@ -1,9 +1,12 @@
 """A PostgreSQL under writers and kills, and what its tables were at every position of its log.
 
-Eight writers run transactions of every kind on three tables (`WORK`), many of them acknowledged
-before they are flushed. Triggers keep a history: which transaction did what to which row. When a
-transaction took place is read from the log itself, as `pg_walinspect` shows it: its commit record.
-Together they say what each table was at a position, and share nothing with what is judged.
+Eight writers run transactions of every kind on four tables (`WORK`), many of them acknowledged
+before they are flushed. Triggers keep a history: which transaction did what to which row. One table
+is only ever added to, and its rows name their transactions themselves: with little else in the log,
+every third byte of it belongs to a commit record, and so do the ends of the pages that the server
+writes ahead. When a transaction took place is read from the log itself, as `pg_walinspect` shows
+it: its commit record. Together they say what each table was at a position, and share nothing with
+what is judged.
 """
 
 from __future__ import annotations
@@ -24,12 +27,16 @@ import psycopg
 from noonmark.clock import SYSTEM
 from support.servers import PostgresServer, start_postgres
 
-TABLES = ("acct", "kid", "log")
+WATCHED = ("acct", "kid", "log")
+TABLES = (*WATCHED, "added")
 WRITERS = 8
-#: How many transactions a writer asks for at once, and all writers together begin in a second: two
-#: cores that are shared must have time to read them.
-_CALL, _RATE = 25, 1500.0
+#: How many transactions a writer asks for at once.
+_CALL = 25
+#: How many all writers together begin in a second: two cores that are shared must have time to read
+#: them.
+RATE = 1500.0
 _LARGE = 3000
+_PHASE_S = 4
 
 SYSTEM_SETTINGS = (
     "alter system set wal_keep_size = '2GB'",
@@ -42,6 +49,9 @@ create table acct (id int primary key, n int, w text);
 create table kid (id int primary key, n int, w text);
 create table log (id int, n int, w text);
 alter table log replica identity full;
+create table added (id int generated always as identity,
+  n bigint default pg_current_xact_id()::text::bigint, w text);
+alter table added replica identity full;
 alter table acct alter w set storage external;
 create table history (seq bigint generated always as identity primary key, xid bigint not null,
   tab text not null, op text not null, old_id int, old_n int, old_w text,
@@ -72,17 +82,20 @@ create trigger all_of_{0} after truncate on {0} for each statement execute funct
 """
 WORK = """
 create procedure work(steps int, seed float8) language plpgsql as $$
-declare r float8; k int; off float8;
+declare r float8; k int; off float8; phase int;
 begin
   perform setseed(seed);
   for step in 1..steps loop
     -- For seconds nobody waits for the disk, and the log is written out page by page; then some do.
-    off := (array[1.0, 0.5, 0.1])[1 + (extract(epoch from clock_timestamp())::int / 5) % 3];
+    phase := (extract(epoch from clock_timestamp())::int / {phase}) % 4;
+    off := (array[1.0, 1.0, 0.5, 0.1])[1 + phase];
     perform set_config('synchronous_commit', case when random() < off then 'off' else 'on' end,
                        true);
     r := random();
     k := (random() * 199)::int;
-    if r < 0.40 then
+    if phase = 0 and random() < 0.95 then
+      insert into added (w) values ('t');
+    elsif r < 0.40 then
       insert into acct values (k, 0, 'a') on conflict (id) do update set n = acct.n + 1;
     elsif r < 0.50 then
       update acct set n = n + 1 where id = k;
@@ -145,15 +158,20 @@ begin
     commit;
   end loop;
 end $$;
-""".replace("{large}", str(_LARGE))
+""".replace("{large}", str(_LARGE)).replace("{phase}", str(_PHASE_S))
 _COMMITS = """
 select xid::text::bigint, (end_lsn - '0/0'::pg_lsn)::bigint, end_lsn::text
-from pg_get_wal_records_info(%s::pg_lsn, pg_current_wal_flush_lsn())
+from pg_get_wal_records_info(%s::pg_lsn, %s::pg_lsn)
 where resource_manager = 'Transaction' and record_type like 'COMMIT%%'
+"""
+_FLUSHED = """
+select end_lsn::text, (end_lsn - '0/0'::pg_lsn)::bigint from pg_current_wal_flush_lsn() end_lsn
 """
 _HISTORY = """
 select c.ended, h.tab, h.op, h.old_id, h.old_n, h.old_w, h.new_id, h.new_n, h.new_w
-from history h join commits c using (xid) order by c.ended, h.seq
+from (select seq, xid, tab, op, old_id, old_n, old_w, new_id, new_n::bigint, new_w from history
+      union all select 0, n, 'added', 'I', null, null, null, id, n, w from added) h
+join commits c using (xid) order by c.ended, h.seq
 """
 
 
@@ -163,6 +181,7 @@ class Writers:
 
     url: str
     seed: int
+    rate: float
     errors: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -188,7 +207,7 @@ class Writers:
                     while not self._stop.is_set():
                         began = SYSTEM.monotonic()
                         session.execute("call work(%s, %s)", (_CALL, random.random()))
-                        pause_s = _CALL * WRITERS / _RATE - (SYSTEM.monotonic() - began)
+                        pause_s = _CALL * WRITERS / self.rate - (SYSTEM.monotonic() - began)
                         self._stop.wait(max(0.0, pause_s))
             except psycopg.Error as error:
                 self.errors[type(error).__name__] += 1
@@ -201,6 +220,7 @@ class ExactUpstream:
 
     folder: Path
     seed: int
+    rate: float = RATE
     commits: dict[int, int] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
 
@@ -210,12 +230,13 @@ class ExactUpstream:
         self.url = self.server.dsn
         # Where the next record begins; later, where a commit record ended: never inside of one.
         self._scanned = str(self.run("select pg_current_wal_insert_lsn()::text")[0][0])
-        for statement in (*SYSTEM_SETTINGS, SCHEMA, *map(WATCH.format, TABLES), WORK):
+        self.scanned_to = 0
+        for statement in (*SYSTEM_SETTINGS, SCHEMA, *map(WATCH.format, WATCHED), WORK):
             self.run(statement)
         self.run("create publication p for table " + ", ".join(TABLES))
         self.run("insert into acct select i, i, 'old' from generate_series(1, 150) i")
         self.run("insert into log select i % 50, i, 'old' from generate_series(1, 300) i")
-        self.writers = Writers(self.url, self.seed)
+        self.writers = Writers(self.url, self.seed, self.rate)
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """One statement, in a session of its own."""
@@ -262,8 +283,9 @@ class ExactUpstream:
 
     def scan(self) -> None:
         """Note the commits that the log on disk has got since the last time."""
+        end, self.scanned_to = self.run(_FLUSHED)[0]
         try:
-            found = self.run(_COMMITS, self._scanned)
+            found = self.run(_COMMITS, self._scanned, end)
         except psycopg.errors.InternalError_ as error:
             if "could not find a valid record" not in str(error):
                 raise
@@ -274,7 +296,6 @@ class ExactUpstream:
 
     def changes(self) -> Iterator[tuple[Any, ...]]:
         """What every transaction did: in the order of the commits, and with their positions."""
-        self.scan()
         with psycopg.connect(self.url) as session:
             with session.cursor().copy("copy commits from stdin") as copy:
                 for row in self.commits.items():

@@ -41,8 +41,15 @@ def start(module: str, *arguments: object) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", f"support.{module}", *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env=environment(),
     )
+
+
+def environment() -> dict[str, str]:
+    """That of a child which finds these tests, and the product where this process finds it."""
+    given = os.environ.get("PYTHONPATH")
+    path = f"{given}{os.pathsep}{TESTS}" if given else str(TESTS)
+    return {**os.environ, "PYTHONPATH": path}
 
 
 @contextmanager

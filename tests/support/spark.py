@@ -8,6 +8,7 @@ the test modules, so a function of a test may run there.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +45,9 @@ def _session(master: str) -> Iterator[SparkSession]:
 
     stop_session()
     tests = Path(__file__).parent.parent
-    options = {"spark.executorEnv.PYTHONPATH": f"{tests.parent}:{tests}"}
+    # An executor imports the product from where this process does.
+    path = [os.environ.get("PYTHONPATH"), str(tests.parent), str(tests)]
+    options = {"spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, path))}
     session = spark_session(master=master, app="noonmark-tests", options=options)
     application = session.sparkContext.applicationId
     yield session

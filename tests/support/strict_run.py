@@ -20,7 +20,7 @@ import psycopg
 
 from noonmark.adapter.database import Database
 from noonmark.errors import NoonmarkError
-from support.kills import TESTS
+from support.kills import environment
 from support.reading import Conversation, connect
 from support.strict_history import violations
 from support.strict_load import (
@@ -94,7 +94,7 @@ class Servers:
         arguments = [str(self._folder), *([self._mutant] if self._mutant else [])]
         self._child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "support.strict_server", *arguments,
-            stdout=asyncio.subprocess.PIPE, env=_environment(),
+            stdout=asyncio.subprocess.PIPE, env=environment(),
         )  # fmt: skip
         assert self._child.stdout is not None
         async with asyncio.timeout(START_S):
@@ -131,12 +131,6 @@ class Servers:
         if self._child is not None and self._child.returncode is None:
             self._child.kill()
             await self._child.wait()
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "PYTHONPATH": str(TESTS)}
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ undisturbed run gives.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -15,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from support.kills import environment
 from support.views import seeded_history
 from support.views_process import HYDRATED, PHASES, POINTS, TIMES
 from support.views_world import VIEWS, World
-
-TESTS = Path(__file__).resolve().parents[1]
 
 
 @dataclass
@@ -59,7 +57,6 @@ class ViewKills:
 def maintain(folder: Path, seed: int, *moment: str) -> str:
     """One process, to its end: the last that it said."""
     command = [sys.executable, "-m", "support.views_process", str(folder), str(seed), *moment]
-    environment = {**os.environ, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{TESTS}"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     return lines[-1] if lines else done.stderr[-1500:]
