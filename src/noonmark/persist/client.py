@@ -163,7 +163,7 @@ class Client:
             address = await self._notifier.start(self.options.notify_host)
         epoch = await lock.take(address)
         self.parts.epoch = epoch
-        self._queue = WriteQueue(self.runtime, self.journal, epoch)
+        self._queue = WriteQueue(self.runtime, self.journal, epoch, self.supervisor)
         if self._notifier is not None:
             self._notifier.begin()
         sweep = partial(sweep_orphans, self.blob, self.retries, self.journal.state)

@@ -21,28 +21,26 @@ carries it or does not. A writer never moves to another number before that is kn
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
+from noonmark import defect
 from noonmark.clock import Clock
 from noonmark.errors import (
-    BehindFailure,
     Determinate,
     Indeterminate,
     IntegrityError,
     MissingObject,
     NoonmarkError,
     StorageUnfit,
-    UsageError,
-    WriterError,
 )
 from noonmark.persist import machine
 from noonmark.persist.command import Entry, Transaction, decode_entry, encode_entry
 from noonmark.persist.config import Config
-from noonmark.persist.dependence import behind, dependence
+from noonmark.persist.dependence import NOTHING, behind, dependence
 from noonmark.persist.frame import ENTRY, ROLLUP, open_frame, seal_frame
 from noonmark.persist.head import Head, check_tail
 from noonmark.persist.location import Blob, BlobEntry, Consensus
@@ -140,7 +138,8 @@ class Journal:
         Args:
             epoch: the writer's epoch; 0 for a reader managing its holds.
             transactions: each is accepted or refused by itself, in order, except that what relies
-                on a refused one is refused, too.
+                on a refused one is refused, too. An exception that nobody foresaw refuses the one
+                that raised it, as a defect.
 
         Raises:
             WriterError: the lock is not (or no longer) ours; nothing was committed.
@@ -149,8 +148,9 @@ class Journal:
         """
         async with self._turn:
             token = self.clock.fresh_id()
+            unfit: dict[int, NoonmarkError] = {}
             while True:
-                outcomes, entry, after = self._evaluate(epoch, transactions, token)
+                outcomes, entry, after = self._evaluate(epoch, transactions, token, unfit)
                 if entry is None:
                     # Nothing will be put, so nothing shows yet that the state was the newest.
                     judged = self.state
@@ -158,7 +158,15 @@ class Journal:
                     if self.state is judged:
                         return outcomes
                     continue
-                data = seal_frame(f"log/{entry.seqno}", ENTRY, encode_entry(entry))
+                try:
+                    payload = encode_entry(entry)
+                except Exception:
+                    more = _not_encodable(entry, transactions, unfit)
+                    if not more:
+                        raise
+                    unfit |= more
+                    continue
+                data = seal_frame(f"log/{entry.seqno}", ENTRY, payload)
                 if await self._put(entry, data):
                     if epoch:
                         self.head.reached(entry.seqno)
@@ -170,7 +178,11 @@ class Journal:
                 await self._follow()
 
     def _evaluate(
-        self, epoch: int, transactions: Sequence[Transaction], token: str
+        self,
+        epoch: int,
+        transactions: Sequence[Transaction],
+        token: str,
+        unfit: Mapping[int, NoonmarkError],
     ) -> tuple[list[Outcome], Entry | None, State]:
         state = self.state
         # A reader's clock ends nobody's lease: only the writer's entries carry time.
@@ -180,16 +192,20 @@ class Journal:
         outcomes: list[Outcome] = []
         accepted: list[Transaction] = []
         failed: list[tuple[frozenset[int], NoonmarkError]] = []
-        for transaction in transactions:
-            own = dependence(transaction)
+        for at, transaction in enumerate(transactions):
+            own = NOTHING
             try:
+                own = dependence(transaction)
+                if at in unfit:
+                    raise unfit[at]
                 for changed, failure in failed:
                     if own.is_behind(changed, failure):
                         raise behind(failure)
                 state = machine.apply(state, transaction, now_ms)
-            except (UsageError, WriterError, BehindFailure) as error:
-                outcomes.append(Outcome(state, error))
-                failed.append((own.changes, error))
+            except Exception as error:
+                told = _told(error)
+                outcomes.append(Outcome(state, told))
+                failed.append((own.changes, told))
             else:
                 accepted.append(transaction)
                 outcomes.append(Outcome(state))
@@ -316,6 +332,25 @@ class Journal:
                 if _seqno_of(rollup.key) < previous:
                     delete = partial(self.blob.delete, rollup.key)
                     await self.retries.run("delete rollup", delete)
+
+
+def _not_encodable(
+    entry: Entry, transactions: Sequence[Transaction], unfit: Mapping[int, NoonmarkError]
+) -> dict[int, NoonmarkError]:
+    """Which of the transactions no entry can hold, and why."""
+    found: dict[int, NoonmarkError] = {}
+    for at, transaction in enumerate(transactions):
+        if at in unfit:
+            continue
+        try:
+            encode_entry(msgspec.structs.replace(entry, transactions=(transaction,)))
+        except Exception as error:
+            found[at] = _told(error)
+    return found
+
+
+def _told(error: Exception) -> NoonmarkError:
+    return error if isinstance(error, NoonmarkError) else defect.report(error, "a transaction")
 
 
 def _unsettled(entry: Entry, detail: str) -> Indeterminate:

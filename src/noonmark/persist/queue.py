@@ -13,6 +13,10 @@ was told and rely on it (`dependence`); it does not hold back the others.
 In doubt. After an `Indeterminate` commit its entry may be in the log, or come there late; whatever
 this process knows of the collections may be old. The next entry that is put decides it, because it
 takes that number. `in_doubt` is True until then, and `settle` puts an empty one.
+
+Defects. An exception that nobody foresaw fails the one transaction that met it, with the number of
+a line of the log. Where it is not known whose it is, the writing itself dies (`supervise`): what
+was being committed fails and is in doubt, what is queued behind goes on.
 """
 
 from __future__ import annotations
@@ -25,12 +29,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from noonmark.errors import Indeterminate, NoonmarkError, Stopped, WriterError
+from noonmark import defect
+from noonmark.errors import Indeterminate, InternalError, NoonmarkError, WriterError
 from noonmark.persist.command import Transaction
 from noonmark.persist.dependence import NOTHING, Dependence, behind, dependence
 from noonmark.persist.journal import Journal
 from noonmark.persist.runtime import Runtime, stopped
 from noonmark.persist.state import State
+from noonmark.supervise import Supervisor
 
 #: Operations in one entry; bounds the size of an entry together with `Config.inline_bytes_max`.
 GROUP_MAX = 256
@@ -56,7 +62,9 @@ Failures = list[tuple[Operation, BaseException]]
 class WriteQueue:
     """See the module. `submit` may be called from any thread; the rest runs on the loop."""
 
-    def __init__(self, runtime: Runtime, journal: Journal, epoch: int) -> None:
+    def __init__(
+        self, runtime: Runtime, journal: Journal, epoch: int, supervisor: Supervisor
+    ) -> None:
         self.runtime = runtime
         self.journal = journal
         self.epoch = epoch
@@ -64,11 +72,13 @@ class WriteQueue:
         self.in_doubt = False
         self._mutex = threading.Lock()
         self._pending: deque[Operation] = deque()
+        #: What is being committed.
+        self._group: list[tuple[Operation, Transaction]] = []
         #: What failed, while its callers are being told.
         self._failing: Failures = []
         self._wake = asyncio.Event()
         self._closed: NoonmarkError | None = None
-        self._task = runtime.loop.create_task(self._run())
+        self._task = supervisor.task("log writer", "", self._run, on_death=self._died)
 
     def submit(
         self, transaction: Transaction | Prepare, own: Dependence | None = None
@@ -103,7 +113,7 @@ class WriteQueue:
         """Refuse new operations, finish those that are queued."""
         self.refuse(stopped())
         self._wake.set()
-        await self._task
+        await self._task.ended()
 
     def refuse(self, why: NoonmarkError) -> None:
         """Answer every later operation with this error."""
@@ -144,13 +154,20 @@ class WriteQueue:
                 await self._wake.wait()
                 self._wake.clear()
                 continue
-            group = await self._next_group()
-            if group:
-                await self._commit(group)
+            await self._gather()
+            if self._group:
+                await self._commit(self._group)
+                self._group = []
 
-    async def _next_group(self) -> list[tuple[Operation, Transaction]]:
-        """The longest run of prepared operations at the head of the queue."""
-        group: list[tuple[Operation, Transaction]] = []
+    def _died(self, told: InternalError) -> None:
+        """Nobody is left waiting; whether the last entry was put is not known."""
+        group, self._group = self._group, []
+        self.in_doubt = self.in_doubt or bool(group)
+        self._fail([(operation, told) for operation, _ in group if not operation.future.done()])
+
+    async def _gather(self) -> None:
+        """The longest run of prepared operations at the head of the queue becomes the group."""
+        group = self._group
         while self._pending and len(group) < GROUP_MAX:
             operation = self._pending[0]
             transaction = operation.transaction
@@ -163,7 +180,7 @@ class WriteQueue:
                         self._wake.clear()
                         continue
                     await asyncio.wait([operation.prepared])
-                error = operation.prepared.exception()
+                error = _failure(operation.prepared)
                 if error is not None:
                     self._pending.popleft()
                     self._fail([(operation, error)])
@@ -174,15 +191,12 @@ class WriteQueue:
                 self._fail([(operation, operation.doomed)])
             else:
                 group.append((operation, transaction))
-        return group
 
     async def _commit(self, group: list[tuple[Operation, Transaction]]) -> None:
         try:
             outcomes = await self.journal.commit(self.epoch, [t for _, t in group])
-        except Exception as error:
-            if not isinstance(error, NoonmarkError):
-                self.refuse(_defect(error))
-            elif isinstance(error, WriterError):
+        except NoonmarkError as error:
+            if isinstance(error, WriterError):
                 self.refuse(error)
             self.in_doubt = self.in_doubt or isinstance(error, Indeterminate)
             self._fail([(operation, error) for operation, _ in group])
@@ -205,12 +219,11 @@ def _doom(operation: Operation, failed: Operation, error: BaseException) -> None
         operation.doomed = behind(error)
 
 
-def _defect(error: Exception) -> NoonmarkError:
-    """Stop writing when our own code failed: nobody may be left waiting, and nothing is guessed."""
-    defect = Stopped(
-        "this persist runtime stopped because of an internal error",
-        detail=repr(error),
-        hint="Open the location again; everything acknowledged is durable.",
-    )
-    defect.__cause__ = error
-    return defect
+def _failure(prepared: asyncio.Task[Transaction]) -> NoonmarkError | None:
+    """Why an operation has nothing to commit."""
+    if prepared.cancelled():
+        return stopped()
+    error = prepared.exception()
+    if error is None or isinstance(error, NoonmarkError):
+        return error
+    return defect.report(error, "the preparation of a write")
