@@ -10,7 +10,7 @@ import pytest
 from noonmark.compute.definition import Definition
 from noonmark.compute.explain import explain_view
 from noonmark.compute.maintenance import changes_cost_all
-from noonmark.compute.walk import rules, switched
+from noonmark.compute.walk import lookups, switched
 from noonmark.tvc import Update
 from support.views import SCHEMAS, answer, seeded_history
 from support.views_walk import Walker
@@ -48,7 +48,7 @@ def test_the_rows_that_switch_are_enough(
     """Asked one or two at a time, so that every step of the search is taken."""
     monkeypatch.setattr(switched, "ASKED", 1 + seed % 2)
     sizes: list[tuple[int, int]] = []
-    act: Any = rules.switched
+    act: Any = lookups.switched
 
     def counted(old: Any, group: Any, step: Any, *rest: Any) -> Any:
         found = act(old, group, step, *rest)
@@ -57,7 +57,7 @@ def test_the_rows_that_switch_are_enough(
             sizes.append((len(found[1]) // max(1, len(rest[1].rows)), everything))
         return found
 
-    monkeypatch.setattr(rules, "switched", counted)
+    monkeypatch.setattr(lookups, "switched", counted)
     before = seeded_history(seed, TIMES, size=9)
     history = {n: [Update(u.data, u.time + 1, u.diff) for u in x] for n, x in before.items()}
     walker = Walker(tmp_path, SCHEMAS, {})

@@ -17,14 +17,24 @@ Where it runs: driver and executors; pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from noonmark.compute import keyed
 from noonmark.compute.accumulator import is_linear
 from noonmark.compute.exact import is_exact
-from noonmark.compute.group import Group, Keys, group_at, group_of, path
+from noonmark.compute.group import Equality, Group, Keys, group_at, group_of, path
 from noonmark.compute.once import once
+from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.scalar import ColumnRef, Scalar, columns_of, map_columns, may_fail, shift
+from noonmark.sql.ir.scalar import (
+    ColumnRef,
+    Scalar,
+    column,
+    columns_of,
+    map_columns,
+    may_fail,
+    shift,
+)
 
 _FROM_LEFT = (r.JoinKind.SEMI, r.JoinKind.ANTI, r.JoinKind.LEFT)
 
@@ -72,6 +82,28 @@ def key_leaf(group: Group, key: Scalar) -> tuple[int, Scalar] | None:
         return None
     own = shift(over, -group.starts[leaf])
     return (leaf, own) if usable(group.leaves[leaf], own) else None
+
+
+def asked_by(group: Group, key: tuple[Scalar, ...]) -> Group:
+    """The group with one leaf more: the values of a key of its outputs, each equal to its own.
+
+    To ask a group by key is to walk it from that leaf. Every part of the key narrows every leaf
+    that it reaches, also by way of others, as soon as it is looked into.
+    """
+    if key not in group.asked:
+        columns = Schema(tuple(Column(f"k{at}", part.type) for at, part in enumerate(key)))
+        place = len(group.leaves)
+        equal = []
+        for at, part in enumerate(key):
+            end = key_leaf(group, part)
+            assert end is not None, "a group is asked by what one of its leaves is asked by"
+            equal.append(Equality((place, column(at, columns.columns[at])), end, null_equal=True))
+        group.asked[key] = replace(
+            group,
+            leaves=(*group.leaves, r.Constant(columns, ())),
+            equalities=(*group.equalities, *equal),
+        )
+    return group.asked[key]
 
 
 def under(scalars: Sequence[Scalar], key: Scalar) -> Scalar:

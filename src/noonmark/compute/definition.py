@@ -114,9 +114,9 @@ def known(node: r.Relation) -> r.Relation:
         EvaluationError: such a recursion has no answer: the view would never have one.
     """
     if isinstance(node, r.Recursive) and _is_alone(node):
-        from noonmark.compute.reference import evaluate
+        from noonmark.compute.served import contents
 
-        rows = evaluate(node, {})
+        rows = contents(node, {})
         return r.Constant(node.schema, tuple(row for row, n in rows.items() for _ in range(n)))
 
     def act(child: Node) -> Node:

@@ -95,6 +95,11 @@ class Group:
         return (*equal, *self.quiet, *(part for part in self.loud if not may_fail(part)))
 
     @cached_property
+    def asked(self) -> dict[tuple[Scalar, ...], Group]:
+        """Of each key that it was asked by, the group with that key (`asked_by`)."""
+        return {}
+
+    @cached_property
     def needs(self) -> tuple[frozenset[int], ...]:
         """For each of the predicates, the leaves that it is about."""
         return tuple(
@@ -258,20 +263,59 @@ def _later(equality: Equality, by: int) -> Equality:
 # -- paths --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Offer:
+    """A step that may come next; `unique` if at most one row has its key."""
+
+    step: Step
+    unique: bool
+
+
+class Orders:
+    """The orders in which the leaves of a group can be reached.
+
+    Law: which leaves are reached without a key does not depend on the order in which those are
+    reached that have one: a key that can be asked by stays one when more is known.
+    """
+
+    def __init__(self, group: Group, keys: Keys, usable: Usable) -> None:
+        self._group = group
+        self._keys = keys
+        self._usable = usable
+        self._known: dict[frozenset[int], tuple[Offer, ...]] = {}
+
+    def after(self, reached: Sequence[int]) -> tuple[Offer, ...]:
+        """What may come next when some leaves are reached, what the plan says is cheapest first.
+
+        A leaf of which at most one row has the key comes first: it makes no more rows than there
+        are. Then one whose rows belong to one row that is known, before one whose rows are many for
+        each of many; and one that is filtered before one that is not.
+        """
+        name = frozenset(reached)
+        if name not in self._known:
+            left = [at for at in range(len(self._group.leaves)) if at not in name]
+            steps = [_step(self._group, reached, leaf, self._usable) for leaf in left]
+            steps.sort(key=lambda step: _rank(self._group, step, self._keys))
+            self._known[name] = tuple(Offer(step, self._is_unique(step)) for step in steps)
+        return self._known[name]
+
+    def _is_unique(self, step: Step) -> bool:
+        return _unique(self._group.leaves[step.leaf], step.key, self._keys)
+
+
+@once
+def orders(group: Group, keys: Keys, usable: Usable) -> Orders:
+    """The orders of a group; `keys` are those of the collections."""
+    return Orders(group, keys, usable)
+
+
 @once
 def path(group: Group, first: int, keys: Keys, usable: Usable) -> tuple[Step, ...]:
-    """The steps that reach all other leaves, from the first.
-
-    A leaf of which at most one row has the key comes first: it makes no more rows than there are.
-    Then one whose rows belong to one row that is known, before one whose rows are many for each of
-    many; and one that is filtered before one that is not.
-    """
+    """The steps that reach all other leaves, from the first: the order that the plan suggests."""
     steps: list[Step] = []
     reached = [first]
     while len(reached) < len(group.leaves):
-        left = [at for at in range(len(group.leaves)) if at not in reached]
-        offers = [_step(group, reached, leaf, usable) for leaf in left]
-        best = min(offers, key=lambda step: _rank(group, step, keys))
+        best = orders(group, keys, usable).after(reached)[0].step
         steps.append(best)
         reached.append(best.leaf)
     return tuple(steps)
@@ -319,25 +363,28 @@ def _links(group: Group, reached: Sequence[int], leaf: int) -> list[tuple[Scalar
         other = each.right if each.left[0] == leaf else each.left
         if own is None:
             continue
-        if other[0] in reached:
-            found.append((own, shift(other[1], group.starts[other[0]]), each.null_equal))
-        elif not each.null_equal:
-            known = next((e for e in _same(group, other) if e[0] in reached), None)
-            if known is not None:
-                found.append((own, shift(known[1], group.starts[known[0]]), False))
+        for (at, scalar), null_equal in _same(group, other, null_equal=each.null_equal):
+            if at in reached:
+                found.append((own, shift(scalar, group.starts[at]), null_equal))
+                break
     return found
 
 
-def _same(group: Group, end: tuple[int, Scalar]) -> list[tuple[int, Scalar]]:
-    """Everything that equals one end of an equality, by equalities that NULL does not pass."""
-    reached = [end]
-    for at in reached:
+def _same(
+    group: Group, end: tuple[int, Scalar], *, null_equal: bool
+) -> list[tuple[tuple[int, Scalar], bool]]:
+    """Everything that equals one end of an equality, and whether NULL equals NULL all the way.
+
+    Where it does not, a NULL somewhere on the way is in no combination: so none is missed.
+    """
+    reached = [(end, null_equal)]
+    seen = {end}
+    for at, nulls in reached:
         for each in group.equalities:
-            if each.null_equal:
-                continue
             for a, b in ((each.left, each.right), (each.right, each.left)):
-                if a == at and b not in reached:
-                    reached.append(b)
+                if a == at and b not in seen:
+                    seen.add(b)
+                    reached.append((b, nulls and each.null_equal))
     return reached
 
 

@@ -27,6 +27,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from noonmark.compute import served
 from noonmark.compute.column import col, null
 from noonmark.compute.exact import is_exact
 from noonmark.compute.frame import (
@@ -39,7 +40,6 @@ from noonmark.compute.frame import (
 )
 from noonmark.compute.linear import extended
 from noonmark.compute.once import once
-from noonmark.compute.reference import evaluate
 from noonmark.compute.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
@@ -305,7 +305,7 @@ class KeyedTask:
         if self.key_width and not any(contents):
             return {}, None
         try:
-            return evaluate(self.operator, given), None
+            return served.contents(self.operator, given), None
         except EvaluationError as error:
             return {}, error_text(error)
 

@@ -32,28 +32,38 @@ from noonmark.sql.ir.scalar import Scalar
 
 Row = tuple[Any, ...]
 Multiset = dict[Row, int]
+Meanings = Mapping[type[r.Relation], Callable[[Any, "Inputs"], Multiset]]
 
 ROUNDS_MAX = 10_000
 
 
 @dataclass(frozen=True)
-class _Inputs:
+class Inputs:
     """What a plan is asked of: collections, names that are bound, rows of enclosing Applies."""
 
     collections: Mapping[str, Multiset]
     names: Mapping[str, Multiset] = field(default_factory=dict)
     outer: Outer = field(default_factory=dict)
     done: dict[int, Multiset] = field(default_factory=dict)  # a plan shares subplans: once each
+    meanings: Meanings = field(default_factory=lambda: MEANINGS)
 
-    def bind(self, names: Mapping[str, Multiset]) -> _Inputs:
+    def bind(self, names: Mapping[str, Multiset]) -> Inputs:
+        """With names bound."""
         return replace(self, names={**self.names, **names}, done={})
 
-    def inside(self, scope: int, row: Row) -> _Inputs:
+    def inside(self, scope: int, row: Row) -> Inputs:
+        """For one row of an enclosing Apply."""
         return replace(self, outer={**self.outer, scope: row}, done={})
 
 
-def evaluate(relation: r.Relation, collections: Mapping[str, Mapping[Row, int]]) -> Multiset:
+def evaluate(
+    relation: r.Relation,
+    collections: Mapping[str, Mapping[Row, int]],
+    meanings: Meanings | None = None,
+) -> Multiset:
     """The rows of the plan over the collections at one time.
+
+    `meanings` are those of the operators, in other words than here (`noonmark.compute.served`).
 
     Raises:
         EvaluationError: the plan has no answer on these rows.
@@ -65,7 +75,7 @@ def evaluate(relation: r.Relation, collections: Mapping[str, Mapping[Row, int]])
         name: {row: count for row, count in rows.items() if count}
         for name, rows in collections.items()
     }
-    return _ask(relation, _Inputs(present))
+    return ask(relation, Inputs(present, meanings=MEANINGS if meanings is None else meanings))
 
 
 def outcome(
@@ -80,17 +90,19 @@ def outcome(
 
 def in_order(rows: Mapping[Row, int], relation: r.Relation, order: Sequence[SortKey]) -> list[Row]:
     """The rows, each as often as it is there, sorted; ties by the whole row."""
-    key = _order_key(relation, order, {})
+    key = order_key(relation, order, {})
     return sorted((row for row, count in rows.items() for _ in range(count)), key=key)
 
 
-def _ask(relation: r.Relation, inputs: _Inputs) -> Multiset:
+def ask(relation: r.Relation, inputs: Inputs) -> Multiset:
+    """The rows of a plan."""
     if id(relation) not in inputs.done:
-        inputs.done[id(relation)] = _MEANINGS[type(relation)](relation, inputs)
+        inputs.done[id(relation)] = inputs.meanings[type(relation)](relation, inputs)
     return inputs.done[id(relation)]
 
 
-def _sum(pairs: Iterable[tuple[Row, int]]) -> Multiset:
+def summed(pairs: Iterable[tuple[Row, int]]) -> Multiset:
+    """Rows with their counts, each once."""
     total: Counter[Row] = Counter()
     for row, count in pairs:
         total[row] += count
@@ -101,41 +113,42 @@ def _types(relation: r.Relation) -> tuple[t.SqlType, ...]:
     return tuple(column.type for column in relation.schema)
 
 
-def _scan(relation: r.Scan, inputs: _Inputs) -> Multiset:
+def _scan(relation: r.Scan, inputs: Inputs) -> Multiset:
     found = inputs.collections.get(relation.collection)
     if found is None:
         raise UnknownCollection(f"collection {relation.collection} was not given")
     return dict(found)
 
 
-def _constant(relation: r.Constant, _: _Inputs) -> Multiset:
-    return _sum((row, 1) for row in relation.rows)
+def _constant(relation: r.Constant, _: Inputs) -> Multiset:
+    return summed((row, 1) for row in relation.rows)
 
 
-def _get(relation: r.Get, inputs: _Inputs) -> Multiset:
+def _get(relation: r.Get, inputs: Inputs) -> Multiset:
     return dict(inputs.names[relation.name])
 
 
-def _filter(relation: r.Filter, inputs: _Inputs) -> Multiset:
-    rows = _ask(relation.input, inputs)
+def _filter(relation: r.Filter, inputs: Inputs) -> Multiset:
+    rows = ask(relation.input, inputs)
     test = relation.predicate
     return {row: n for row, n in rows.items() if scalar_value(test, row, inputs.outer) is True}
 
 
-def _project(relation: r.Project, inputs: _Inputs) -> Multiset:
-    rows = _ask(relation.input, inputs)
-    return _sum((_values(relation.scalars, row, inputs), n) for row, n in rows.items())
+def _project(relation: r.Project, inputs: Inputs) -> Multiset:
+    rows = ask(relation.input, inputs)
+    return summed((values_of(relation.scalars, row, inputs), n) for row, n in rows.items())
 
 
-def _values(scalars: Iterable[Scalar], row: Row, inputs: _Inputs) -> Row:
+def values_of(scalars: Iterable[Scalar], row: Row, inputs: Inputs) -> Row:
+    """What scalars are on a row."""
     return tuple(scalar_value(each, row, inputs.outer) for each in scalars)
 
 
 # --- joins
 
 
-def _join(relation: r.Join, inputs: _Inputs) -> Multiset:
-    left, right = _ask(relation.left, inputs), _ask(relation.right, inputs)
+def _join(relation: r.Join, inputs: Inputs) -> Multiset:
+    left, right = ask(relation.left, inputs), ask(relation.right, inputs)
     matches = _matcher(relation, right, inputs)
     nulls = (None,) * len(relation.right.schema)
     result: list[tuple[Row, int]] = []
@@ -143,16 +156,17 @@ def _join(relation: r.Join, inputs: _Inputs) -> Multiset:
     for row, count in left.items():
         partners = matches(row)
         seen.update(partner for partner, _ in partners)
-        result += _combine(relation.kind, row, count, partners, nulls)
+        result += combined(relation.kind, row, count, partners, nulls)
     if relation.kind in (r.JoinKind.RIGHT, r.JoinKind.FULL):
         before = (None,) * len(relation.left.schema)
         result += [(before + row, count) for row, count in right.items() if row not in seen]
-    return _sum(result)
+    return summed(result)
 
 
-def _combine(
+def combined(
     kind: r.JoinKind, row: Row, count: int, partners: list[tuple[Row, int]], nulls: Row
 ) -> list[tuple[Row, int]]:
+    """What a join makes of a left row and its partners."""
     if kind in (r.JoinKind.SEMI, r.JoinKind.ANTI):
         return [(row, count)] if bool(partners) == (kind is r.JoinKind.SEMI) else []
     if not partners and kind in (r.JoinKind.LEFT, r.JoinKind.FULL):
@@ -161,17 +175,17 @@ def _combine(
 
 
 def _matcher(
-    relation: r.Join, right: Multiset, inputs: _Inputs
+    relation: r.Join, right: Multiset, inputs: Inputs
 ) -> Callable[[Row], list[tuple[Row, int]]]:
     """Finds the partners of a left row, by key where there are keys."""
     by_key: dict[Any, list[tuple[Row, int]]] = {}
     for row, count in right.items():
-        key = _join_key([each.right for each in relation.keys], relation.keys, row, inputs)
+        key = join_key([each.right for each in relation.keys], relation.keys, row, inputs)
         if key is not None:
             by_key.setdefault(key, []).append((row, count))
 
     def find(row: Row) -> list[tuple[Row, int]]:
-        key = _join_key([each.left for each in relation.keys], relation.keys, row, inputs)
+        key = join_key([each.left for each in relation.keys], relation.keys, row, inputs)
         if key is None:
             return []
         return [
@@ -183,9 +197,7 @@ def _matcher(
     return find
 
 
-def _join_key(
-    scalars: Sequence[Scalar], keys: Sequence[r.JoinKey], row: Row, inputs: _Inputs
-) -> Any:
+def join_key(scalars: Sequence[Scalar], keys: Sequence[r.JoinKey], row: Row, inputs: Inputs) -> Any:
     """What must be equal; None if a NULL makes the row match nothing."""
     parts = []
     for scalar, key in zip(scalars, keys, strict=True):
@@ -196,25 +208,25 @@ def _join_key(
     return tuple(parts)
 
 
-def _apply(relation: r.Apply, inputs: _Inputs) -> Multiset:
+def _apply(relation: r.Apply, inputs: Inputs) -> Multiset:
     nulls = (None,) * len(relation.right.schema)
     result: list[tuple[Row, int]] = []
-    for row, count in _ask(relation.left, inputs).items():
-        right = _ask(relation.right, inputs.inside(relation.scope, row))
+    for row, count in ask(relation.left, inputs).items():
+        right = ask(relation.right, inputs.inside(relation.scope, row))
         partners = [
             (partner, times)
             for partner, times in right.items()
             if scalar_value(relation.on, row + partner, inputs.outer) is True
         ]
-        result += _combine(relation.kind, row, count, partners, nulls)
-    return _sum(result)
+        result += combined(relation.kind, row, count, partners, nulls)
+    return summed(result)
 
 
 # --- groups
 
 
-def _groups(
-    rows: Multiset, scalars: Sequence[Scalar], inputs: _Inputs
+def groups(
+    rows: Multiset, scalars: Sequence[Scalar], inputs: Inputs
 ) -> Iterator[tuple[Row, list[tuple[Row, int]]]]:
     """The keys and the rows of every group; of keys that are equal, the first in total order."""
     types = tuple(each.type for each in scalars)
@@ -222,7 +234,7 @@ def _groups(
     found: dict[Any, list[tuple[Row, int]]] = {}
     keys: dict[Any, Row] = {}
     for row, count in rows.items():
-        values = _values(scalars, row, inputs)
+        values = values_of(scalars, row, inputs)
         key = equal(values)
         found.setdefault(key, []).append((row, count))
         if values != keys.setdefault(key, values):
@@ -231,14 +243,14 @@ def _groups(
         yield keys[key], members
 
 
-def _aggregate(relation: r.Aggregate, inputs: _Inputs) -> Multiset:
-    rows = _ask(relation.input, inputs)
-    groups = list(_groups(rows, relation.keys, inputs))
-    if not relation.keys and not groups:
-        groups = [((), [])]
-    return _sum(
+def _aggregate(relation: r.Aggregate, inputs: Inputs) -> Multiset:
+    rows = ask(relation.input, inputs)
+    found = list(groups(rows, relation.keys, inputs))
+    if not relation.keys and not found:
+        found = [((), [])]
+    return summed(
         (keys + tuple(fold(each, members, inputs.outer) for each in relation.aggregates), 1)
-        for keys, members in groups
+        for keys, members in found
     )
 
 
@@ -248,7 +260,7 @@ def fold(call: AggregateCall, rows: Sequence[tuple[Row, int]], outer: Outer) -> 
     taken: list[tuple[Any, Row, int]] = []
     # The order costs time and matters to few.
     sorting = call.entry.ordered or call.distinct
-    order = _sort_keys(call.order, outer)
+    order = sort_keys(call.order, outer)
     own = row_key(types, total_key)
     for row, count in rows:
         if call.filter is not None and scalar_value(call.filter, row, outer) is not True:
@@ -277,8 +289,8 @@ def _once(
     return list(first.values())
 
 
-def _distinct(relation: r.Distinct, inputs: _Inputs) -> Multiset:
-    return dict.fromkeys(_classes(_ask(relation.input, inputs), relation), 1)
+def _distinct(relation: r.Distinct, inputs: Inputs) -> Multiset:
+    return dict.fromkeys(_classes(ask(relation.input, inputs), relation), 1)
 
 
 def _classes(rows: Multiset, relation: r.Relation) -> dict[Row, int]:
@@ -311,7 +323,8 @@ class _Reversed:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _sort_keys(order: Sequence[SortKey], outer: Outer) -> Callable[[Row], tuple[Any, ...]]:
+def sort_keys(order: Sequence[SortKey], outer: Outer) -> Callable[[Row], tuple[Any, ...]]:
+    """Where a row stands by its sort keys alone."""
     keys = [sort_key(each.scalar.type) for each in order]
 
     def key(row: Row) -> tuple[Any, ...]:
@@ -327,19 +340,19 @@ def _sort_keys(order: Sequence[SortKey], outer: Outer) -> Callable[[Row], tuple[
     return key
 
 
-def _order_key(
+def order_key(
     relation: r.Relation, order: Sequence[SortKey], outer: Outer
 ) -> Callable[[Row], tuple[Any, ...]]:
     """The sort keys, then the whole row."""
-    first, rest = _sort_keys(order, outer), row_key(_types(relation), total_key)
+    first, rest = sort_keys(order, outer), row_key(_types(relation), total_key)
     return lambda row: (first(row), rest(row))
 
 
-def _top_k(relation: r.TopK, inputs: _Inputs) -> Multiset:
-    rows = _ask(relation.input, inputs)
-    key = _order_key(relation.input, relation.order, inputs.outer)
+def _top_k(relation: r.TopK, inputs: Inputs) -> Multiset:
+    rows = ask(relation.input, inputs)
+    key = order_key(relation.input, relation.order, inputs.outer)
     result: list[tuple[Row, int]] = []
-    for _, members in _groups(rows, relation.partition, inputs):
+    for _, members in groups(rows, relation.partition, inputs):
         skip, left = relation.offset, relation.limit
         for row, count in sorted(members, key=lambda each: key(each[0])):
             passed = min(skip, count)
@@ -347,20 +360,20 @@ def _top_k(relation: r.TopK, inputs: _Inputs) -> Multiset:
             skip -= passed
             left = None if left is None else left - taken
             result.append((row, taken))
-    return _sum(result)
+    return summed(result)
 
 
 # --- set operations and the rest
 
 
-def _union(relation: r.Union, inputs: _Inputs) -> Multiset:
-    return _sum(pair for each in relation.inputs for pair in _ask(each, inputs).items())
+def _union(relation: r.Union, inputs: Inputs) -> Multiset:
+    return summed(pair for each in relation.inputs for pair in ask(each, inputs).items())
 
 
-def _both(relation: r.Intersect | r.Except, inputs: _Inputs) -> Iterator[tuple[Row, int, int]]:
+def _both(relation: r.Intersect | r.Except, inputs: Inputs) -> Iterator[tuple[Row, int, int]]:
     """Every class of equal rows with its counts on the left and on the right."""
-    left = _ask(relation.left, inputs)
-    right = _ask(relation.right, inputs)
+    left = ask(relation.left, inputs)
+    right = ask(relation.right, inputs)
     equal = row_key(_types(relation))
     counts: Counter[Any] = Counter()
     for row, count in right.items():
@@ -369,67 +382,73 @@ def _both(relation: r.Intersect | r.Except, inputs: _Inputs) -> Iterator[tuple[R
         yield row, count, counts[equal(row)]
 
 
-def _intersect(relation: r.Intersect, inputs: _Inputs) -> Multiset:
-    return _sum(
+def _intersect(relation: r.Intersect, inputs: Inputs) -> Multiset:
+    return summed(
         (row, min(a, b) if relation.all else min(a, b, 1)) for row, a, b in _both(relation, inputs)
     )
 
 
-def _except(relation: r.Except, inputs: _Inputs) -> Multiset:
-    return _sum(
+def _except(relation: r.Except, inputs: Inputs) -> Multiset:
+    return summed(
         (row, max(a - b, 0) if relation.all else int(b == 0))
         for row, a, b in _both(relation, inputs)
     )
 
 
-def _flat_map(relation: r.FlatMap, inputs: _Inputs) -> Multiset:
-    result: list[tuple[Row, int]] = []
+def _flat_map(relation: r.FlatMap, inputs: Inputs) -> Multiset:
+    rows = ask(relation.input, inputs)
+    return summed((made, n) for row, n in rows.items() for made in mapped(relation, row, inputs))
+
+
+def mapped(relation: r.FlatMap, row: Row, inputs: Inputs) -> Iterator[Row]:
+    """The rows that a table function gives for one."""
     call = relation.call
-    for row, count in _ask(relation.input, inputs).items():
-        arguments = _values(call.arguments, row, inputs)
-        if any(value is None for value in arguments):
-            continue
-        for at, made in enumerate(call.entry.meaning(*arguments), 1):
-            fitted = tuple(map(fit, made, call.types))
-            result.append((row + fitted + ((at,) if call.ordinality else ()), count))
-    return _sum(result)
+    arguments = values_of(call.arguments, row, inputs)
+    if any(value is None for value in arguments):
+        return
+    for at, made in enumerate(call.entry.meaning(*arguments), 1):
+        fitted = tuple(map(fit, made, call.types))
+        yield row + fitted + ((at,) if call.ordinality else ())
 
 
-def _window(relation: r.Window, inputs: _Inputs) -> Multiset:
-    rows = _ask(relation.input, inputs)
-    key = _order_key(relation.input, relation.order, inputs.outer)
-    peers = _sort_keys(relation.order, inputs.outer)
+def windowed(
+    relation: r.Window, inputs: Inputs, act: Callable[..., list[Row]] = window
+) -> Multiset:
+    """Every partition in order, as `act` gives its rows with the values of the calls."""
+    rows = ask(relation.input, inputs)
+    key = order_key(relation.input, relation.order, inputs.outer)
+    peers = sort_keys(relation.order, inputs.outer)
 
     def place_of(scalar: Scalar) -> Callable[[Row], tuple[Any, ...]]:
-        return _sort_keys([replace(relation.order[0], scalar=scalar)], inputs.outer)
+        return sort_keys([replace(relation.order[0], scalar=scalar)], inputs.outer)
 
     result: list[Row] = []
-    for _, members in _groups(rows, relation.partition, inputs):
+    for _, members in groups(rows, relation.partition, inputs):
         listed = sorted((row for row, n in members for _ in range(n)), key=key)
         keys = [peers(row) for row in listed]
-        result += window(relation.calls, listed, keys, inputs.outer, fold, place_of=place_of)
-    return _sum((row, 1) for row in result)
+        result += act(relation.calls, listed, keys, inputs.outer, fold, place_of=place_of)
+    return summed((row, 1) for row in result)
 
 
-def _let(relation: r.Let, inputs: _Inputs) -> Multiset:
-    value = _ask(relation.value, inputs)
-    return _ask(relation.body, inputs.bind({relation.name: value}))
+def _let(relation: r.Let, inputs: Inputs) -> Multiset:
+    value = ask(relation.value, inputs)
+    return ask(relation.body, inputs.bind({relation.name: value}))
 
 
-def _recursive(relation: r.Recursive, inputs: _Inputs) -> Multiset:
+def _recursive(relation: r.Recursive, inputs: Inputs) -> Multiset:
     current: dict[str, Multiset] = {name: {} for name in relation.names}
     for _ in range(relation.limit or ROUNDS_MAX):
         before = dict(current)
         for name, value in zip(relation.names, relation.values, strict=True):
-            current[name] = _ask(value, inputs.bind(current))
+            current[name] = ask(value, inputs.bind(current))
         if before == current:
-            return _ask(relation.body, inputs.bind(current))
+            return ask(relation.body, inputs.bind(current))
     if relation.returns:
-        return _ask(relation.body, inputs.bind(current))
+        return ask(relation.body, inputs.bind(current))
     raise EvaluationError("a recursive query has no fixpoint within its limit of rounds")
 
 
-_MEANINGS: dict[type[r.Relation], Callable[[Any, _Inputs], Multiset]] = {
+MEANINGS: Meanings = {
     r.Scan: _scan,
     r.Constant: _constant,
     r.Get: _get,
@@ -444,7 +463,7 @@ _MEANINGS: dict[type[r.Relation], Callable[[Any, _Inputs], Multiset]] = {
     r.Intersect: _intersect,
     r.Except: _except,
     r.FlatMap: _flat_map,
-    r.Window: _window,
+    r.Window: windowed,
     r.Let: _let,
     r.Recursive: _recursive,
 }

@@ -33,15 +33,15 @@ def window(
 
     `place_of` gives for a scalar in place of the sort key where a row stands by it.
     """
-    groups = _groups(keys)
+    groups = peer_groups(keys)
     columns = [
-        _column(call, rows, groups, outer, fold, edges=_edges(call.frame, rows, place_of))
+        _column(call, rows, groups, outer, fold, edges=edges_of(call.frame, rows, place_of))
         for call in calls
     ]
     return [row + tuple(column[at] for column in columns) for at, row in enumerate(rows)]
 
 
-def _groups(keys: Sequence[Any]) -> list[int]:
+def peer_groups(keys: Sequence[Any]) -> list[int]:
     """For each row the number of its group of peers."""
     groups: list[int] = []
     for at, key in enumerate(keys):
@@ -49,7 +49,7 @@ def _groups(keys: Sequence[Any]) -> list[int]:
     return groups
 
 
-def _edges(frame: Frame, rows: Sequence[Row], place_of: PlaceOf) -> Edges:
+def edges_of(frame: Frame, rows: Sequence[Row], place_of: PlaceOf) -> Edges:
     """The edges of the frames that are given by values."""
     if frame.by is None:
         return None, None
@@ -71,7 +71,9 @@ def _column(
     *,
     edges: Edges,
 ) -> list[Any]:
-    values = [[scalar_value(argument, row, outer) for row in rows] for argument in call.arguments]
+    values: list[list[Any]] = []
+    if call.is_window:  # an aggregate asks only the rows in a frame that pass its FILTER
+        values = [[scalar_value(each, row, outer) for row in rows] for each in call.arguments]
     result = []
     for at in range(len(rows)):
         frame = _frame(call.frame, at, groups, edges)

@@ -95,18 +95,22 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Output:
-    """What the collections of a view are to be changed by: itself, its errors, arrangements."""
+    """What the collections of a view are to be changed by: itself, its errors, arrangements.
+
+    `touched` is how many stored rows were looked at for it; None if that was left to Spark.
+    """
 
     rows: Stored = None
     errors: Stored = None
     arrangements: Mapping[str, Stored] = field(default_factory=dict)
+    touched: int | None = None
 
     def of(self, view: str) -> dict[str, Stored]:
         """By the names of the collections."""
         return {view: self.rows, errors_name(view): self.errors, **self.arrangements}
 
 
-NO_OUTPUT = Output()
+NO_OUTPUT = Output(touched=0)
 
 
 def contents_of(client: Client, names: tuple[str, ...], as_of: int) -> dict[str, pa.Table]:
@@ -175,7 +179,7 @@ def errors_in(table: pa.Table) -> tuple[Error, ...]:
 def output_of(made: Made) -> Output:
     """What a task made, as it is committed."""
     arrangements = {name: _as_stored(what) for name, what in made.arrangements.items()}
-    return Output(_as_stored(made.rows), errors_table(made.errors), arrangements)
+    return Output(_as_stored(made.rows), errors_table(made.errors), arrangements, made.touched)
 
 
 def _as_stored(what: pa.Table | task.Written | None) -> Stored:

@@ -71,6 +71,7 @@ class TickRecord:
 
     Attributes:
         strategy: "hydrate", "backfill", or one of those of `noonmark.compute.tick`.
+        touched: how many stored rows were looked at; None if that was left to Spark.
     """
 
     view: str
@@ -82,6 +83,7 @@ class TickRecord:
     jobs: int
     ms: float
     strategy: str
+    touched: int | None = None
 
 
 class View:
@@ -347,7 +349,7 @@ class View:
         sizes = _size(output.rows), _size(output.errors)
         return TickRecord(
             self.name, begun.lower, self.upper.only(), begun.rows_in, *sizes, jobs, ms,
-            begun.strategy,
+            begun.strategy, output.touched,
         )  # fmt: skip
 
     def _session(self, what: str, group: str) -> SparkSession:

@@ -14,7 +14,7 @@ from typing import Any
 
 from noonmark.adapter.peek.gather import Multiset
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
-from noonmark.compute.reference import evaluate
+from noonmark.compute.served import contents
 from noonmark.errors import EvaluationError
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.ir import relation as r
@@ -49,7 +49,7 @@ class Turns:
 
     def _all(self, read: Read) -> Iterator[int]:
         for what, shape in self._filters:
-            rows = evaluate(shape.rest, {leaf.name: read(leaf) for leaf in shape.leaves})
+            rows = contents(shape.rest, {leaf.name: read(leaf) for leaf in shape.leaves})
             for row in rows:
                 turn = _turn(what, row)
                 if turn is not None and turn < FOREVER:

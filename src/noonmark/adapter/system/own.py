@@ -48,6 +48,7 @@ def _ticks(facts: Facts) -> Iterable[Row]:
             yield (
                 record.view, record.lower, record.upper, record.rows_in, record.rows_out,
                 record.errors, record.jobs, record.ms, record.strategy,
+                record.touched,
             )  # fmt: skip
 
 
@@ -82,5 +83,6 @@ RELATIONS = (
     relation("noonmark.view_statuses", _view_statuses, id="text not null", name="text not null",
              status="text not null", error=_T, hint=_T),
     relation("noonmark.ticks", _ticks, view="text not null", lower=_B, upper=_B, rows_in=_B,
-             rows_out=_B, errors=_B, jobs=_B, ms="double precision", strategy=_T),
+             rows_out=_B, errors=_B, jobs=_B, ms="double precision", strategy=_T,
+             rows_touched=_B),
 )  # fmt: skip

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from noonmark.adapter.peek.rows import Row, finisher
-from noonmark.compute.reference import Multiset, evaluate, in_order
+from noonmark.compute.reference import Multiset, in_order
+from noonmark.compute.served import contents
 from noonmark.sql.evaluate import evaluate as value_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
@@ -41,7 +42,7 @@ class Computed:
         tests = dict(self.tests)
         given = {name: _summed(rows, tests.get(name)) for name, rows in inputs.items()}
         if self.picks is None:
-            return evaluate(self.rest, given)
+            return contents(self.rest, given)
         (rows,) = given.values()
         found: Multiset = {}
         for row, count in rows.items():

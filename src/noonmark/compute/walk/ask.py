@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from noonmark.compute import keyed
 from noonmark.compute.accumulator import accumulator_schema
-from noonmark.compute.askable import key_leaf, under, usable
-from noonmark.compute.group import Group, Keys, Step, group_of, path
+from noonmark.compute.askable import asked_by, under, usable
+from noonmark.compute.group import Keys, group_of
 from noonmark.compute.walk import by_key
-from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.finish import finished
 from noonmark.compute.walk.first import first_of, orders_of, shown
+from noonmark.compute.walk.lookups import combinations
+from noonmark.compute.walk.matching import fitted, matching
 from noonmark.compute.walk.meaning import meaning
 from noonmark.compute.walk.rows import (
     BEFORE,
@@ -38,8 +39,7 @@ from noonmark.compute.walk.scalar import kept, projected
 from noonmark.compute.walk.state import Place, Shelf
 from noonmark.compute.walk.walked import Found, Walked
 from noonmark.persist.run import DIFF, TIME
-from noonmark.rows.arrow import arrow_type, to_table
-from noonmark.rows.types import SqlType
+from noonmark.rows.arrow import to_table
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, column, columns_of
@@ -142,7 +142,7 @@ class Old:
             case r.Aggregate() if node in self.sums:
                 return self._accumulators(node, key, probes)
             case r.Join(kind=r.JoinKind.INNER):
-                return self._group(group_of(node), key, probes)
+                return self._group(node, key, probes)
         return self._operator(node, key, probes)
 
     def _asked_projection(
@@ -167,12 +167,9 @@ class Old:
         return fine.with_columns(arrays)
 
     def _accumulators(self, node: r.Aggregate, key: Key, probes: Sequence[pa.Array]) -> Found:
-        schema = accumulator_schema(node)
-        stored = tuple(
-            column(ref.index, schema.columns[ref.index])  # type: ignore[attr-defined]
-            for ref in key
-        )
-        places, rows = self.shelf.find(self.sums[node], stored, probes, set(range(len(schema))))
+        wanted = set(range(len(accumulator_schema(node))))
+        stored = _stored_key(node, key)
+        places, rows = self.shelf.find(self.sums[node], stored, probes, wanted)
         numbered = Rows((pa.array(places), *rows.columns), rows.time, rows.diff).consolidated()
         places = numbered.columns[0].to_numpy()  # type: ignore[union-attr]
         made, fine = finished(node, numbered.with_columns(numbered.columns[1:]), Errors())
@@ -222,36 +219,51 @@ class Old:
 
     # -- groups ---------------------------------------------------------------------------------
 
-    def _group(self, group: Group, key: Key, probes: Sequence[pa.Array]) -> Found:
-        """The leaf that has the key first; then the others, along a path."""
-        ends = [key_leaf(group, part) for part in key]
-        first = ends[0][0]  # type: ignore[index]
-        used = [at for at, end in enumerate(ends) if end is not None and end[0] == first]
-        own = tuple(ends[at][1] for at in used)  # type: ignore[index]
-        places, rows = self.ask(group.leaves[first], own, [probes[at] for at in used])
-        walk = Walked.begin(group, first, rows, places)
-        for step in path(group, first, self.keys, usable):
-            walk = walk.meet(step, self.step(group, step, walk))
-        made, numbers = walk.end(Errors())
-        if len(used) == len(key):
-            return numbers, made
-        rest = [at for at in range(len(key)) if at not in used]
-        values, _ = values_of([key[at] for at in rest], made)
-        asked = [probes[at].take(pa.array(numbers)) for at in rest]
-        fine = ix.same(values, asked, len(made))
-        return numbers[fine], made.take(fine)
+    def _group(self, node: r.Join, key: Key, probes: Sequence[pa.Array]) -> Found:
+        """The group walked from the values of its key."""
+        group = asked_by(group_of(node), key)
+        count = len(probes[0])
+        once = np.ones(count, np.int64)
+        begun = Rows(tuple(probes), once * BEFORE, once)
+        walk = Walked.begin(group, len(group.leaves) - 1, begun, np.arange(count))
+        made = list(combinations(self, walk, Errors()))
+        places = [origin for _, origin in made]
+        rows = concat([rows for rows, _ in made], node.schema)
+        return np.concatenate(places) if places else np.zeros(0, np.int64), rows
 
-    def step(self, group: Group, step: Step, walk: Walked) -> Found:
-        """Old rows of the next leaf, beside the rows of the walk that they may meet."""
-        leaf = group.leaves[step.leaf]
-        count = len(walk.rows)
-        if not step.key:
-            rows = self.whole(leaf)
-            places = np.repeat(np.arange(count), len(rows))
-            return places, rows.take(np.tile(np.arange(len(rows)), count))
-        probes, asked = walk.probes(step)
-        places, rows = self.ask(leaf, step.key, probes)
-        return asked[places], rows
+    def counts(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Ints | None:
+        """Of each probe, how many stored rows `ask` would look at; None if that is not known."""
+        values, fine = fitted(probes, [part.type for part in key])
+        found = self._counts(node, key, values)
+        if fine is None or found is None:
+            return found
+        made = np.zeros(len(probes[0]), np.int64)
+        made[fine] = found
+        return made
+
+    def _counts(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Ints | None:
+        match node:
+            case r.Scan():
+                return self.shelf.counts(self.places[node.collection], key, probes)
+            case r.Filter() | r.Distinct():
+                return self.counts(node.input, key, probes)
+            case r.Project():
+                below = tuple(under(node.scalars, part) for part in key)
+                return self.counts(node.input, below, probes)
+            case r.Aggregate() if node in self.sums:
+                return self.shelf.counts(self.sums[node], _stored_key(node, key), probes)
+            case r.Aggregate():
+                return self.counts(node.input, _grouped_by(node, key), probes)
+        return None
+
+
+def _stored_key(node: r.Aggregate, key: Key) -> Key:
+    """A key of an aggregation over its accumulators."""
+    schema = accumulator_schema(node)
+    return tuple(
+        column(ref.index, schema.columns[ref.index])  # type: ignore[attr-defined]
+        for ref in key
+    )
 
 
 def _grouped_by(node: r.Aggregate, key: Key) -> Key:
@@ -286,42 +298,3 @@ def distinct(probes: Sequence[pa.Array]) -> list[pa.Array]:
     """Each key once."""
     _, firsts = group_ids(probes, len(probes[0]))
     return [probe.take(pa.array(firsts)) for probe in probes]
-
-
-def matching(rows: Rows, key: Key, probes: Sequence[pa.Array]) -> Found:
-    """Pairs of a probe and a row of these."""
-    probes, fine = fitted(probes, [part.type for part in key])
-    values, _ = values_of(key, rows)
-    found = ix.build(values, len(rows))
-    given, at = ix.matches(found, ix.hashes_of(probes, len(probes[0])))
-    taken = [value.take(pa.array(at)) for value in values]
-    asked = [probe.take(pa.array(given)) for probe in probes]
-    same = ix.same(taken, asked, len(given))
-    places = given[same]
-    return (places if fine is None else fine[places]), rows.take(at[same])
-
-
-def fitted(
-    probes: Sequence[pa.Array], kinds: Sequence[SqlType]
-) -> tuple[list[pa.Array], Ints | None]:
-    """The probes as the types of the key have them; a value that none of them has is left out."""
-    wanted = [arrow_type(kind) for kind in kinds]
-    try:
-        return [p if p.type == w else p.cast(w) for p, w in zip(probes, wanted, strict=True)], None
-    except pa.ArrowInvalid:
-        return _one_by_one(probes, wanted)
-
-
-def _one_by_one(
-    probes: Sequence[pa.Array], wanted: Sequence[pa.DataType]
-) -> tuple[list[pa.Array], Ints]:
-    fine = []
-    for row in range(len(probes[0])):
-        try:
-            for probe, kind in zip(probes, wanted, strict=True):
-                probe.slice(row, 1).cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        fine.append(row)
-    places = np.array(fine, np.int64)
-    return [p.take(pa.array(places)).cast(w) for p, w in zip(probes, wanted, strict=True)], places

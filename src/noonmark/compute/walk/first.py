@@ -207,7 +207,7 @@ class Asked:
         stored = self.given.stored_key(self.key)
         if stored is None:
             return False
-        found = shelf.count(self.given.place, stored, self.probes)
+        found = int(shelf.counts(self.given.place, stored, self.probes).sum())
         return found >= max(ROWS_MIN, GROWTH * int(self.counts.sum()))
 
 
@@ -219,8 +219,10 @@ def first(shelf: Shelf, asked: Asked) -> Rows:
         return empty_rows(asked.given.relation.schema)
     taken: list[list[Ints]] = [[] for _ in segments]
     for order in asked.orders:
-        for places, more in zip(taken, _Search(asked, order, segments).places(), strict=True):
+        search = _Search(asked, order, segments)
+        for places, more in zip(taken, search.places(), strict=True):
             places.append(more)
+        shelf.touched += search.touched
     found = []
     for segment, places in zip(segments, taken, strict=True):
         # A row that is first in two orders is there once.
@@ -237,6 +239,7 @@ class _Search:
         self.asked = asked
         self.order = order
         self.segments = segments
+        self.touched = 0
         self.hashes = ix.hashes_of(asked.probes, len(asked.counts))
         self.indexes = [ordered(asked.given, each, asked.key, order) for each in segments]
 
@@ -246,6 +249,7 @@ class _Search:
         size = max(FIRST_MIN // len(wanted), EACH_MIN, int(wanted.max()))
         while True:
             taken = [ix.firsts(index, self.hashes, size) for index in self.indexes]
+            self.touched += sum(len(places) for _, places, _ in taken)
             found, enough = self._complete(taken)
             if enough:
                 return found

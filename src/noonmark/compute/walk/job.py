@@ -96,13 +96,14 @@ class Work:
 class Made:
     """What a task made: the changes of the view, of its errors, and of its arrangements.
 
-    `ms` is how long that took there.
+    `ms` is how long that took there, and `touched` how many stored rows it looked at.
     """
 
     rows: pa.Table | task.Written | None
     errors: tuple[Error, ...] = ()
     arrangements: Mapping[str, pa.Table | task.Written] = field(default_factory=dict)
     ms: float = 0.0
+    touched: int = 0
 
 
 def run(spark: SparkSession, works: Sequence[tuple[str, Work]]) -> list[Made | NoonmarkError]:
@@ -139,6 +140,7 @@ def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
 def perform(shelf: Shelf, name: str, work: Work) -> Made:
     """Runs on executors: one tick of one view."""
     program = _unpacked(work.program)
+    before = shelf.touched
     first: dict[str, Rows] = {}
     if work.hydrates:
         first = {k.name: kept_of_nothing(k, work.as_of) for k in program.keepers}
@@ -156,7 +158,8 @@ def perform(shelf: Shelf, name: str, work: Work) -> Made:
     shown = _shown(walk, program.plan, work)
     table = shown.rows.table(program.plan.schema.names)
     made = _stored(work, name, table) if len(shown.rows) else None
-    return Made(made, _summed(shown.errors), arrangements)
+    touched = shelf.touched - before
+    return Made(made, _summed(shown.errors), arrangements, touched=touched)
 
 
 def _shown(walk: Walk, plan: r.Relation, work: Work) -> Changes:

@@ -18,7 +18,7 @@ Where it runs: executors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -26,14 +26,14 @@ import pyarrow as pa
 from noonmark.compute import keyed
 from noonmark.compute.accumulator import is_linear
 from noonmark.compute.askable import usable
-from noonmark.compute.group import Group, Step, group_at, group_of, path
-from noonmark.compute.switch import switch_of
+from noonmark.compute.group import Group, group_at, group_of
 from noonmark.compute.turns import turns_schema
 from noonmark.compute.walk import by_key
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.accumulate import accumulate
-from noonmark.compute.walk.ask import Old, distinct, matching
+from noonmark.compute.walk.ask import Old, distinct
 from noonmark.compute.walk.first import first_of, orders_of, shown
+from noonmark.compute.walk.lookups import combinations
 from noonmark.compute.walk.meaning import meaning
 from noonmark.compute.walk.rows import (
     BEFORE,
@@ -47,9 +47,8 @@ from noonmark.compute.walk.rows import (
 )
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept, projected
-from noonmark.compute.walk.switched import switched
 from noonmark.compute.walk.temporal import follow
-from noonmark.compute.walk.walked import Found, Walked
+from noonmark.compute.walk.walked import Walked
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
@@ -139,24 +138,20 @@ class Walk:
         for at, scalar in group.checks:
             projected([scalar], deltas[at].rows, errors)
         made = [
-            self._path(group, first, deltas, errors)
-            for first, delta in enumerate(deltas)
-            if len(delta.rows)
+            rows
+            for first in range(len(deltas))
+            for rows in self._path(group, first, deltas, errors)
         ]
         return Changes(concat(made, node.schema).consolidated(), tuple(errors.found))
 
-    def _path(self, group: Group, first: int, deltas: Sequence[Changes], errors: Errors) -> Rows:
+    def _path(
+        self, group: Group, first: int, deltas: Sequence[Changes], errors: Errors
+    ) -> Iterator[Rows]:
         """The combinations that have a change of this leaf, and of none after it."""
         rows = deltas[first].rows
         walk = Walked.begin(group, first, rows, np.arange(len(rows)))
-        for step in path(group, first, self.old.keys, usable):
-            switch = switch_of(group, first, step) if walk.reached == (first,) else None
-            some = None if switch is None else switched(self.old, group, step, switch, walk)
-            found = [self.old.step(group, step, walk) if some is None else some]
-            if step.leaf < first and len(deltas[step.leaf].rows):
-                found.append(_changed(step, walk, deltas[step.leaf].rows))
-            walk = walk.meet(step, *found)
-        return walk.end(errors)[0]
+        earlier = {at: each.rows for at, each in enumerate(deltas[:first]) if len(each.rows)}
+        return (made for made, _ in combinations(self.old, walk, errors, earlier))
 
     # -- operators with keys --------------------------------------------------------------------
 
@@ -242,18 +237,6 @@ def _there(rows: Rows) -> Rows:
 
 def _errors(parts: Sequence[Changes]) -> tuple[Error, ...]:
     return tuple(error for part in parts for error in part.errors)
-
-
-def _changed(step: Step, walk: Walked, rows: Rows) -> Found:
-    """The changes of the next leaf, beside the rows of the walk that they may meet."""
-    if not step.key:
-        count = len(walk.rows)
-        return np.repeat(np.arange(count), len(rows)), rows.take(
-            np.tile(np.arange(len(rows)), count)
-        )
-    probes, asked = walk.probes(step)
-    places, found = matching(rows, step.key, probes)
-    return asked[places], found
 
 
 def _restricted(rows: Rows, key: Sequence[Scalar], asked: Sequence[pa.Array]) -> Rows:

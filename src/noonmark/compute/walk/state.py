@@ -88,6 +88,8 @@ class Shelf:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        #: How many stored updates were looked at since this process began.
+        self.touched = 0
         self._pieces: dict[tuple[str, ...], Cached] = {}
         self._too_long: set[tuple[str, ...]] = set()
         self._inline: dict[tuple[str, int, int], Segment] = {}
@@ -114,6 +116,7 @@ class Shelf:
             places, rows = order[places[known]], rows[known]
             if not len(places):
                 continue
+            self.touched += len(places)
             candidates = segment.rows.take(rows)
             values, _ = ask(key, candidates)
             asked = [probe.take(pa.array(places)) for probe in probes]
@@ -130,14 +133,17 @@ class Shelf:
         places = np.concatenate(given) if given else np.zeros(0, np.int64)
         return places, concat(found, schema)
 
-    def count(self, place: Place, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> int:
-        """How many updates `find` would look at."""
+    def counts(self, place: Place, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> Ints:
+        """Of each probe, how many updates `find` would look at."""
         label = label_of(place.collection.schema.names, key)
-        hashes = np.sort(ix.hashes_of(probes, len(probes[0])))
-        return sum(
-            int(ix.ranges(segment.index(label, partial(_index, key)), hashes)[2].sum())
-            for segment in self.segments(place, _used(key))
-        )
+        hashes = ix.hashes_of(probes, len(probes[0]))
+        order = np.argsort(hashes, kind="stable")
+        made = np.zeros(len(hashes), np.int64)
+        for segment in self.segments(place, _used(key)):
+            index = segment.index(label, partial(_index, key))
+            there, _, count = ix.ranges(index, hashes[order])
+            made[order[there]] += count
+        return made
 
     def everything(self, place: Place, columns: set[int]) -> Rows:
         """All updates up to the time."""
@@ -146,6 +152,7 @@ class Shelf:
             known = segment.rows.time <= place.as_of
             rows = segment.rows if known.all() else segment.rows.take(np.flatnonzero(known))
             found.append(_before(rows))
+        self.touched += sum(map(len, found))
         return concat(found, place.collection.schema)
 
     def segments(self, place: Place, columns: set[int]) -> Iterator[Segment]:

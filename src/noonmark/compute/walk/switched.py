@@ -13,6 +13,7 @@ Where it runs: executors.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,6 @@ import pyarrow as pa
 from noonmark.compute.group import Group, Step
 from noonmark.compute.switch import Switch
 from noonmark.compute.walk import index as ix
-from noonmark.compute.walk.ask import Old
 from noonmark.compute.walk.first import Kept, ordered
 from noonmark.compute.walk.number import NO_KERNEL
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, empty_rows
@@ -28,6 +28,9 @@ from noonmark.compute.walk.scalar import kept
 from noonmark.compute.walk.state import Segment
 from noonmark.compute.walk.walked import Found, Walked
 from noonmark.sql.ir.scalar import Scalar
+
+if TYPE_CHECKING:
+    from noonmark.compute.walk.ask import Old
 
 #: How many rows are asked at a time: the search takes as many rounds as there are digits.
 ASKED = 64
@@ -77,6 +80,7 @@ class _Search:
             index = ordered(self.given, segment, (), self.switch.order)
             ranges = [self._range(segment, index, at) for at in range(len(self.changes))]
             stored = segment.rows.take(index.rows[_not_in_all(ranges)].astype(np.int64))
+            old.shelf.touched += len(stored)
             known = np.flatnonzero(stored.time <= place.as_of)
             found.append(self.given.rows(stored.take(known))[0])
         return concat(found, schema).at(BEFORE) if found else empty_rows(schema)

@@ -8,11 +8,13 @@ Where it runs: executors; pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from noonmark.compute.group import Group, Step
-from noonmark.compute.walk.rows import Errors, Ints, Rows, concat
+from noonmark.compute.walk.rows import Errors, Ints, Rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept
 from noonmark.sql.ir.scalar import may_fail
@@ -41,7 +43,7 @@ class Walked:
         return cls(group, rows.with_columns(columns), origin, (leaf,))._checked(leaf)
 
     def probes(self, step: Step) -> tuple[list[pa.Array], Ints]:
-        """The distinct-by-row values by which the next leaf is asked, and whose they are."""
+        """The values by which the next leaf is asked, row by row, and whose they are."""
         arrays, _ = values_of(step.probes, self.rows)
         fine = np.ones(len(self.rows), np.bool_)
         for array, null_equal in zip(arrays, step.null_equal, strict=True):
@@ -52,11 +54,10 @@ class Walked:
             return arrays, asked
         return [array.take(pa.array(asked)) for array in arrays], asked
 
-    def meet(self, step: Step, *found: Found) -> Walked:
+    def meet(self, step: Step, found: Found) -> Walked:
         """The rows with their partners: there from the later of the two times on."""
-        places = np.concatenate([each for each, _ in found])
+        places, other = found
         own = self.rows.take(places)
-        other = concat([rows for _, rows in found], self.group.leaves[step.leaf].schema)
         columns = list(own.columns)
         start = self.group.starts[step.leaf]
         columns[start : start + len(other.columns)] = other.columns
@@ -64,6 +65,20 @@ class Walked:
         rows = Rows(tuple(columns), time, own.diff * other.diff)
         walked = Walked(self.group, rows, self.origin[places], (*self.reached, step.leaf))
         return walked._checked(step.leaf)
+
+    @classmethod
+    def together(cls, parts: Sequence[Walked]) -> Walked:
+        """Rows that have reached the same leaves, one or more, as one."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = [
+            None if arrays[0] is None else pa.concat_arrays(arrays)
+            for arrays in zip(*(part.rows.columns for part in parts), strict=True)
+        ]
+        time = np.concatenate([part.rows.time for part in parts])
+        diff = np.concatenate([part.rows.diff for part in parts])
+        origin = np.concatenate([part.origin for part in parts])
+        return cls(parts[0].group, Rows(tuple(columns), time, diff), origin, parts[0].reached)
 
     def _checked(self, leaf: int) -> Walked:
         """Only the rows for which everything holds that can be known by now."""

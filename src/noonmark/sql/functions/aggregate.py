@@ -214,11 +214,11 @@ def _repeated(rows: Rows) -> list[tuple[Any, ...]]:
 
 
 def _string_agg(_: tuple[t.SqlType, ...], rows: Rows) -> str | None:
-    result: str | None = None
+    parts: list[str] = []
     for text, separator in _repeated(rows):
         if text is not None:
-            result = text if result is None else result + (separator or "") + text
-    return result
+            parts += [separator or "", text] if parts else [text]
+    return "".join(parts) if parts else None
 
 
 def _array_agg(_: tuple[t.SqlType, ...], rows: Rows) -> tuple[Any, ...] | None:
