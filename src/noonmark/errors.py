@@ -16,7 +16,7 @@
     │   │   ├── FieldOverflow     a date or time with a field that is out of range
     │   │   ├── IntervalOverflow  an interval with a field that is out of range
     │   │   ├── InvalidOffset     an offset from UTC that no zone has
-    │   │   └── InvalidBytes      digits that are not those of bytes
+    │   │   └── InvalidBytes      digits that are not those of bytes; Untranslatable: rows.jsonb
     │   ├── CapabilityInvalid     a capability or hold that is unknown, dropped or expired
     │   ├── ReadOnly              a write through a read-only handle
     │   ├── Stopped               a call on a runtime that was stopped
@@ -33,7 +33,7 @@
     │   ├── BadCopyData           data of a COPY that is not rows of its columns
     │   ├── UndefinedObject       no role, connection, secret or setting of that name
     │   │   └── UndefinedSchema   no schema of that name
-    │   ├── DuplicateObject       a role, schema or the like of that name exists
+    │   ├── DuplicateObject       a role or the like of that name exists; a schema: see run.ddl
     │   ├── WrongObjectType       a statement for another kind of object
     │   ├── DependentObjects      a drop of what others need
     │   ├── InsufficientPrivilege  a right that the role does not have
@@ -73,6 +73,7 @@
     │       ├── InvalidEscape     a LIKE pattern that ends with its escape character
     │       ├── InvalidLogarithm  a number that has no logarithm
     │       └── NegativeLength    a part of a text with less than no characters
+    │           (and InvalidBuckets, NullRefused, UntranslatableText: see sql.functions.errors)
     ├── DefiniteError             a collection that has no rows at that time, and why: it is data
     ├── Interrupted               the statement was ended from outside; it may be sent again
     │   ├── QueryCanceled         the client asked for it, or its time was up

@@ -124,7 +124,8 @@ def test_bounded_numerics_exist(whole: int, scale: int) -> None:
 
 
 def test_common_types() -> None:
-    assert common_type([t.Integer(), t.Numeric(5, 2)], "CASE") == t.Numeric(12, 2)
+    assert common_type([t.Integer(), t.Numeric(5, 2)], "CASE") == t.Numeric()
+    assert common_type([t.Numeric(9, 2), t.Numeric(5, 2)], "CASE") == t.Numeric(9, 2)
     # As PostgreSQL: of types that become each other the first stays.
     assert common_type([t.Varchar(3), t.Text()], "CASE") == t.Varchar()
     assert common_type([t.Text(), t.Varchar(3)], "CASE") == t.Text()

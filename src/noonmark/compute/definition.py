@@ -69,17 +69,16 @@ class Definition:
         return self.relation if self.as_written is None else self.as_written
 
     def stored_as(self, schema: Schema) -> Definition:
-        """The same view for a collection that was made before plain numeric had any size.
+        """The same view for a collection whose columns an earlier version gave other types.
 
-        Its columns of `OLD_NUMERIC` stay what they are: 18 digits after the point, rounded.
+        Those of `OLD_NUMERIC` stay what they are: 18 digits after the point, rounded. So do
+        numerics of a precision that are plain now, and varchars that are text.
         """
         own = self.relation.schema.columns
-        if len(own) != len(schema) or not any(t.is_plain(each.type) for each in own):
+        if len(own) != len(schema):
             return self
         scalars: list[Scalar] = [
-            Cast(t.OLD_NUMERIC, column(at, each))
-            if t.is_plain(each.type) and old.type == t.OLD_NUMERIC
-            else column(at, each)
+            Cast(old.type, column(at, each)) if _was(old.type, each.type) else column(at, each)
             for at, (each, old) in enumerate(zip(own, schema.columns, strict=True))
         ]
         if not any(isinstance(each, Cast) for each in scalars):
@@ -105,6 +104,13 @@ class Definition:
     def needs(self, keys: Mapping[str, tuple[str, ...]]) -> list[Need]:
         """What its delta rules have to remember; `keys` are the keys of the inputs."""
         return list(needs(self.plan, keys))
+
+
+def _was(old: t.SqlType, new: t.SqlType) -> bool:
+    """Whether a column of one type is planned as the other today."""
+    if t.is_plain(new):
+        return isinstance(old, t.Numeric) and not old.is_plain
+    return isinstance(new, t.Text) and isinstance(old, t.Varchar)
 
 
 def known(node: r.Relation) -> r.Relation:

@@ -20,6 +20,11 @@ from typing import Any
 
 from noonmark.errors import InvalidValue
 
+
+class Untranslatable(InvalidValue, id="untranslatable", sqlstate="22P05"):
+    """A character that text cannot hold: NUL."""
+
+
 # PostgreSQL's numeric: digits before and after the point.
 _WHOLE_DIGITS_MAX, _FRACTION_DIGITS_MAX = 131_072, 16_383
 
@@ -80,8 +85,10 @@ def _write(node: Any) -> str:
 def _utf8(text: str) -> bytes:
     if not isinstance(text, str):
         raise TypeError("a key of an object is not a string")
-    if "\0" in text or _SURROGATE.search(text):
-        raise ValueError("a string has a NUL character or half of a surrogate pair")
+    if "\0" in text:
+        raise Untranslatable("unsupported Unicode escape sequence", detail="\\u0000 is no text.")
+    if _SURROGATE.search(text):
+        raise ValueError("a string has half of a surrogate pair")
     return text.encode()
 
 

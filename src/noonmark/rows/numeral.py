@@ -38,6 +38,8 @@ EXACT_CONTEXT = decimal.Context(
     traps=[],
 )
 SCALE_BYTES = 2
+#: A hint where a numeric(p,s) has no room.
+NO_PRECISION = "Use numeric without a precision."
 _MIDDLE, _SIDE = 0x800000, 0x400000
 _NAN, _UP, _DOWN = (at.to_bytes(3, "big") + b"\0\0" for at in (0xF10000, 0xF00000, 0x100000))
 _UP_DIGITS = str.maketrans("0123456789", "123456789a")

@@ -24,6 +24,7 @@ from noonmark.rows.pgtext import fit_numeric, format_numeric, parse_value
 _EPOCH_DAYS = 10_957
 _EPOCH_MICROS = _EPOCH_DAYS * v.DAY_MICROS
 _INT2, _INT4, _INT8 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
+_UINT4 = struct.Struct(">I")  # an oid has no sign
 _FLOAT4, _FLOAT8 = struct.Struct(">f"), struct.Struct(">d")
 _INTERVAL, _NUMERIC = struct.Struct(">qii"), struct.Struct(">hhHH")
 _JSONB_VERSION = b"\x01"
@@ -232,7 +233,7 @@ _ENCODE: dict[type[t.SqlType], Callable[[Any], bytes]] = {
     t.Boolean: lambda value: b"\1" if value else b"\0",
     t.SmallInt: _INT2.pack,
     t.Integer: _INT4.pack,
-    t.Oid: _INT4.pack,
+    t.Oid: _UINT4.pack,
     t.BigInt: _INT8.pack,
     t.Real: lambda value: _FLOAT4.pack(_one_nan(value)),
     t.Double: lambda value: _FLOAT8.pack(_one_nan(value)),
@@ -253,7 +254,7 @@ _DECODE: dict[type[t.SqlType], Callable[[bytes], Any]] = {
     t.Boolean: _decode_boolean,
     t.SmallInt: lambda raw: _INT2.unpack(raw)[0],
     t.Integer: lambda raw: _INT4.unpack(raw)[0],
-    t.Oid: lambda raw: _INT4.unpack(raw)[0],
+    t.Oid: lambda raw: _UINT4.unpack(raw)[0],
     t.BigInt: lambda raw: _INT8.unpack(raw)[0],
     t.Real: lambda raw: _one_nan(_FLOAT4.unpack(raw)[0]),
     t.Double: lambda raw: _one_nan(_FLOAT8.unpack(raw)[0]),

@@ -21,7 +21,7 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.array import plain_decimal
 from noonmark.rows.jsonb import canonical
-from noonmark.rows.numeral import format_numeral, numeral, scale_of
+from noonmark.rows.numeral import NO_PRECISION, format_numeral, numeral, scale_of
 from noonmark.rows.pgfloat import format_double, format_real, parse_double, parse_real
 from noonmark.rows.pginterval import format_interval, parse_interval
 from noonmark.rows.pgnested import join_array, join_record, split_array, split_record
@@ -146,10 +146,12 @@ def fit_numeric(number: decimal.Decimal, sql_type: t.Numeric) -> decimal.Decimal
     """The number at the scale of the type, rounded half away from zero; plain keeps its own."""
     if sql_type.is_plain:
         return numeral(number)
+    if number.is_nan():
+        raise v.NotHeld(f"NaN of type {sql_type} is not supported", hint=NO_PRECISION)
     if not number.is_finite():
         raise InvalidValue(
             f"numeric field overflow: {sql_type} cannot hold {format_numeral(number)}",
-            hint="Use numeric without a precision.",
+            hint=NO_PRECISION,
         )
     # Far exponents first: written out, they would fill the memory.
     if number and number.adjusted() > t.NUMERIC_PRECISION_MAX:

@@ -22,11 +22,14 @@ _INFINITIES = {"infinity": 1, "+infinity": 1, "-infinity": -1}
 _DATE = r"(?P<year>\d{4,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
 _PACKED = re.compile(r"(\d{4})(\d{2})(\d{2})(?=\D|$)", re.ASCII)
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
+_HALF = r"(?:\s*(?P<half>[aApP][mM]))?"
 _ZONE = r"(?P<zone>[zZ]|[+-]\d{1,2}(?::?\d{2}(?::\d{2})?)?)"
 _ERA = r"(?:\s*(?P<era>[bB][cC]|[aA][dD]))?"
 _DATE_ONLY = re.compile(rf"{_DATE}(?:\s+{_ZONE})?{_ERA}", re.ASCII)
-_TIME_ONLY = re.compile(_TIME, re.ASCII)
-_TIMESTAMP = re.compile(rf"{_DATE}(?:(?:\s*[tT]|\s+){_TIME}(?:\s*{_ZONE})?)?{_ERA}", re.ASCII)
+_CLOCK = rf"{_TIME}{_HALF}(?:\s*{_ZONE})?"
+_TIME_ONLY = re.compile(rf"[tT]?{_CLOCK}", re.ASCII)
+_PACKED_TIME = re.compile(r"[tT]?(\d{2})(\d{2})(\d{2})?(\.\d*)?", re.ASCII)
+_TIMESTAMP = re.compile(rf"{_DATE}(?:(?:\s*[tT]|\s+){_CLOCK})?{_ERA}", re.ASCII)
 
 
 def format_date(value: dt.date | v.FarDate) -> str:
@@ -103,7 +106,7 @@ def parse_date(text: str) -> dt.date | v.FarDate:
         return v.DATE_INFINITY if _INFINITIES[word] > 0 else v.DATE_NEG_INFINITY
     if word == "epoch":
         return v.date_of(0)
-    plain = _PACKED.sub(r"\1-\2-\3", text.strip(), count=1)
+    plain = _with_marks(text.strip())
     match = _DATE_ONLY.fullmatch(plain) or _TIMESTAMP.fullmatch(plain)
     if match is None:
         raise _invalid("date", text)
@@ -128,6 +131,10 @@ def _days(match: re.Match[str], type_name: str, text: str) -> int:
 def _clock(match: re.Match[str], text: str) -> int:
     """Microseconds since midnight, at most 24 hours; a second of 60 is the next minute."""
     hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
+    if match["half"]:
+        if not hour <= 12:
+            raise FieldOverflow(f'date/time field value out of range: "{text}"')
+        hour = hour % 12 + 12 * (match["half"][0] in "pP")
     micros = round_micros(match["fraction"] or "")
     total = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
     if minute > 59 or second > 60 or (second == 60 and micros) or total > v.DAY_MICROS:
@@ -147,11 +154,25 @@ def round_micros(fraction: str) -> int:
 
 
 def parse_time(text: str) -> dt.time | v.EndOfDay:
-    """The time of day that `text` stands for."""
-    match = _TIME_ONLY.fullmatch(text.strip())
-    if match is None:
+    """The time of day that `text` stands for; a date or an offset beside it means nothing."""
+    plain = text.strip()
+    if plain.lower() == "allballs":
+        return v.time_of(0)
+    packed = _PACKED_TIME.fullmatch(plain)
+    if packed is not None:
+        plain = f"{packed[1]}:{packed[2]}:{packed[3] or '00'}{packed[4] or ''}"
+    match = _TIME_ONLY.fullmatch(plain) or _TIMESTAMP.fullmatch(_with_marks(plain))
+    if match is None or match["hour"] is None:
         raise _invalid("time", text)
+    _offset(match["zone"], text)
+    if "year" in match.re.groupindex:
+        _days(match, "time", text)
     return v.time_of(_clock(match, text))
+
+
+def _with_marks(text: str) -> str:
+    """The text with a date of eight digits as one with marks between its parts."""
+    return _PACKED.sub(r"\1-\2-\3", text, count=1)
 
 
 def parse_timestamp(text: str) -> dt.datetime | v.FarTimestamp:
@@ -181,7 +202,7 @@ def _parse_instant(text: str, type_name: str) -> int | tuple[int, int | None]:
         return v.INT64_MAX if _INFINITIES[word] > 0 else v.INT64_MIN
     if word == "epoch":
         return 0
-    match = _TIMESTAMP.fullmatch(_PACKED.sub(r"\1-\2-\3", text.strip(), count=1))
+    match = _TIMESTAMP.fullmatch(_with_marks(text.strip()))
     if match is None:
         raise _invalid(type_name, text)
     clock = _clock(match, text) if match["hour"] else 0

@@ -36,6 +36,11 @@ from typing import Any
 
 from noonmark.errors import InvalidValue
 
+
+class NotHeld(InvalidValue, id="not_held", sqlstate="0A000"):
+    """A value that PostgreSQL's type holds, and that of Noonmark does not."""
+
+
 DAY_MICROS = 86_400_000_000
 _EPOCH_ORDINAL = 719_163
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -47,6 +52,8 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 DAYS_MIN, DAYS_MAX = -2_440_588, 2_145_042_905
 MICROS_MIN, MICROS_MAX = DAYS_MIN * DAY_MICROS, INT64_MAX - 1
+#: Where PostgreSQL's timestamps end: before 294277-01-01.
+_THEIR_MICROS_END = 106_762_940 * DAY_MICROS
 
 # What Python's date and datetime can hold.
 NEAR_DAYS = (dt.date.min.toordinal() - _EPOCH_ORDINAL, dt.date.max.toordinal() - _EPOCH_ORDINAL)
@@ -77,6 +84,8 @@ class FarTimestamp:
     def __post_init__(self) -> None:
         if self.micros in (INT64_MIN, INT64_MAX):
             return
+        if MICROS_MAX < self.micros < _THEIR_MICROS_END:
+            raise NotHeld("timestamps after 294247-01-10 04:00:54.775806 are not supported")
         if not MICROS_MIN <= self.micros <= MICROS_MAX:
             raise InvalidValue(f"timestamp out of range: {self.micros} microseconds since 1970")
         if NEAR_MICROS[0] <= self.micros <= NEAR_MICROS[1]:

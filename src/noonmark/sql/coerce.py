@@ -29,7 +29,7 @@ from noonmark.sql.functions.fit import bounded, numeric_for
 from noonmark.sql.functions.function import Any_, Signature, Table
 from noonmark.sql.functions.function import Parameter as Parameter_
 from noonmark.sql.ir.asked import Parameter
-from noonmark.sql.ir.scalar import Cast, Literal, Scalar
+from noonmark.sql.ir.scalar import Case, Cast, Coalesce, Literal, Scalar, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,34 @@ def _unbounded(sql_type: t.SqlType) -> t.SqlType:
 def _merge_numeric(a: t.Numeric, b: t.Numeric) -> t.Numeric:
     if a.precision is None or b.precision is None or a.scale is None or b.scale is None:
         return t.Numeric()
-    if a.trimmed or b.trimmed:
-        return t.Numeric()
+    if a.trimmed or b.trimmed or a.scale != b.scale:
+        return t.Numeric()  # each value keeps the digits that it has
     return bounded(max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale))
+
+
+def fixed_scale(scalar: Scalar) -> Scalar:
+    """CASE or COALESCE of numerics of one scale and of zeros, at that scale.
+
+    A sum of it is quick then. Where all is zero, it shows more digits than PostgreSQL's.
+    """
+    if not t.is_plain(scalar.type) or not isinstance(scalar, Case | Coalesce):
+        return scalar
+    if isinstance(scalar, Coalesce):
+        values = list(scalar.arguments)
+    else:
+        values = [*(each.value for each in scalar.branches), scalar.default]
+    terms = [each for each in values if not (isinstance(each, Literal) and not each.value)]
+    kinds = {each.operand.type for each in terms if isinstance(each, Cast)}
+    target = next(iter(kinds), None)
+    if len(kinds) != 1 or not all(isinstance(each, Cast) for each in terms):
+        return scalar
+    if not isinstance(target, t.Numeric) or target.is_plain or target.trimmed:
+        return scalar
+    fixed = [each.operand if isinstance(each, Cast) else coerce(each, target) for each in values]
+    if isinstance(scalar, Coalesce):
+        return Coalesce(tuple(fixed))
+    whens = zip(scalar.branches, fixed, strict=False)
+    return Case(tuple(When(each.condition, value) for each, value in whens), fixed[-1])
 
 
 S = TypeVar("S", bound=Signature)
@@ -178,9 +203,9 @@ def resolve(
     if operator and len(types) == 2 and (types[0] == UNKNOWN) != (types[1] == UNKNOWN):
         known = types[1] if types[0] == UNKNOWN else types[0]
         same = _fitting(table, name, [known, known])
-        if same and same[0][0][0] == 2:
+        if same and (same[0][0][0] == 2 or isinstance(known, t.Array)):
             types = [known, known]
-    fitting = _fitting(table, name, types)
+    fitting = _fitting(table, name, types) or _fitting(table, name, types, guess=True)
     if not fitting:
         raise _undefined(name, types, position, operator)
     best = max(score for score, _, _ in fitting)
@@ -192,6 +217,7 @@ def resolve(
             position=position,
         )
     entry, targets = found[0]
+    _check_polymorphic(entry, types, position)
     coerced = (coerce(a, target, position) for a, target in zip(arguments, targets, strict=True))
     return entry, tuple(coerced)
 
@@ -199,11 +225,38 @@ def resolve(
 Fit = tuple[tuple[int, int], S, list[t.SqlType]]
 
 
-def _fitting(table: Table[S], name: str, types: Sequence[t.SqlType]) -> list[Fit[S]]:
+#: Of these PostgreSQL takes literals of no type for text; their parameters are "compatible".
+_COMPATIBLE = frozenset(
+    ("array_append", "array_prepend", "array_cat", "array_position", "array_positions",
+     "array_remove", "array_replace", "width_bucket", "||", "greatest", "least", "min", "max")
+)  # fmt: skip
+#: Of any type here; there, of whichever type the argument has.
+_POLYMORPHIC = frozenset(("to_jsonb", "to_json"))
+
+
+def _check_polymorphic(entry: Signature, types: Sequence[t.SqlType], position: int | None) -> None:
+    """A function of some type or other must be told of which."""
+    parameters = entry.parameters_for(len(types)) or ()
+    open_ = [
+        source
+        for parameter, source in zip(parameters, types, strict=True)
+        if parameter in (Any_.ELEMENT, Any_.ARRAY) or entry.name in _POLYMORPHIC
+    ]
+    if open_ and entry.name not in _COMPATIBLE and all(each == UNKNOWN for each in open_):
+        raise DatatypeMismatch(
+            "could not determine polymorphic type because input has type unknown",
+            position=position,
+        )
+
+
+def _fitting(
+    table: Table[S], name: str, types: Sequence[t.SqlType], *, guess: bool = False
+) -> list[Fit[S]]:
+    """The entries that take the types; `guess` makes text of what nothing gives a type."""
     fits = []
     for entry in table.by_name.get(name, ()):
         parameters = entry.parameters_for(len(types))
-        targets = None if parameters is None else _targets(parameters, types)
+        targets = None if parameters is None else _targets(parameters, types, guess=guess)
         if parameters is not None and targets is not None:
             exact = sum(
                 source == target and isinstance(parameter, type)
@@ -218,10 +271,10 @@ def _fitting(table: Table[S], name: str, types: Sequence[t.SqlType]) -> list[Fit
 
 
 def _targets(
-    parameters: Sequence[Parameter_], types: Sequence[t.SqlType]
+    parameters: Sequence[Parameter_], types: Sequence[t.SqlType], *, guess: bool
 ) -> list[t.SqlType] | None:
     """What each argument becomes for these parameters; None if it cannot."""
-    element = _element(parameters, types)
+    element = _element(parameters, types, guess=guess)
     targets: list[t.SqlType] = []
     for parameter, source in zip(parameters, types, strict=True):
         if parameter is Any_.ANY:
@@ -237,7 +290,9 @@ def _targets(
     return targets
 
 
-def _element(parameters: Sequence[Parameter_], types: Sequence[t.SqlType]) -> t.SqlType | None:
+def _element(
+    parameters: Sequence[Parameter_], types: Sequence[t.SqlType], *, guess: bool
+) -> t.SqlType | None:
     """The one type that every anyelement stands for."""
     found: list[t.SqlType] = []
     for parameter, source in zip(parameters, types, strict=True):
@@ -250,7 +305,7 @@ def _element(parameters: Sequence[Parameter_], types: Sequence[t.SqlType]) -> t.
     has_array = Any_.ARRAY in parameters
     if has_array and any(isinstance(each, t.Array) for each in found):
         return None  # there are no arrays of arrays
-    if has_array and not any(isinstance(each, t.Array) for each in types):
+    if has_array and not guess and not any(isinstance(each, t.Array) for each in types):
         return None
     try:
         return common_type(found, "argument")

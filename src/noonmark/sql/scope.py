@@ -30,6 +30,7 @@ class Scope:
 
     entries: tuple[Entry, ...] = ()
     tables: tuple[str, ...] = ()
+    extended: frozenset[str] = frozenset()  # tables that an outer join fills up with NULL
 
     @classmethod
     def of(cls, table: str, names: Iterable[str]) -> Scope:
@@ -44,7 +45,8 @@ class Scope:
                     f'table name "{table}" specified more than once', position=position
                 )
         moved = tuple(replace(entry, index=entry.index + width) for entry in other.entries)
-        return Scope(self.entries + moved, self.tables + other.tables)
+        tables = self.tables + other.tables
+        return Scope(self.entries + moved, tables, self.extended | other.extended)
 
     def find(self, name: str, table: str | None, position: int | None) -> Entry | None:
         """The column of that name; None if there is none."""

@@ -4,9 +4,6 @@ Names, oids of types, text of the rows (as a multiset; as a list where the order
 SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not counted as wrong:
 
     refused     Noonmark answers 0A000: it says what it does not do. Counted by what it said.
-    scale       the same numbers, with more or fewer digits after the point: unconstrained numerics
-                keep no scale, and round quotients elsewhere. Counted by itself.
-    text type   the same rows, of varchar here and of text there (NULLIF, min, max of a varchar).
     order       both fail, in a statement with more than one row or condition, with errors of the
                 class of data (22): which row or condition is evaluated first is nobody's promise.
     once        in such a statement one fails with an error of that class and the other does not
@@ -15,12 +12,10 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import psycopg
 
@@ -30,9 +25,6 @@ from support.servers import server_folder, start_postgres
 from support.sql_seen import Row, Seen, ask
 
 _DATA = ("22", "21")
-#: Where numerics are: alone, in documents, in text, in arrays and rows of them.
-_SCALED = (1700, 3802, 25, 1231, 2249, 1009)
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @dataclass
@@ -89,13 +81,8 @@ def judge(mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -> str:
     if mine.names != theirs.names:
         return "wrong"
     if _oids(mine) != _oids(theirs):
-        same = _as_text(mine) == _as_text(theirs)
-        return "text type" if same and _same(mine.rows, theirs.rows, ordered=ordered) else "wrong"
-    if _same(mine.rows, theirs.rows, ordered=ordered):
-        return "answered"
-    numbers = [at for at, (oid, _) in enumerate(theirs.types) if oid in _SCALED]
-    plain = [tuple(_plain(row, numbers) for row in each.rows) for each in (mine, theirs)]
-    return "scale" if numbers and _same(plain[0], plain[1], ordered=ordered) else "wrong"
+        return "wrong"
+    return "answered" if _same(mine.rows, theirs.rows, ordered=ordered) else "wrong"
 
 
 def _same(mine: Sequence[Row], theirs: Sequence[Row], *, ordered: bool) -> bool:
@@ -104,28 +91,8 @@ def _same(mine: Sequence[Row], theirs: Sequence[Row], *, ordered: bool) -> bool:
     return sorted(map(repr, mine)) == sorted(map(repr, theirs))
 
 
-def _plain(row: Row, numbers: Sequence[int]) -> Row:
-    """A row whose numerics are written without zeros at their end, and with 16 digits at most."""
-    cells = list(row)
-    for at in numbers:
-        if cells[at] is not None:
-            cells[at] = _NUMBER.sub(_short, cells[at] or "")
-    return tuple(cells)
-
-
-def _short(match: re.Match[str]) -> str:
-    try:
-        return f"{Decimal(match[0]).normalize() + 0:.15g}"
-    except ArithmeticError:
-        return match[0]
-
-
 def _oids(seen: Seen) -> list[int]:
     return [oid for oid, _ in seen.types]
-
-
-def _as_text(seen: Seen) -> list[int]:
-    return [25 if oid == 1043 else oid for oid in _oids(seen)]
 
 
 def _shown(seen: Seen) -> str:

@@ -29,8 +29,10 @@ from noonmark.sql import parse
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Now, asked, bind
 from noonmark.sql.ir.node import walk_once
+from noonmark.sql.plan.form import system_type_name
 from noonmark.sql.plan.row import Statement
 from noonmark.sql.rules import simplify
+from noonmark.sql.rules.fold import refuse_constants
 from noonmark.sql.statement.base import ScalarText
 
 if TYPE_CHECKING:
@@ -89,20 +91,26 @@ def plan_query(
     indexes = Indexes(catalog, session.database.client.state)
     query = parse.plan_query(tree, statement)
     planned = over_collections(catalog, query, names, indexes.keeping)
-    return _planned_query(catalog, planned, statement, indexes)
+    return _planned_query(catalog, planned, statement, indexes, oid_columns(tree))
 
 
 def _planned_query(
-    catalog: Catalog, planned: Planned, statement: Statement, indexes: Indexes
+    catalog: Catalog,
+    planned: Planned,
+    statement: Statement,
+    indexes: Indexes,
+    oids: frozenset[int] = frozenset(),
 ) -> PlannedQuery:
     query = planned.query
     relation = simplify(query.ordered if query.order else query.relation)
+    refuse_constants(relation)
     system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
     width = len(query.names)
     columns = relation.schema.columns[:width]
     told = _as_oids if planned.leaves and len(system) == len(planned.leaves) else _as_is
     fields = tuple(
-        Field(name, told(column.type)) for name, column in zip(query.names, columns, strict=True)
+        Field(name, t.Oid() if at in oids else told(column.type))
+        for at, (name, column) in enumerate(zip(query.names, columns, strict=True))
     )
     return PlannedQuery(
         catalog,
@@ -116,6 +124,15 @@ def _planned_query(
         _follows_time(catalog, relation, planned.leaves),
         tuple(map(told, statement.parameter_types())),
     )
+
+
+def oid_columns(tree: exp.Expr) -> frozenset[int]:
+    """The columns of a query that are cast to oid, which is an integer everywhere but there."""
+    if not isinstance(tree, exp.Select) or any(item.is_star for item in tree.expressions):
+        return frozenset()
+    items = [item.unalias() for item in tree.expressions]
+    casts = ((at, item) for at, item in enumerate(items) if isinstance(item, exp.Cast))
+    return frozenset(at for at, item in casts if system_type_name(item.args["to"]) == "oid")
 
 
 def _as_is(kind: t.SqlType) -> t.SqlType:

@@ -26,6 +26,7 @@ from noonmark.errors import (
     SchemaMismatch,
     UndefinedColumn,
     Unsupported,
+    UsageError,
     WrongObjectType,
 )
 from noonmark.persist import command as c
@@ -113,6 +114,14 @@ async def run_add_column(
     return Done("ALTER TABLE")
 
 
+class DuplicateSchema(DuplicateObject, id="duplicate_schema", sqlstate="42P06"):
+    """A schema of that name exists."""
+
+
+class ReservedName(UsageError, id="reserved_name", sqlstate="42939"):
+    """A name that only the system gives."""
+
+
 async def run_create_schema(
     session: AdapterSession, statement: st.CreateSchema, _: Sequence[Any]
 ) -> Outcome:
@@ -124,9 +133,14 @@ async def run_create_schema(
             raise InvalidValue(
                 f'schema name "{name}" is reserved', position=statement.name.position
             )
+        if name.startswith("pg_") and not store.catalog.has_schema(name):
+            raise ReservedName(
+                f'unacceptable schema name "{name}"',
+                detail='The prefix "pg_" is reserved for system schemas.',
+            )
         if store.catalog.has_schema(name):
             if not statement.if_not_exists:
-                raise DuplicateObject(f'schema "{name}" already exists')
+                raise DuplicateSchema(f'schema "{name}" already exists')
             return Done("CREATE SCHEMA", (Notice(f'schema "{name}" already exists, skipping'),))
         item = Item(store.catalog.next_number, "schema", "", name, owner=session.user)
         await store.change([with_defaults(store.catalog, item)])

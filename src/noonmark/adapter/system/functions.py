@@ -14,7 +14,6 @@ from noonmark.adapter.system.rights import about_rights
 from noonmark.adapter.system.settings import checked, search_path, value_of
 from noonmark.errors import Unsupported
 from noonmark.rows import types as t
-from noonmark.rows.types import quote_name
 from noonmark.sql.functions.function import Any_, Function, Table
 from noonmark.version import __version__
 
@@ -124,6 +123,5 @@ def _constants() -> list[Function]:
         ask("pg_tablespace_location", (_INT,), text, lambda _: ""),
         ask("pg_is_other_temp_schema", (_INT,), t.Boolean(), lambda _: False),
         ask("pg_my_temp_schema", (), t.Integer(), zero),
-        ask("quote_ident", (_TEXT,), text, quote_name),
         ask("pg_stat_get_numscans", (_INT,), t.BigInt(), zero),
     ]

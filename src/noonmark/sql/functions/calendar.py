@@ -8,17 +8,20 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
-from noonmark.errors import DatetimeOutOfRange, DivisionByZero, InvalidArgument
+from noonmark.errors import DatetimeOutOfRange, DivisionByZero
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.calendar import days_from_civil, days_in_month
+from noonmark.rows.zone import instant_offset, local_offset, zone_named
 from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.instant import DAY, Fields
 from noonmark.sql.functions.truncate import date_bin, truncate_interval, truncate_stamp
+
+#: 2000-01-01, in seconds since 1970.
+_THEIR_EPOCH = 946_684_800
 
 
 def interval_add(a: v.Interval, b: v.Interval) -> v.Interval:
@@ -56,22 +59,31 @@ def interval_scale(a: v.Interval, scale: Callable[[int], float]) -> v.Interval:
     return i.interval(months, days, round(scale(a.micros) + spare * 1e6))
 
 
-def _finite(factor: float) -> float:
-    if math.isnan(factor) or math.isinf(factor):
-        raise DatetimeOutOfRange("interval out of range")
-    return factor
-
-
 def _interval_mul(a: v.Interval, factor: float) -> v.Interval:
-    _finite(factor)
+    sign = _sign(a)
+    if math.isnan(factor) or (i.is_infinite(a) and factor == 0):
+        raise DatetimeOutOfRange("interval out of range")
+    if i.is_infinite(a) or math.isinf(factor):
+        if sign == 0:
+            raise DatetimeOutOfRange("interval out of range")
+        return v.INTERVAL_INFINITY if sign * factor > 0 else v.INTERVAL_NEG_INFINITY
     return interval_scale(a, lambda field: field * factor)
 
 
 def _interval_div(a: v.Interval, divisor: float) -> v.Interval:
     if divisor == 0:
         raise DivisionByZero("division by zero")
-    _finite(divisor)
+    if math.isnan(divisor) or (i.is_infinite(a) and math.isinf(divisor)):
+        raise DatetimeOutOfRange("interval out of range")
+    if i.is_infinite(a):
+        return a if divisor > 0 else interval_negate(a)
     return interval_scale(a, lambda field: field / divisor)
+
+
+def _sign(a: v.Interval) -> int:
+    """Whether it is above zero, zero or below, as intervals are ordered."""
+    micros = (a.months * 30 + a.days) * DAY + a.micros
+    return (micros > 0) - (micros < 0)
 
 
 def _shifted(micros: int, by: v.Interval, make: Callable[[int], i.Stamp]) -> i.Stamp:
@@ -184,7 +196,7 @@ def _make_date(year: int, month: int, day: int) -> i.Date:
 
 
 def _clock_micros(hour: int, minute: int, second: float) -> int:
-    micros = round(second * 1_000_000)
+    micros = round(second * 1_000_000) if math.isfinite(second) else -1
     valid = 0 <= hour <= 24 and 0 <= minute <= 59 and 0 <= micros <= 60_000_000
     total = hour * i.HOUR + minute * i.MINUTE + micros if valid else -1
     if not 0 <= total <= DAY:
@@ -202,10 +214,16 @@ def _to_timestamp(seconds: float) -> i.Stamp:
         return v.TIMESTAMP_INFINITY if seconds > 0 else v.TIMESTAMP_NEG_INFINITY
     if math.isnan(seconds):
         raise DatetimeOutOfRange("timestamp cannot be NaN")
-    return i.timestamptz(round(Fraction(seconds) * 1_000_000))
+    # As PostgreSQL rounds it: in floats, and counted from its own epoch.
+    micros = (seconds - _THEIR_EPOCH) * 1e6
+    if abs(micros) > 2**63:
+        raise DatetimeOutOfRange(f'timestamp out of range: "{seconds:g}"')
+    return i.timestamptz(round(micros) + _THEIR_EPOCH * i.SECOND)
 
 
 def _justify_hours(a: v.Interval) -> v.Interval:
+    if i.is_infinite(a):
+        return a
     whole = abs(a.micros) // DAY * (1 if a.micros > 0 else -1)
     days, micros = a.days + whole, a.micros - whole * DAY
     if days > 0 > micros:
@@ -216,6 +234,8 @@ def _justify_hours(a: v.Interval) -> v.Interval:
 
 
 def _justify_days(a: v.Interval) -> v.Interval:
+    if i.is_infinite(a):
+        return a
     whole = abs(a.days) // 30 * (1 if a.days > 0 else -1)
     months, days = a.months + whole, a.days - whole * 30
     if months > 0 > days:
@@ -227,27 +247,18 @@ def _justify_days(a: v.Interval) -> v.Interval:
 
 def _to_zone(zone: str, stamp: i.Stamp) -> i.Stamp:
     """Timestamp AT TIME ZONE: the instant at which clocks there show it."""
-    if isinstance(stamp, v.FarTimestamp):
+    if i.is_infinite(stamp):
         return stamp
-    return stamp.replace(tzinfo=_zone(zone)).astimezone(dt.UTC)
+    micros = v.micros_of_timestamp(stamp)
+    return i.timestamptz(micros - local_offset(micros, zone_named(zone)))
 
 
 def _in_zone(zone: str, stamp: i.Stamp) -> i.Stamp:
     """Timestamptz AT TIME ZONE: what clocks there show."""
-    if isinstance(stamp, v.FarTimestamp):
+    if i.is_infinite(stamp):
         return stamp
-    return stamp.astimezone(_zone(zone)).replace(tzinfo=None)
-
-
-def _zone(name: str) -> dt.tzinfo:
-    from zoneinfo import ZoneInfo
-
-    if name.upper() in ("UTC", "GMT", "Z"):
-        return dt.UTC
-    try:
-        return ZoneInfo(name)
-    except (ValueError, KeyError, OSError):
-        raise InvalidArgument(f'time zone "{name}" not recognized') from None
+    micros = v.micros_of_timestamptz(stamp)
+    return i.timestamp(micros + instant_offset(micros, zone_named(zone)))
 
 
 def _is_finite(value: Any) -> bool:

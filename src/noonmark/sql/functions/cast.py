@@ -33,6 +33,7 @@ from noonmark.rows.identity import hashable
 from noonmark.rows.pgtext import format_value, parse_value
 from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.calendar import date_stamp
+from noonmark.sql.functions.errors import NotHeldHere, UntranslatableText
 from noonmark.sql.functions.fit import fit, quantize
 from noonmark.sql.functions.jsonb import parse
 
@@ -63,7 +64,7 @@ def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
     except InvalidValue as error:
         raise _input_error(error, target) from None
     except Unsupported as error:
-        raise InvalidText(error.message) from None
+        raise NotHeldHere(error.message) from None
 
 
 #: What a value that cannot be read is when a query is evaluated.
@@ -76,6 +77,8 @@ _EVALUATION: dict[str, type[EvaluationError]] = {
         InvalidOffsetText,
         IntervalOutOfRange,
         InvalidArgument,
+        UntranslatableText,
+        NotHeldHere,
     )
 }
 

@@ -29,6 +29,8 @@ def _changed(document: str, path: Path, what: str, last: Change) -> str:
     for at, step in enumerate(path, 1):
         if step is None:
             raise InvalidArgument(f"path element at position {at} is null")
+        if what == "delete" and not node:
+            break  # nothing is in it, under whatever name
         key: Any = _index(step, at) if isinstance(node, list) else step
         if at == len(path):
             last(node, key)
@@ -104,6 +106,11 @@ def _shown(data: Any, line: str) -> str:
     return jsonb_of(data)
 
 
+def _extract(document: str | None, *path: str | None) -> str | None:
+    """What is at a path; a step that is NULL leads nowhere."""
+    return None if document is None else descend(document, path)
+
+
 _J, _B = t.Jsonb, t.Boolean
 _STEPS = (_J, t.Text)
 
@@ -118,7 +125,8 @@ TABLE = (
         "jsonb_extract_path",
         _STEPS,
         _J(),
-        lambda a, *path: descend(a, path),
+        _extract,
+        strict=False,
         gives_null=True,
         variadic=True,
     ),
@@ -126,7 +134,8 @@ TABLE = (
         "jsonb_extract_path_text",
         _STEPS,
         t.Text(),
-        lambda a, *path: None if (found := descend(a, path)) is None else as_text(parse(found)),
+        lambda a, *path: None if (found := _extract(a, *path)) is None else as_text(parse(found)),
+        strict=False,
         gives_null=True,
         variadic=True,
     ),

@@ -4,7 +4,8 @@ There is a function for every field, ``extract year(date)``: the field is part o
 the scale of the result is known: 6 digits for seconds, 3 for milliseconds, 0 for the rest, as
 PostgreSQL shows them. ``date_part`` takes the field as text and gives a float.
 
-Of an infinity, a field that grows with time is refused (PostgreSQL: Infinity), another is NULL.
+Of an infinity, a field that grows with time is infinite, another is NULL. Those that can be are of
+plain numeric; only the year of a date, which has a kernel, is not, and refuses infinities.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from noonmark.errors import InvalidArgument, OutOfRange
+from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.sql.functions import instant as i
@@ -21,9 +22,9 @@ from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.instant import DAY, Fields
 from noonmark.sql.functions.truncate import unit_name
 
-_MONOTONE = frozenset(
-    ("year", "isoyear", "decade", "century", "millennium", "epoch", "julian", "hour", "day")
-)
+#: Fields that grow with time: of an infinity they are infinite. Others are NULL then.
+_GROWING = frozenset(("year", "isoyear", "decade", "century", "millennium", "epoch", "julian"))
+_GROWING_INTERVAL = frozenset(("year", "decade", "century", "millennium", "epoch", "hour", "day"))
 
 
 def _century(year: int, size: int) -> int:
@@ -97,9 +98,8 @@ def _interval_epoch(a: v.Interval) -> Decimal:
 _INTERVAL_FIELDS["epoch"] = _interval_epoch
 
 
-def _of_infinity(field: str) -> None:
-    if field in _MONOTONE:
-        raise OutOfRange(f"{field} of an infinity is not a number")
+def _of_infinity(field: str, positive: bool, growing: frozenset[str]) -> Decimal | None:
+    return Decimal("Infinity" if positive else "-Infinity") if field in growing else None
 
 
 def _from_stamp(field: str, micros: int) -> Any:
@@ -113,20 +113,20 @@ def _from_stamp(field: str, micros: int) -> Any:
 
 def _of_date(field: str, value: i.Date) -> Any:
     if i.is_infinite(value):
-        return _of_infinity(field)
+        return _of_infinity(field, value == v.DATE_INFINITY, _GROWING)
     days = v.days_of(value)
     return days * 86_400 if field == "epoch" else _from_stamp(field, days * DAY)
 
 
 def _of_timestamp(field: str, value: i.Stamp) -> Any:
     if i.is_infinite(value):
-        return _of_infinity(field)
+        return _of_infinity(field, value == v.TIMESTAMP_INFINITY, _GROWING)
     return _from_stamp(field, v.micros_of_timestamp(value))
 
 
 def _of_timestamptz(field: str, value: i.Stamp) -> Any:
     if i.is_infinite(value):
-        return _of_infinity(field)
+        return _of_infinity(field, value == v.TIMESTAMP_INFINITY, _GROWING)
     return _from_stamp(field, v.micros_of_timestamptz(value))
 
 
@@ -136,7 +136,9 @@ def _of_time(field: str, value: Any) -> Any:
 
 
 def _of_interval(field: str, value: v.Interval) -> Any:
-    return _of_infinity(field) if i.is_infinite(value) else _INTERVAL_FIELDS[field](value)
+    if i.is_infinite(value):
+        return _of_infinity(field, value == v.INTERVAL_INFINITY, _GROWING_INTERVAL)
+    return _INTERVAL_FIELDS[field](value)
 
 
 def _scale(field: str, kind: type[t.SqlType]) -> int:
@@ -154,11 +156,18 @@ _SOURCES: tuple[tuple[type[t.SqlType], Callable[[str, Any], Any], tuple[str, ...
 )
 
 
+def _result(field: str, kind: type[t.SqlType]) -> t.Numeric:
+    growing = _GROWING_INTERVAL if kind is t.Interval else _GROWING
+    if field in growing and kind is not t.Time and (kind, field) != (t.Date, "year"):
+        return t.Numeric()
+    return t.Numeric(20, _scale(field, kind))
+
+
 def _table() -> list[Function]:
     rows = []
     for kind, compute, fields in _SOURCES:
         for field in fields:
-            result = t.Numeric(20, _scale(field, kind))
+            result = _result(field, kind)
             rows.append(
                 Function(
                     f"extract {field}",

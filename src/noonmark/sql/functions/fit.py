@@ -25,7 +25,15 @@ from typing import Any
 from noonmark.errors import InvalidValue, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows.identity import one_float
-from noonmark.rows.numeral import EXACT_CONTEXT, Numeral, format_numeral, numeral, scale_of
+from noonmark.rows.numeral import (
+    EXACT_CONTEXT,
+    NO_PRECISION,
+    Numeral,
+    format_numeral,
+    numeral,
+    scale_of,
+)
+from noonmark.sql.functions.errors import NotHeldHere
 
 #: Exact for sums and products of all numerics; what has no value is NaN, as in PostgreSQL.
 WIDE = EXACT_CONTEXT
@@ -58,6 +66,8 @@ def fit_numeric(value: Decimal | int, sql_type: t.Numeric) -> Decimal:
     if sql_type.is_plain:
         return _plain(value)
     number = Decimal(value)
+    if number.is_nan():
+        raise NotHeldHere(f"NaN of type {sql_type} is not supported", hint=NO_PRECISION)
     if not number.is_finite():
         raise OutOfRange(
             "numeric field overflow",

@@ -15,6 +15,7 @@ from typing import Any
 from noonmark.errors import DatetimeOutOfRange, InvalidValue
 from noonmark.rows import value as v
 from noonmark.rows.calendar import civil_from_days, days_from_civil, days_in_month
+from noonmark.sql.functions.errors import NotHeldHere
 
 DAY = v.DAY_MICROS
 HOUR, MINUTE, SECOND = 3_600_000_000, 60_000_000, 1_000_000
@@ -39,16 +40,23 @@ def date(days: int) -> Date:
 
 def timestamp(micros: int) -> Stamp:
     """The timestamp of a count of microseconds."""
-    if not v.MICROS_MIN <= micros <= v.MICROS_MAX:
-        raise DatetimeOutOfRange("timestamp out of range")
-    return v.timestamp_of(micros)
+    return _held(v.timestamp_of, micros)
 
 
 def timestamptz(micros: int) -> Stamp:
     """The instant of a count of microseconds."""
-    if not v.MICROS_MIN <= micros <= v.MICROS_MAX:
-        raise DatetimeOutOfRange("timestamp out of range")
-    return v.timestamptz_of(micros)
+    return _held(v.timestamptz_of, micros)
+
+
+def _held(make: Callable[[int], Stamp], micros: int) -> Stamp:
+    if micros in (v.INT64_MIN, v.INT64_MAX):
+        raise DatetimeOutOfRange("timestamp out of range")  # a count is no infinity
+    try:
+        return make(micros)
+    except v.NotHeld as error:
+        raise NotHeldHere(error.message) from None
+    except InvalidValue:
+        raise DatetimeOutOfRange("timestamp out of range") from None
 
 
 def interval(months: int, days: int, micros: int) -> v.Interval:

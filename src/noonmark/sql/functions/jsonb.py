@@ -140,10 +140,6 @@ def _concat(a: str, b: str) -> str:
     left, right = parse(a), parse(b)
     if isinstance(left, dict) and isinstance(right, dict):
         return _write({**left, **right})
-    if isinstance(left, dict) != isinstance(right, dict) and not (
-        isinstance(left, list) or isinstance(right, list)
-    ):
-        raise InvalidArgument("invalid concatenation of jsonb objects")
     as_list = [x if isinstance(x, list) else [x] for x in (left, right)]
     return _write(as_list[0] + as_list[1])
 
@@ -182,8 +178,16 @@ def _build_object(types: tuple[t.SqlType, ...], *values: Any) -> str:
     for at in range(0, len(values), 2):
         if values[at] is None:
             raise InvalidArgument(f"argument {at + 1}: key must not be null")
-        result[format_value(values[at], types[at])] = data_of(values[at + 1], types[at + 1])
+        if isinstance(types[at], t.Array | t.Record | t.Jsonb):
+            raise InvalidArgument("key value must be scalar, not array, composite, or json")
+        result[_key(values[at], types[at])] = data_of(values[at + 1], types[at + 1])
     return _write(result)
+
+
+def _key(value: Any, sql_type: t.SqlType) -> str:
+    """A scalar as the name of a member."""
+    data = data_of(value, sql_type)
+    return data if isinstance(data, str) else _write(data)
 
 
 def _strip_nulls(document: str) -> str:
@@ -217,7 +221,7 @@ TABLE = (
     Function("?", (_J, _X), t.Boolean(), _has),
     Function("?|", (_J, t.Array), t.Boolean(), lambda a, b: any(_has(a, k) for k in b if k)),
     Function("?&", (_J, t.Array), t.Boolean(), lambda a, b: all(_has(a, k) for k in b if k)),
-    Function("||", (_J, _J), t.Jsonb(), _concat, fallible=True),
+    Function("||", (_J, _J), t.Jsonb(), _concat),
     Function("-", (_J, _X), t.Jsonb(), _delete_key, fallible=True),
     Function("-", (_J, t.Integer), t.Jsonb(), _delete_at, fallible=True),
     Function("jsonb_typeof", (_J,), t.Text(), _typeof),

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_right
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -21,6 +24,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.order import sort_key
+from noonmark.sql.functions.errors import InvalidBuckets, NullRefused
 from noonmark.sql.functions.function import Any_, Function
 
 INTEGERS: tuple[type[t.SqlType], ...] = (t.SmallInt, t.Integer, t.BigInt)
@@ -163,18 +167,47 @@ def _grown(compute: Callable[[float], float], value: float) -> float:
 def _width_bucket(value: float, low: float, high: float, count: int) -> int:
     """Which of `count` equal parts of a range a value is in: 0 before them, count + 1 behind."""
     if count <= 0:
-        raise InvalidArgument("count must be greater than zero")
+        raise InvalidBuckets("count must be greater than zero")
     if math.isnan(value) or math.isnan(low) or math.isnan(high):
-        raise InvalidArgument("operand, lower bound, and upper bound cannot be NaN")
+        raise InvalidBuckets("operand, lower bound, and upper bound cannot be NaN")
     if math.isinf(low) or math.isinf(high):
-        raise InvalidArgument("lower and upper bounds must be finite")
+        raise InvalidBuckets("lower and upper bounds must be finite")
     if low == high:
-        raise InvalidArgument("lower bound cannot equal upper bound")
+        raise InvalidBuckets("lower bound cannot equal upper bound")
     if low > high:
         value, low, high = -value, -low, -high
     if value < low:
         return 0
-    return count + 1 if value >= high else int(count * ((value - low) / (high - low))) + 1
+    if value >= high:
+        return count + 1
+    if math.isinf(high - low):
+        value, low, high = value / 2, low / 2, high / 2
+    return min(int(count * ((value - low) / (high - low))), count - 1) + 1
+
+
+def _exact_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> int:
+    """The same of numerics, without a rounding."""
+    if (
+        count <= 0
+        or any(map(Decimal.is_nan, (value, low, high)))
+        or not (low.is_finite() and high.is_finite() and low != high)
+    ):
+        return _width_bucket(float(value), float(low), float(high), count)  # it says why
+    if low > high:
+        value, low, high = -value, -low, -high
+    if value < low:
+        return 0
+    if value >= high:
+        return count + 1
+    return int(Fraction(value - low) * count / Fraction(high - low)) + 1
+
+
+def _array_bucket(types: tuple[t.SqlType, ...], value: Any, bounds: tuple[Any, ...]) -> int:
+    """How many of the ordered bounds are at or below the value."""
+    if None in bounds:
+        raise NullRefused("thresholds array must not contain NULLs")
+    key = sort_key(types[0])
+    return bisect_right([key(each) for each in bounds], key(value))
 
 
 def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
@@ -248,6 +281,21 @@ def _floats() -> list[Function]:
             (t.Double, t.Double, t.Double, t.Integer),
             t.Integer(),
             _width_bucket,
+            fallible=True,
+        ),
+        Function(
+            "width_bucket",
+            (t.Numeric, t.Numeric, t.Numeric, t.Integer),
+            t.Integer(),
+            _exact_bucket,
+            fallible=True,
+        ),
+        Function(
+            "width_bucket",
+            (Any_.ELEMENT, Any_.ARRAY),
+            t.Integer(),
+            _array_bucket,
+            typed=True,
             fallible=True,
         ),
         Function("atan", one, t.Double(), math.atan),

@@ -44,19 +44,26 @@ def like(pattern: str, escape: str = "\\", ignore_case: bool = False) -> Like:
 
 
 class Like:
-    """A LIKE pattern; matches whole strings."""
+    """A LIKE pattern; matches whole strings.
+
+    A pattern that ends with its escape character matches nothing. It is an error for the texts
+    that come as far as that character with something left of them, as in PostgreSQL.
+    """
 
     def __init__(self, pattern: str, escape: str, ignore_case: bool) -> None:
         self._ignore_case = ignore_case
         if ignore_case:
             pattern = pattern.lower()
-        parts, at = [], 0
+        parts: list[str] = []
+        at, self._broken = 0, False
         while at < len(pattern):
             character = pattern[at]
             if escape and character == escape:
                 at += 1
                 if at == len(pattern):
-                    raise InvalidEscape("LIKE pattern must not end with escape character")
+                    self._broken = True
+                    parts = _up_to_the_end(parts)
+                    break
                 parts.append(re2.escape(pattern[at]))
             else:
                 parts.append({"%": ".*", "_": "."}.get(character) or re2.escape(character))
@@ -72,7 +79,25 @@ class Like:
     def matches(self, text: str) -> bool:
         """Whether all of the text is as the pattern says."""
         text = text.lower() if self._ignore_case else text
-        return self._compiled.fullmatch(text.encode()) is not None
+        found = self._compiled.fullmatch(text.encode()) is not None
+        if self._broken and found:
+            raise InvalidEscape("LIKE pattern must not end with escape character")
+        return found
+
+
+def _up_to_the_end(parts: list[str]) -> list[str]:
+    """What a text has that comes to the end of these parts with a character left.
+
+    Wildcards after the last ``%`` take their characters before anything else is looked at.
+    """
+    wild = len(parts)
+    while wild and parts[wild - 1] in (".", ".*"):
+        wild -= 1
+    run = parts[wild:]
+    if ".*" not in run:
+        return [*parts, ".", ".*"]
+    after = run[run.index(".*") + 1 :].count(".")
+    return [*parts[:wild], *run[: run.index(".*")], *["."] * max(1, after), ".*"]
 
 
 @lru_cache(maxsize=_KEPT)
@@ -88,7 +113,7 @@ def _as_regex(pattern: str, escape: str) -> str:
         if escape and character == escape:
             at += 1
             if at == len(pattern):
-                raise InvalidArgument("invalid escape string", hint="It ends the pattern.")
+                break  # an escape that ends the pattern escapes nothing
             parts.append("\\" + pattern[at])
         elif inside:
             parts.append("\\\\" if character == "\\" else character)

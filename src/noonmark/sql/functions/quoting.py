@@ -7,22 +7,33 @@ from typing import Any
 
 from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pgtext import format_value, parse_value
+from noonmark.sql.functions.errors import NullRefused
 from noonmark.sql.functions.function import Any_, Function
 
-_PLACE = re.compile(r"%(?:(\d+)\$)?(-?)(\d*)([%sIL]?)")
-#: Names that are words of the language in every place.
+_PLACE = re.compile(r"%(?:(\d+)\$)?(-?)(\*(?:\d+\$)?|\d*)([%sIL]?)")
+#: Words of the language that are no name, or not in every place: `pg_get_keywords()`.
 _RESERVED = frozenset(
     re.findall(
         r"\w+",
         """
-        all analyse analyze and any array as asc asymmetric both case cast check collate column
-        constraint create current_catalog current_date current_role current_time current_timestamp
-        current_user default deferrable desc distinct do else end except false fetch for foreign
-        from grant group having in initially intersect into lateral leading limit localtime
-        localtimestamp not null offset on only or order placing primary references returning select
-        session_user some symmetric table then to trailing true union unique user using variadic
-        when where window with
+        all analyse analyze and any array as asc asymmetric authorization between bigint
+        binary bit boolean both case cast char character check coalesce collate collation
+        column concurrently constraint create cross current_catalog current_date
+        current_role current_schema current_time current_timestamp current_user dec
+        decimal default deferrable desc distinct do else end except exists extract false
+        fetch float for foreign freeze from full grant greatest group grouping having
+        ilike in initially inner inout int integer intersect interval into is isnull join
+        json json_array json_arrayagg json_exists json_object json_objectagg json_query
+        json_scalar json_serialize json_table json_value lateral leading least left like
+        limit localtime localtimestamp merge_action national natural nchar none normalize
+        not notnull null nullif numeric offset on only or order out outer overlaps overlay
+        placing position precision primary real references returning right row select
+        session_user setof similar smallint some substring symmetric system_user table
+        tablesample then time timestamp to trailing treat trim true union unique user
+        using values varchar variadic verbose when where window with xmlattributes
+        xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot
+        xmlserialize xmltable
         """,
     )
 )
@@ -46,20 +57,31 @@ def _format(types: tuple[t.SqlType, ...], pattern: str | None, *values: Any) -> 
     def put(match: re.Match[str]) -> str:
         nonlocal used
         number, left, width, kind = match.groups()
-        if kind == "%":
+        if match[0] == "%%":
             return "%"
-        if not kind:
-            found = pattern[match.end() : match.end() + 1]
+        if not kind or kind == "%":
+            found = kind or pattern[match.end() : match.end() + 1]
             raise InvalidArgument(
                 f'unrecognized format() type specifier "{found}"'
                 if found
                 else "unterminated format() type specifier"
             )
+        if width.startswith("*"):
+            width = argument(width[1:-1])
+            if width is not None and types[used] not in (t.Integer(), t.SmallInt()):
+                width = parse_value(format_value(width, types[used]), t.Integer())
+        value = argument(number)
+        shown, wide = _put(kind, value, types[used]), int(width or 0)
+        return shown.ljust(abs(wide)) if left or wide < 0 else shown.rjust(wide)
+
+    def argument(number: str | None) -> Any:
+        nonlocal used
         used = int(number) if number else used + 1
-        if not 0 < used <= len(values):
+        if used == 0:
+            raise InvalidArgument("format specifies argument 0, but arguments are numbered from 1")
+        if used > len(values):
             raise InvalidArgument("too few arguments for format()")
-        shown = _put(kind, values[used - 1], types[used])
-        return shown.ljust(int(width or 0)) if left else shown.rjust(int(width or 0))
+        return values[used - 1]
 
     return _PLACE.sub(put, pattern)
 
@@ -68,13 +90,18 @@ def _format_size(pattern: str, *values: Any) -> int:
     """How long the text can be: its places have widths, and may all be of the longest value."""
     places = list(_PLACE.finditer(pattern))
     longest = max((len(value) for value in values if isinstance(value, str)), default=100)
-    return len(pattern) + sum(int(place[3] or 0) + 2 * longest for place in places)
+    widest = max((abs(value) for value in values if isinstance(value, int)), default=0)
+    return len(pattern) + sum(_width(place[3], widest) + 2 * longest for place in places)
+
+
+def _width(written: str, widest: int) -> int:
+    return widest if written.startswith("*") else int(written or 0)
 
 
 def _put(kind: str, value: Any, sql_type: t.SqlType) -> str:
     if value is None:
         if kind == "I":
-            raise InvalidArgument("null values cannot be formatted as an SQL identifier")
+            raise NullRefused("null values cannot be formatted as an SQL identifier")
         return "NULL" if kind == "L" else ""
     text = format_value(value, sql_type)
     if kind == "s":

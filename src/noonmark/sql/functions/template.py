@@ -89,7 +89,7 @@ def _write(fields: Fields, template: str) -> str:
 
 def _to_char(micros_of: Callable[[Any], int]) -> Callable[[i.Stamp, str], str | None]:
     def act(stamp: i.Stamp, template: str) -> str | None:
-        if i.is_infinite(stamp):
+        if i.is_infinite(stamp) or not template:
             return None
         return _write(Fields.of(micros_of(stamp)), template)
 

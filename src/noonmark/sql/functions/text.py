@@ -13,6 +13,7 @@ from noonmark.errors import InvalidArgument, NegativeLength
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value
 from noonmark.sql.functions import pattern
+from noonmark.sql.functions.errors import NoSuchCharacter
 from noonmark.sql.functions.function import Any_, Function
 
 _BOOL, _INT, _TEXT = t.Boolean(), t.Integer(), t.Text()
@@ -91,8 +92,10 @@ def _initcap(text: str) -> str:
 
 
 def _chr(code: int) -> str:
-    if code <= 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        raise InvalidArgument(f"requested character not valid for encoding: {code}")
+    if code < 0:
+        raise InvalidArgument("character number must be positive")
+    if code == 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise NoSuchCharacter(f"requested character not valid for encoding: {code}")
     return chr(code)
 
 

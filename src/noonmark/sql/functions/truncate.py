@@ -83,6 +83,8 @@ def truncate_interval(unit: str, interval: v.Interval) -> v.Interval:
             "unit week not supported for type interval",
             detail="Months usually have fractional weeks.",
         )
+    if name not in (*YEAR_UNITS, "quarter", "month", *CLOCK_UNITS):
+        raise InvalidArgument(f'unit "{unit}" not recognized for type interval')
     if i.is_infinite(interval):
         return interval
     if name in YEAR_UNITS or name in ("quarter", "month"):
@@ -90,8 +92,6 @@ def truncate_interval(unit: str, interval: v.Interval) -> v.Interval:
         return v.Interval(_towards_zero(interval.months, size))
     if name == "day":
         return v.Interval(interval.months, interval.days)
-    if name not in CLOCK_UNITS:
-        raise InvalidArgument(f'unit "{unit}" not recognized for type interval')
     micros = _towards_zero(interval.micros, CLOCK_UNITS[name])
     return v.Interval(interval.months, interval.days, micros)
 

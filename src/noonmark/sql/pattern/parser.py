@@ -90,7 +90,7 @@ class Options:
                 case "e":
                     self.literal = False
                 case "b":
-                    raise InvalidArgument("basic regular expressions are not supported")
+                    raise InvalidArgument('the regular expression option "b" is not supported')
                 case _:
                     raise InvalidArgument(f'invalid regular expression option: "{flag}"')
 

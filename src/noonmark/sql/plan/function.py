@@ -19,10 +19,10 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.fit import bounded
 from noonmark.sql.ir.asked import Ask, Now
-from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Literal, Scalar, When
+from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Compare, Literal, Scalar, When
 from noonmark.sql.plan.form import cast_to, record
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import call, compare, plan, plan_value, same_type
+from noonmark.sql.plan.scalar import call, comparable, plan, plan_value, same_type
 
 CLOCKS = frozenset(
     ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday")
@@ -119,9 +119,23 @@ def _coalesce(tree: exp.Anonymous, row: Row) -> Scalar:
 def _nullif(tree: exp.Anonymous, row: Row) -> Scalar:
     if len(tree.expressions) != 2:
         raise UndefinedFunction("NULLIF takes two arguments", position=position_of(tree))
-    first = plan_value(tree.expressions[0], row)
-    equal = compare("=", first, plan(tree.expressions[1], row), tree)
+    own = plan_value(tree.expressions[0], row)
+    first, second = comparable("=", [own, plan(tree.expressions[1], row)], tree)
+    equal = Compare("=", first, second)
+    # It has the type in which PostgreSQL compares the first: its own, unless there is no operator.
+    if any(isinstance(own.type, kinds) and isinstance(first.type, kinds) for kinds in _COMPARED):
+        first = own
+    if isinstance(first.type, t.Varchar):
+        first = coerce(first, t.Text(), position_of(tree))
     return Case((When(equal, Literal(first.type, None)),), first)
+
+
+#: Types that have operators with each other.
+_COMPARED = (
+    (t.SmallInt, t.Integer, t.BigInt),
+    (t.Real, t.Double),
+    (t.Date, t.Timestamp, t.TimestampTz),
+)
 
 
 def _row(tree: exp.Anonymous, row: Row) -> Scalar:

@@ -18,7 +18,7 @@ from sqlglot import exp
 from noonmark.errors import GroupingError, InvalidReference, SqlError, UndefinedFunction
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
-from noonmark.sql.coerce import resolve
+from noonmark.sql.coerce import coerce, fixed_scale, resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES
 from noonmark.sql.ir.call import AggregateCall, SortKey
@@ -89,6 +89,17 @@ def arguments_of(tree: exp.Anonymous) -> Arguments:
     return Arguments(tuple(trees), distinct, order)
 
 
+def aggregated(name: str, scalars: Sequence[Scalar]) -> list[Scalar]:
+    """The arguments of an aggregate in the types that it takes them in.
+
+    Text is the one string that has extremes. A sum of numerics with several scales has the largest:
+    its terms may as well have it, which is quick.
+    """
+    if name in ("min", "max"):
+        return [coerce(x, t.Text()) if isinstance(x.type, t.Varchar) else x for x in scalars]
+    return [fixed_scale(x) for x in scalars] if name in ("sum", "avg") else list(scalars)
+
+
 def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     """An aggregate call over the rows before aggregation."""
     call = _call_of(tree)
@@ -100,7 +111,7 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
             position=position_of(tree),
         )
     scalars = [plan(each, row) for each in parts.trees]
-    entry, arguments = resolve(AGGREGATES, name, scalars, position_of(tree))
+    entry, arguments = resolve(AGGREGATES, name, aggregated(name, scalars), position_of(tree))
     if name in ("min", "max") and not is_ordered(arguments[0].type):
         raise UndefinedFunction(
             f"function {name}({arguments[0].type}) does not exist", position=position_of(tree)

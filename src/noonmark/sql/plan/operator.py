@@ -51,11 +51,13 @@ def _operator(name: str) -> Callable[[Any, Row], Scalar]:
 
 
 def _joinable(arguments: list[Scalar], tree: exp.Expr) -> list[Scalar]:
-    """Text joins with anything but arrays, documents and bytes; those join with their own."""
+    """Text joins with anything but arrays; a literal is a document or bytes beside one."""
     types = [each.type for each in arguments]
-    apart = (t.Array, t.Jsonb, t.Bytea)
+    if any(isinstance(each, t.Array) for each in types):
+        return arguments
     is_text = any(isinstance(each, t.Text | t.Varchar | t.Char) for each in types)
-    if any(isinstance(each, apart) for each in types) or not (is_text or UNKNOWN in types):
+    is_own = any(isinstance(each, t.Jsonb | t.Bytea) for each in types)
+    if not is_text and (is_own or UNKNOWN not in types):
         return arguments
     return [coerce(each, t.Text(), position_of(tree)) for each in arguments]
 

@@ -15,7 +15,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from noonmark.errors import AmbiguousColumn, InvalidReference, InvalidSyntax, InvalidValue
+from noonmark.errors import (
+    AmbiguousColumn,
+    DatatypeMismatch,
+    InvalidReference,
+    InvalidSyntax,
+    InvalidValue,
+)
 from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
@@ -192,6 +198,12 @@ def _items(tree: exp.Expr, row: Row) -> list[_Item]:
             )
             for entry in row.scope.star(name, position_of(tree))
         ]
+    if isinstance(tree, exp.Dot) and isinstance(tree.expression, exp.Star):
+        kind = plan(tree.this, row).type
+        if not isinstance(kind, t.Record):
+            raise DatatypeMismatch(f"type {kind} is not composite", position=position_of(tree))
+        names = [exp.to_identifier(each.name, quoted=True) for each in kind.fields]
+        return [_Item(n.name, exp.Dot(this=tree.this.copy(), expression=n)) for n in names]
     if isinstance(tree, exp.Alias):
         return [_Item(name_of(tree.args["alias"]), tree.this)]
     return [_Item(shown_name(tree), tree)]

@@ -15,11 +15,11 @@ from sqlglot import exp
 
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Column, Schema
-from noonmark.rows.types import SqlType, Text
+from noonmark.rows.types import Field, Record, SqlType, Text
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.ir.relation import Apply, JoinKind, Relation
-from noonmark.sql.ir.scalar import ColumnRef, OuterRef, Scalar, column
+from noonmark.sql.ir.scalar import ColumnRef, MakeRecord, OuterRef, Scalar, column
 from noonmark.sql.scope import Scope, missing_column
 
 POSITION = "\0"
@@ -113,6 +113,8 @@ class Row:
             UndefinedColumn, UndefinedTable, AmbiguousColumn: it stands for nothing, or for several.
         """
         found = self.find(name, table, position)
+        if found is None and table is None:
+            found = self._whole(name, position)
         if found is None:
             scopes, row = [], self
             while True:
@@ -122,6 +124,30 @@ class Row:
                 row = row.outer
             raise missing_column(name, table, scopes, position)
         return found
+
+    def _whole(self, name: str, position: int | None) -> Scalar | None:
+        """All columns of the table of that name, as a record."""
+        row: Row | None = self
+        while row is not None and name not in row.scope.tables:
+            row = row.outer
+        if row is None:
+            return None
+        if name in row.scope.extended:
+            # Its rows of NULL alone cannot be told from those that the join has added.
+            raise Unsupported(
+                f'the whole row of "{name}", which an outer join may fill up with NULL, '
+                "is not supported",
+                hint="Name its columns.",
+                position=position,
+            )
+        entries = row.scope.star(name, position)
+        values = [self.named(each.name, name, position) for each in entries]
+        if not values:
+            return None
+        fields = tuple(
+            Field(each.name, value.type) for each, value in zip(entries, values, strict=True)
+        )
+        return MakeRecord(Record(fields), tuple(values))
 
     def attach(self, relation: Relation, scope: int, tree: exp.Expr) -> ColumnRef:
         """The one column of a relation of one row, asked for every row here."""

@@ -6,12 +6,18 @@ lateral item, and every table function, sees the items to its left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from noonmark.errors import InvalidReference, InvalidSyntax, UndefinedColumn, UndefinedTable
-from noonmark.rows.types import Record
+from noonmark.errors import (
+    DatatypeMismatch,
+    InvalidReference,
+    InvalidSyntax,
+    UndefinedColumn,
+    UndefinedTable,
+)
+from noonmark.rows.types import Record, SqlType
 from noonmark.sql.coerce import coerce, common_type, resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import TABLE_FUNCTIONS
@@ -28,7 +34,8 @@ from noonmark.sql.ir.relation import (
     beside,
     distinct_names,
 )
-from noonmark.sql.ir.scalar import TRUE, Coalesce, Scalar, column, conjunction
+from noonmark.sql.ir.scalar import TRUE, Coalesce, FieldRef, Scalar, column, conjunction
+from noonmark.sql.plan.form import type_named
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.scalar import compare, plan, plan_boolean
@@ -82,8 +89,14 @@ def _cross(left: Source, right: Source, tree: exp.Expr) -> Source:
     return Source(relation, _scopes(left, right, tree))
 
 
-def _scopes(left: Source, right: Source, tree: exp.Expr) -> Scope:
-    return left.scope.beside(right.scope, len(left.relation.schema), position_of(tree))
+def _scopes(left: Source, right: Source, tree: exp.Expr, kind: JoinKind = JoinKind.INNER) -> Scope:
+    both = left.scope.beside(right.scope, len(left.relation.schema), position_of(tree))
+    extended = set(both.extended)
+    if kind in (JoinKind.LEFT, JoinKind.FULL):
+        extended.update(right.scope.tables)
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        extended.update(left.scope.tables)
+    return replace(both, extended=frozenset(extended))
 
 
 def _is_lateral(tree: exp.Expr) -> bool:
@@ -108,7 +121,7 @@ def plan_join(left: Source, join: exp.Join, frame: Frame) -> Source:
         using = [e.name for e in left.scope.star(None, None) if e.name in theirs]
     if using:
         return _using(kind, left, right, using, join)
-    scope = _scopes(left, right, join)
+    scope = _scopes(left, right, join, kind)
     on = join.args.get("on")
     if on is None:
         return Source(Join(kind, left.relation, right.relation), scope)
@@ -145,7 +158,7 @@ def _using(kind: JoinKind, left: Source, right: Source, names: list[str], join: 
         for a, b in pairs
     ]
     relation: Relation = Join(kind, left.relation, right.relation, on=conjunction(equal))
-    return _merged(kind, relation, _scopes(left, right, join), pairs)
+    return _merged(kind, relation, _scopes(left, right, join, kind), pairs)
 
 
 def _merged(
@@ -171,7 +184,7 @@ def _merged(
         kept = [column(at, each) for at, each in enumerate(schema)]
         names = distinct_names([*relation.schema.names, *(e.name for e in merged)])
         relation = Project(relation, (*kept, *added), tuple(names[: len(schema) + len(added)]))
-    return Source(relation, Scope((*merged, *rest), scope.tables))
+    return Source(relation, replace(scope, entries=(*merged, *rest)))
 
 
 def _lateral(left: Source, join: exp.Join, frame: Frame, kind: JoinKind = JoinKind.INNER) -> Source:
@@ -180,7 +193,7 @@ def _lateral(left: Source, join: exp.Join, frame: Frame, kind: JoinKind = JoinKi
     scope_number = frame.statement.fresh_scope()
     inner = Frame(frame.statement, frame.names, row, scope_number)
     right = plan_item(join.this, inner)
-    scope = _scopes(left, right, join)
+    scope = _scopes(left, right, join, kind)
     on_row = frame.row("JOIN conditions", scope)
     on_row.columns = tuple(beside(left.relation.schema, right.relation.schema))
     tree = join.args.get("on")
@@ -192,50 +205,65 @@ def _lateral(left: Source, join: exp.Join, frame: Frame, kind: JoinKind = JoinKi
 
 def plan_item(tree: exp.Expr, frame: Frame) -> Source:
     """One item of FROM."""
-    alias, names = _alias(tree)
+    alias = _alias(tree)
     if isinstance(tree, exp.Lateral):
         only(tree, "this", "alias", "ordinality")
         inner = tree.this
         if isinstance(inner, exp.Anonymous):
-            return _function(inner, bool(tree.args.get("ordinality")), alias, names, frame)
+            ordinality = bool(tree.args.get("ordinality"))
+            return _function(inner, ordinality, alias, frame)
         if isinstance(inner, exp.Unnest):
-            return _unnest(inner, alias, names, frame)
-        return _renamed(plan_item(inner, frame), alias, names, tree)
+            return _unnest(inner, alias, frame)
+        return _renamed(plan_item(inner, frame), alias, tree)
     if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous):
         only(tree, "this", "db", "alias", "ordinality")
         ordinality = bool(tree.args.get("ordinality"))
-        return _function(tree.this, ordinality, alias, names, frame)
+        return _function(tree.this, ordinality, alias, frame)
     if isinstance(tree, exp.Unnest):
-        return _unnest(tree, alias, names, frame)
+        return _unnest(tree, alias, frame)
     if isinstance(tree, exp.Table):
-        return _joined(_renamed(_table(tree, frame), alias, names, tree), tree, frame)
+        return _joined(_renamed(_table(tree, frame), alias, tree), tree, frame)
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
-        return _renamed(_nested(tree, frame), alias, names, tree)
+        return _renamed(_nested(tree, frame), alias, tree)
     if isinstance(tree, exp.Query | exp.Values):
         from noonmark.sql.plan.query import plan_query
 
         planned = plan_query(tree, frame)
-        scope = Scope.of(alias or "", planned.names)
-        scope = scope if alias else Scope(scope.entries, ())
-        return _renamed(Source(planned.output(), scope), alias, names, tree)
+        scope = Scope.of(alias.name or "", planned.names)
+        scope = scope if alias.name else Scope(scope.entries, ())
+        return _renamed(Source(planned.output(), scope), alias, tree)
     raise unsupported(f"{type(tree).__name__} in FROM", tree)
 
 
-def _unnest(tree: exp.Unnest, alias: str | None, names: list[str], frame: Frame) -> Source:
+def _unnest(tree: exp.Unnest, alias: Alias, frame: Frame) -> Source:
     only(tree, "expressions", "alias", "offset")
     offset = tree.args.get("offset")
-    if names and isinstance(offset, exp.Identifier):
-        names = [*names, name_of(offset)]  # sqlglot takes the name of the ordinality apart
+    if alias.columns and isinstance(offset, exp.Identifier):
+        # sqlglot takes the name of the ordinality apart
+        alias = replace(alias, columns=[*alias.columns, name_of(offset)])
     call = exp.Anonymous(this="unnest", expressions=tree.expressions)
-    return _function(call, bool(offset), alias, names, frame)
+    return _function(call, bool(offset), alias, frame)
 
 
-def _alias(tree: exp.Expr) -> tuple[str | None, list[str]]:
+@dataclass(frozen=True)
+class Alias:
+    """The name that an item of FROM is given, those of its columns, and types that define them."""
+
+    name: str | None = None
+    columns: list[str] = field(default_factory=list)
+    types: list[SqlType] = field(default_factory=list)
+
+
+def _alias(tree: exp.Expr) -> Alias:
     alias = tree.args.get("alias")
     if not isinstance(alias, exp.TableAlias):
-        return None, []
+        return Alias()
     name = None if alias.this is None else name_of(alias.this)
-    return name, [name_of(each) for each in alias.args.get("columns") or ()]
+    columns = alias.args.get("columns") or ()
+    kinds = [each.args.get("kind") if isinstance(each, exp.ColumnDef) else None for each in columns]
+    types = [type_named(each) for each in kinds if each is not None]
+    names = [name_of(each.this if isinstance(each, exp.ColumnDef) else each) for each in columns]
+    return Alias(name, names, types)
 
 
 def _table(tree: exp.Table, frame: Frame) -> Source:
@@ -264,24 +292,23 @@ def _nested(tree: exp.Subquery, frame: Frame) -> Source:
     return plan_item(tree.this, frame)
 
 
-def _renamed(source: Source, alias: str | None, names: list[str], tree: exp.Expr) -> Source:
+def _renamed(source: Source, alias: Alias, tree: exp.Expr) -> Source:
     """The source under its alias, its first columns under the names that the alias gives."""
-    if alias is None:
+    name, names = alias.name, alias.columns
+    if name is None:
         return source
     entries = source.scope.star(None, None)
     if len(names) > len(entries):
         raise InvalidReference(
-            f'table "{alias}" has {len(entries)} columns available but {len(names)} specified',
+            f'table "{name}" has {len(entries)} columns available but {len(names)} specified',
             position=position_of(tree),
         )
     shown = [*names, *(entry.name for entry in entries[len(names) :])]
-    renamed = [Entry(alias, name, entry.index) for name, entry in zip(shown, entries, strict=True)]
-    return Source(source.relation, Scope(tuple(renamed), (alias,)))
+    renamed = [Entry(name, each, entry.index) for each, entry in zip(shown, entries, strict=True)]
+    return Source(source.relation, Scope(tuple(renamed), (name,)))
 
 
-def _function(
-    tree: exp.Anonymous, ordinality: bool, alias: str | None, names: list[str], frame: Frame
-) -> Source:
+def _function(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame) -> Source:
     """A table function; its arguments see only what is outside: it is lateral."""
     name = name_of(tree.this)
     if name not in TABLE_FUNCTIONS.by_name:
@@ -290,19 +317,46 @@ def _function(
     arguments = [plan(each, row) for each in tree.expressions]
     entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
     call = TableCall(entry.id, coerced, ordinality)
-    if entry.scalar and isinstance(call.types[0], Record):
+    is_record = entry.scalar and isinstance(call.types[0], Record)
+    if is_record != bool(alias.types):
+        known = "required" if is_record else "only allowed"
         raise InvalidSyntax(
-            'a column definition list is required for functions returning "record"',
+            f'a column definition list is {known} for functions returning "record"',
             position=position_of(tree),
         )
-    own = _column_names(call, alias or name)
-    table = alias or name
-    columns = distinct_names([*names, *own[len(names) :]])
+    if is_record and ordinality:
+        raise InvalidSyntax(
+            "WITH ORDINALITY cannot be used with a column definition list",
+            position=position_of(tree),
+        )
+    if is_record:
+        return _defined(call, alias, row, tree)
+    table = alias.name or name
+    own = _column_names(call, table)
+    columns = distinct_names([*alias.columns, *own[len(alias.columns) :]])
     assert row.relation is not None
     flat = FlatMap(row.relation, call, tuple(columns))
     skipped = len(row.relation.schema)
     entries = tuple(Entry(table, each, skipped + at) for at, each in enumerate(columns))
     return Source(flat, Scope(entries, (table,)))
+
+
+def _defined(call: TableCall, alias: Alias, row: Row, tree: exp.Expr) -> Source:
+    """A function whose rows are records, as the columns that its alias defines."""
+    record = call.types[0]
+    assert isinstance(record, Record)
+    if [field.type for field in record.fields] != alias.types:
+        raise DatatypeMismatch(
+            "function return row and query-specified return row do not match",
+            position=position_of(tree),
+        )
+    assert row.relation is not None
+    width = len(row.relation.schema)
+    flat = FlatMap(row.relation, call, ("row",))
+    whole = column(width, flat.schema.columns[width])
+    scalars: list[Scalar] = [FieldRef(whole, at) for at in range(len(alias.types))]
+    relation = Project(flat, tuple(scalars), tuple(distinct_names(alias.columns)))
+    return Source(relation, Scope.of(alias.name or "unnest", alias.columns))
 
 
 def _column_names(call: TableCall, table: str) -> list[str]:

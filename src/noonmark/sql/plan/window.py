@@ -20,7 +20,7 @@ from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Window
 from noonmark.sql.ir.scalar import ColumnRef, Scalar
 from noonmark.sql.plan.frame import only
-from noonmark.sql.plan.group import arguments_of, sort_key
+from noonmark.sql.plan.group import aggregated, arguments_of, sort_key
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, comparable, plan, plan_boolean, plan_value
 
@@ -98,7 +98,7 @@ def _call(tree: exp.Window, frame: Frame, row: Row) -> WindowCall:
         raise UndefinedFunction(
             f"function {name} is neither a window function nor an aggregate", position=position
         )
-    aggregate, coerced = resolve(AGGREGATES, name, arguments, position)
+    aggregate, coerced = resolve(AGGREGATES, name, aggregated(name, arguments), position)
     return WindowCall(aggregate.id, coerced, frame, test)
 
 

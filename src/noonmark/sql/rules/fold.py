@@ -12,6 +12,7 @@ Filter by TRUE          its input;   by FALSE or NULL    no rows
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from noonmark.errors import EvaluationError
@@ -19,7 +20,7 @@ from noonmark.rows import types as t
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Ask, Now, Parameter
-from noonmark.sql.ir.node import Node, children, rebuild
+from noonmark.sql.ir.node import Node, children, rebuild, walk_once
 from noonmark.sql.ir.relation import Constant, Filter, Relation
 from noonmark.sql.rules.rewrite import bottom_up
 
@@ -68,13 +69,50 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
 
 
 def _is_null(scalar: s.Scalar) -> bool:
-    """Whether a strict function has an argument that is always NULL: the others are not asked."""
+    """Whether a strict function has an argument that is always NULL.
+
+    The others are not asked then; only what fails without being asked fails still.
+    """
     match scalar:
         case s.Call(arguments=arguments) if scalar.entry.strict:
-            return any(isinstance(each, s.Literal) and each.value is None for each in arguments)
+            parts: tuple[s.Scalar, ...] = arguments
         case s.Compare(left=left, right=right):
-            return any(isinstance(each, s.Literal) and each.value is None for each in (left, right))
-    return False
+            parts = (left, right)
+        case _:
+            return False
+    if not any(isinstance(each, s.Literal) and each.value is None for each in parts):
+        return False
+    return all(next(failing(each), None) is None for each in parts)
+
+
+def failing(scalar: s.Scalar) -> Iterator[s.Scalar]:
+    """The parts of a folded scalar that fail whatever the row is, in the order of evaluation.
+
+    Not those that a condition may leave out: they are asked when it lets them.
+    """
+    match scalar:
+        case s.Case(branches=branches) if branches:
+            parts: Sequence[Any] = (branches[0].condition,)
+        case s.Coalesce(arguments=arguments):
+            parts = arguments[:1]
+        case s.And(parts=conditions) | s.Or(parts=conditions):
+            parts = conditions[:1]
+        case _:
+            parts = [each for each in children(scalar) if isinstance(each, s.Scalar)]
+    for part in parts:
+        yield from failing(part)
+    kinds = (s.Call, s.Cast, s.Compare)
+    if isinstance(scalar, kinds) and _is_constant(scalar) and _is_quick(scalar):
+        yield scalar
+
+
+def refuse_constants(relation: Relation) -> None:
+    """Raise what some constant of a simplified plan raises, before any row is looked at."""
+    for node in walk_once(relation):
+        if isinstance(node, Relation):
+            for part in children(node):
+                for found in failing(part) if isinstance(part, s.Scalar) else ():
+                    evaluate(found)
 
 
 def _is_quick(scalar: s.Scalar) -> bool:
