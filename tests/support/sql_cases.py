@@ -44,7 +44,7 @@ class Case:
 def read(path: Path) -> list[Case]:
     cases = []
     for block in path.read_text().strip().split("\n\n"):
-        query, _, expected = block.partition(f"\n{_LINE}\n")
+        query, _, expected = f"{block}\n".partition(f"\n{_LINE}\n")
         lines = query.splitlines()
         comment = [line for line in lines if line.startswith("#")]
         sql = [line for line in lines if not line.startswith("#")]

@@ -276,28 +276,6 @@ def _floats() -> list[Function]:
         Function("cosh", one, t.Double(), lambda a: abs(_grown(math.cosh, a))),
         Function("tanh", one, t.Double(), math.tanh),
         Function("asinh", one, t.Double(), math.asinh),
-        Function(
-            "width_bucket",
-            (t.Double, t.Double, t.Double, t.Integer),
-            t.Integer(),
-            _width_bucket,
-            fallible=True,
-        ),
-        Function(
-            "width_bucket",
-            (t.Numeric, t.Numeric, t.Numeric, t.Integer),
-            t.Integer(),
-            _exact_bucket,
-            fallible=True,
-        ),
-        Function(
-            "width_bucket",
-            (Any_.ELEMENT, Any_.ARRAY),
-            t.Integer(),
-            _array_bucket,
-            typed=True,
-            fallible=True,
-        ),
         Function("atan", one, t.Double(), math.atan),
         Function("atan2", two, t.Double(), math.atan2),
         Function("degrees", one, t.Double(), lambda a: checked(math.degrees, a), fallible=True),
@@ -311,6 +289,25 @@ def _floats() -> list[Function]:
         Function("sign", one, t.Double(), _float_sign),
     ]
     return rows
+
+
+def _buckets() -> list[Function]:
+    rows: tuple[tuple[tuple[Any, ...], Any], ...] = (
+        ((t.Double, t.Double, t.Double, t.Integer), _width_bucket),
+        ((t.Numeric, t.Numeric, t.Numeric, t.Integer), _exact_bucket),
+        ((Any_.ELEMENT, Any_.ARRAY), _array_bucket),
+    )
+    return [
+        Function(
+            "width_bucket",
+            parameters,
+            t.Integer(),
+            meaning,
+            typed=meaning is _array_bucket,
+            fallible=True,
+        )
+        for parameters, meaning in rows
+    ]
 
 
 def _any() -> list[Function]:
@@ -340,4 +337,4 @@ def _any() -> list[Function]:
     return rows
 
 
-TABLE = (*_integers(), *_floats(), *_any())
+TABLE = (*_integers(), *_floats(), *_buckets(), *_any())
