@@ -13,7 +13,7 @@ import pytest
 from noonmark.compute.reference import evaluate, outcome
 from noonmark.errors import DivisionByZero, EvaluationError
 from noonmark.sql import rules
-from noonmark.sql.ir.node import children, rebuild, walk_once
+from noonmark.sql.ir.node import children, rebuild, walk, walk_once
 from noonmark.sql.ir.relation import Apply, Relation
 from noonmark.sql.ir.scalar import OuterRef
 from noonmark.sql.parse import plan_query
@@ -82,3 +82,18 @@ def test_an_error_is_the_answer_while_the_bad_row_is_there() -> None:
     bad, good = (1, 0, "p"), (1, 5, "p")
     assert isinstance(outcome(plan, {"u": {bad: 1, good: 1}}), DivisionByZero)
     assert outcome(plan, {"u": {bad: 0, good: 1}}) == {(2,): 1}
+
+
+def _nested(depth: int) -> Relation:
+    inside = "true"
+    for at in range(depth, 0, -1):
+        how = "not exists" if at % 3 == 0 else "exists"
+        inside = f"{how} (select 1 from t t{at} where t{at}.a = t{at - 1}.a and {inside})"
+    return plan_query(f"select t0.b from t t0 where {inside}", SCHEMAS).relation
+
+
+def test_subqueries_inside_of_each_other_make_a_plan_as_long_as_the_text() -> None:
+    plan = _nested(4)
+    assert evaluate(rules.simplify(plan), ROWS) == evaluate(plan, ROWS)
+    small, large = (sum(1 for _ in walk(rules.simplify(_nested(depth)))) for depth in (10, 20))
+    assert large < 3 * small

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -156,12 +157,31 @@ def run(settings: Settings) -> None:
     """Serve until a signal comes; blocks."""
     start_log(settings.log_format)
     # The loop gets its turn soon though a text is planned in another thread.
-    sys.setswitchinterval(0.001)
+    sys.setswitchinterval(0.0005)
     with contextlib.suppress(ValueError, OSError):
         # Plans are trees: the stack may grow. Where the system says less, it is less.
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         resource.setrlimit(resource.RLIMIT_STACK, (_STACK_BYTES, hard))
     asyncio.run(_run(settings))
+
+
+def _settle(database: Database) -> None:
+    """What is there now, and once Spark is there, stays: the collector leaves it out.
+
+    Everybody waits for the collector, and that is the longer the more there is.
+    """
+    retry = database.engine.on_back
+
+    def settle() -> None:
+        gc.collect()
+        gc.freeze()
+
+    def on_back() -> None:
+        retry()
+        settle()
+
+    settle()
+    database.engine.on_back = on_back
 
 
 async def _run(settings: Settings) -> None:
@@ -173,6 +193,7 @@ async def _run(settings: Settings) -> None:
         sys.stdout.write(running.line + "\n")
         sys.stdout.flush()
         LOG.info("serving %s", redact(settings.data))
+        _settle(running.database)
         await stop.wait()
         LOG.info("stopping")
 

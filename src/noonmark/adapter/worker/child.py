@@ -39,6 +39,8 @@ STACK_BYTES = 512 << 20
 RECURSION_MAX = 60_000
 
 _PR_SET_PDEATHSIG = 1
+#: The server goes first: it has little to do for each statement, and somebody waits for it.
+_PRIORITY = 5
 
 
 def main(link: socket.socket, memory_bytes: int) -> NoReturn:
@@ -46,6 +48,7 @@ def main(link: socket.socket, memory_bytes: int) -> NoReturn:
     _die_with_parent()
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")  # when memory is short, the server is the last to go
+    os.nice(_PRIORITY)
     threading.stack_size(STACK_BYTES)
     sys.setrecursionlimit(RECURSION_MAX)
     thread = threading.Thread(target=_serve, args=(_Link(link), memory_bytes), daemon=True)

@@ -20,8 +20,8 @@ from noonmark.sql.ir.node import Node, children
 #: More than this is not done on the adapter's loop.
 LITTLE = 3_000
 _NEVER = math.inf
-#: A regular expression is compiled, and looks at every character.
-_PATTERN = 30
+#: How long texts of rows are, as far as is known before they are read.
+_TEXT = 20
 #: Sorting a row among others.
 _SORT = 10
 
@@ -35,6 +35,8 @@ def scalar_effort(*scalars: Node) -> float:
         total += 1
         if isinstance(node, s.Call):
             total += _call(node)
+        elif isinstance(node, s.Cast):
+            total += s.length(node.operand)  # a character of nested JSON takes so long
         elif isinstance(node, s.Literal):
             total += len(node.value) / 1_000 if isinstance(node.value, str | bytes | tuple) else 0
         elif isinstance(node, Ask):
@@ -44,14 +46,14 @@ def scalar_effort(*scalars: Node) -> float:
 
 
 def _call(call: s.Call) -> float:
-    entry = call.entry
-    if not call.is_bounded:
-        return _NEVER
-    if entry.size is not None:
-        return call.size / 1_000
-    if entry.bounded is not None:
-        return _PATTERN if isinstance(call.arguments[1], s.Literal) else 100 * _PATTERN
-    return 0
+    size = call.size / 1_000
+    steps = call.entry.steps
+    if steps is None:
+        return size
+    text, pattern = call.arguments[:2]
+    if not isinstance(pattern, s.Literal):
+        return _NEVER  # it is compiled for every row
+    return size + s.pattern_steps(steps, pattern, max(_TEXT, s.length(text)))
 
 
 class _Estimate:
@@ -134,7 +136,7 @@ class _Estimate:
 def _table_rows(call: TableCall) -> float:
     """How many rows a table function gives at most."""
     values: list[Any] = [each.value for each in call.arguments if isinstance(each, s.Literal)]
-    if call.entry.bounded is not None or len(values) < len(call.arguments):
+    if call.entry.steps is not None or len(values) < len(call.arguments):
         return _NEVER
     if None in values:
         return 0

@@ -39,7 +39,7 @@ from noonmark.sql.functions.function import Function
 
 #: A job that takes longer makes room for shorter ones.
 LONG_S = 0.1
-_LOW_PRIORITY = 10
+_LOW_PRIORITY = 15
 #: Workers that are kept for the next statements.
 _SPARE = 2
 #: Rows of an input that are sent at once: pickling them takes about a millisecond.

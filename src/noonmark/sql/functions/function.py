@@ -106,11 +106,12 @@ class Function(Signature):
     fallible: bool | Callable[[tuple[t.SqlType, ...]], bool] = False  # may depend on the types
     decided_by: tuple[int, ...] = ()  # the arguments that alone decide whether it fails
     typed: bool = False  # the meaning takes the tuple of argument types before the arguments
-    #: For a function whose result may be much longer than its arguments: about how long it is.
+    #: For a function whose result may be much longer than its arguments: about how long it is,
+    #: or how long a text is that takes as much to make.
     size: Callable[..., float] | None = None
-    #: For a function of a text and a regular expression: whether the time that the expression
-    #: takes is bounded by the text (`functions.pattern`).
-    bounded: Callable[[str], bool] | None = None
+    #: For a function of a text and a pattern: about how many microseconds it takes to look for the
+    #: pattern in a text of a length; infinite where the text does not bound it.
+    steps: Callable[[str, int], float] | None = None
 
     def fails(self, arguments: tuple[t.SqlType, ...]) -> bool:
         """Whether some arguments of these types make it raise."""

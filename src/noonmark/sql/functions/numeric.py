@@ -8,6 +8,7 @@ from __future__ import annotations
 import decimal
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 
 from noonmark.errors import DivisionByZero, InvalidArgument
 from noonmark.rows import types as t
@@ -29,6 +30,7 @@ from noonmark.sql.functions.transcendental import (
     logarithm,
     natural_logarithm,
     power,
+    power_size,
 )
 
 _NAN, _TEN = Decimal("NaN"), Decimal(10)
@@ -191,9 +193,9 @@ TABLE = (
     Function("min_scale", ONE, t.Integer(), _least_scale, gives_null=True),
     Function("trim_scale", ONE, PLAIN, lambda a: a if _scale(a) is None else plain(a)),
     Function("sqrt", ONE, PLAIN, square_root, fallible=True),
-    Function("power", TWO, PLAIN, power, fallible=True),
-    Function("^", TWO, PLAIN, power, fallible=True),
-    Function("exp", ONE, PLAIN, exponential, fallible=True),
+    Function("power", TWO, PLAIN, power, fallible=True, size=power_size),
+    Function("^", TWO, PLAIN, power, fallible=True, size=power_size),
+    Function("exp", ONE, PLAIN, exponential, fallible=True, size=partial(power_size, _TEN)),
     Function("ln", ONE, PLAIN, natural_logarithm, fallible=True),
     Function("log", ONE, PLAIN, lambda a: logarithm(_TEN, a), fallible=True),
     Function("log", TWO, PLAIN, logarithm, fallible=True),

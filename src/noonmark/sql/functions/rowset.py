@@ -18,7 +18,7 @@ from noonmark.sql.functions.calendar import stamp_add, stamptz_add
 from noonmark.sql.functions.fit import WIDE
 from noonmark.sql.functions.function import Any_, Function
 from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
-from noonmark.sql.functions.pattern import is_linear, regex, split
+from noonmark.sql.functions.pattern import regex, split
 
 ROWS_MAX = 10_000_000
 
@@ -175,6 +175,12 @@ TABLE = (
         _pair(_TEXT),
         lambda d: ((k, as_text(x)) for k, x in _members(d).items()),
     ),
-    Function("regexp_split_to_table", (t.Text, t.Text), _TEXT, _split, bounded=is_linear),
+    Function(
+        "regexp_split_to_table",
+        (t.Text, t.Text),
+        _TEXT,
+        _split,
+        steps=lambda p, n: regex(p).steps(n),
+    ),
     Function("string_to_table", (t.Text, t.Text), _TEXT, lambda x, s: ((p,) for p in x.split(s))),
 )

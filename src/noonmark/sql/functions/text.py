@@ -308,10 +308,19 @@ def _joining() -> list[Function]:
 def _matching() -> list[Function]:
     two, three = (t.Text,) * 2, (t.Text,) * 3
     rows = []
+    steps = pattern.like_steps
     for name, folded in (("like", False), ("ilike", True)):
         rows += [
-            Function(name, two, _BOOL, _like(folded), fallible=True, decided_by=(1,)),
-            Function(name, three, _BOOL, _like_escape(folded), fallible=True, decided_by=(1, 2)),
+            Function(name, two, _BOOL, _like(folded), fallible=True, decided_by=(1,), steps=steps),
+            Function(
+                name,
+                three,
+                _BOOL,
+                _like_escape(folded),
+                fallible=True,
+                decided_by=(1, 2),
+                steps=steps,
+            ),
         ]
     return rows + _expressions()
 
@@ -322,7 +331,10 @@ def _expressions() -> list[Function]:
     texts = t.Array(_TEXT)
 
     def function(name: str, takes: Any, gives: t.SqlType, act: Any, **more: Any) -> Function:
-        return Function(name, takes, gives, act, fallible=True, bounded=pattern.is_linear, **more)
+        return Function(name, takes, gives, act, fallible=True, steps=steps, **more)
+
+    def steps(regex: str, length: int) -> float:
+        return pattern.regex(regex).steps(length)
 
     def search(flags: str) -> Callable[[str, str], bool]:
         return lambda text, regex: pattern.regex(regex, flags).test(text)
@@ -336,7 +348,7 @@ def _expressions() -> list[Function]:
             _BOOL,
             lambda text, similar: pattern.similar(similar).test(text),
             fallible=True,
-            bounded=lambda similar: pattern.similar(similar).linear,
+            steps=lambda similar, length: pattern.similar(similar).steps(length),
         ),
         function("regexp_like", two, _BOOL, search("")),
         function("regexp_count", two, _INT, _regexp_count),

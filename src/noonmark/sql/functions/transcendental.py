@@ -67,6 +67,10 @@ def logarithm(base: Decimal, a: Decimal) -> Decimal:
     return quantize(digits.divide(a.ln(digits), base.ln(digits)), scale)
 
 
+#: A digit of a power takes as long as so many characters.
+_DIGIT_SIZE = 500
+
+
 def power(a: Decimal, b: Decimal) -> Decimal:
     """The power."""
     if _is_odd(a) or _is_odd(b):
@@ -88,6 +92,13 @@ def power(a: Decimal, b: Decimal) -> Decimal:
     scale = shown(SIGNIFICANT_DIGITS_MIN - int(estimate), a, b)
     made = _rounded(lambda context: context.power(a.copy_abs(), b), scale, estimate)
     return made.copy_negate() if a < 0 and b % 2 else made
+
+
+def power_size(a: Decimal, b: Decimal) -> float:
+    """What a power is to make, as the length of a text that takes as long."""
+    if _is_odd(a) or _is_odd(b):
+        return 0
+    return _DIGIT_SIZE * float(abs(b)) * (abs(a.adjusted()) + 1)
 
 
 def _whole_power(a: Decimal, exponent: int, exponent_scale: int) -> Decimal:

@@ -20,12 +20,16 @@ class Node:
     """The base of scalars, relations and the small parts between them."""
 
 
+#: The metadata of a field whose value has no nodes in it: it is not walked, however long it is.
+VALUE = {"is_value": True}
+
 _FIELDS: dict[type[Node], tuple[str, ...]] = {}
 
 
 def _field_names(kind: type[Node]) -> tuple[str, ...]:
     if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(field.name for field in fields(kind) if field.init)
+        own = [field for field in fields(kind) if field.init and field.metadata != VALUE]
+        _FIELDS[kind] = tuple(field.name for field in own)
     return _FIELDS[kind]
 
 
@@ -45,23 +49,23 @@ def _nodes(value: Any) -> Iterator[Node]:
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything below it, from the top."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        yield each
+        stack += reversed(list(children(each)))
 
 
 def walk_once(node: Node) -> Iterator[Node]:
     """As `walk`, but what several nodes share is there once: plans share subplans."""
     seen: set[int] = set()
-
-    def visit(each: Node) -> Iterator[Node]:
+    stack = [node]
+    while stack:
+        each = stack.pop()
         if id(each) not in seen:
             seen.add(id(each))
             yield each
-            for child in children(each):
-                yield from visit(child)
-
-    return visit(node)
+            stack += reversed(list(children(each)))
 
 
 def rebuild(node: N, change: Callable[[Any], Node]) -> N:

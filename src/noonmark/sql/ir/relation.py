@@ -24,7 +24,7 @@ from noonmark.errors import DatatypeMismatch
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.value import identity
 from noonmark.sql.ir.call import AggregateCall, SortKey, TableCall, WindowCall
-from noonmark.sql.ir.node import Node, children, walk, walk_once
+from noonmark.sql.ir.node import VALUE, Node, children, walk, walk_once
 from noonmark.sql.ir.scalar import BOOLEAN, TRUE, ColumnRef, Scalar, same_kind
 
 
@@ -62,12 +62,14 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     ['a', 'b', 'a_1', 'a_1_1']
     """
     taken: set[str] = set()
+    counts: dict[str, int] = {}  # up to where the numbers after a name are taken
     result = []
     for name in names:
-        free, count = name, 0
+        free, count = name, counts.get(name, 0)
         while free in taken:
             count += 1
             free = f"{name}_{count}"
+        counts[name] = count
         taken.add(free)
         result.append(free)
     return result
@@ -103,7 +105,7 @@ class Constant(Relation):
     """The rows, each as often as it is listed, at every time; equal as literals are."""
 
     columns: Schema
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[Any, ...], ...] = field(metadata=VALUE)
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -24,7 +24,7 @@ from noonmark.rows.value import identity
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.cast import cast_exists, cast_fails
 from noonmark.sql.functions.function import Function
-from noonmark.sql.ir.node import Node, rebuild, walk
+from noonmark.sql.ir.node import VALUE, Node, rebuild, walk
 
 BOOLEAN = t.Boolean()
 _HARMLESS: dict[type[t.SqlType], Any] = {t.Text: "", t.Integer: 1}
@@ -99,7 +99,7 @@ class Literal(Scalar):
 
     type: t.SqlType
     nullable: bool = field(init=False)
-    value: Any
+    value: Any = field(metadata=VALUE)
 
     def __post_init__(self) -> None:
         _derive(self, self.type, self.value is None)
@@ -115,15 +115,37 @@ class Literal(Scalar):
 
 def is_bounded(function: Function, arguments: Sequence[Scalar]) -> bool:
     """Whether the time of a call is bounded: not with back references in a regular expression."""
-    if function.bounded is None:
+    if function.steps is None:
         return True
     pattern = arguments[1]
     if not isinstance(pattern, Literal) or pattern.value is None:
         return True
     try:
-        return function.bounded(pattern.value)
+        return math.isfinite(function.steps(pattern.value, 0))
     except EvaluationError:
         return True
+
+
+def pattern_steps(steps: Callable[[str, int], float], pattern: Literal, length: int) -> float:
+    """See `Function.steps`; nothing for a pattern that is NULL or no pattern."""
+    try:
+        return 0 if pattern.value is None else steps(pattern.value, length)
+    except EvaluationError:
+        return 0
+
+
+def length(scalar: Scalar) -> int:
+    """About how long a text is, without what of it depends on the row."""
+    if isinstance(scalar, Literal):
+        return len(scalar.value) if isinstance(scalar.value, str | bytes | tuple) else 0
+    if isinstance(scalar, Cast):
+        return length(scalar.operand)
+    if not isinstance(scalar, Call):
+        return 0
+    size = scalar.size
+    if 0 < size < math.inf:
+        return int(size)
+    return sum(map(length, scalar.arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +176,20 @@ class Call(Scalar):
     def is_bounded(self) -> bool:
         """See `is_bounded`."""
         return is_bounded(self.entry, self.arguments)
+
+    @property
+    def steps(self) -> float:
+        """About how many microseconds it takes to look for its pattern, if it has one.
+
+        Infinite where that depends on the row, or is not bounded by the text.
+        """
+        steps = self.entry.steps
+        if steps is None:
+            return 0
+        text, pattern = self.arguments[:2]
+        if not isinstance(pattern, Literal):
+            return math.inf
+        return pattern_steps(steps, pattern, length(text))
 
     @property
     def size(self) -> float:

@@ -10,6 +10,7 @@ that looking for all matches in a text takes time that is linear in the text.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Protocol
@@ -23,6 +24,9 @@ from noonmark.sql.pattern.dissect import Span, automaton, captures, is_plain
 
 #: What RE2 may use for one pattern; a pattern that needs more to be compiled is refused.
 _MEMORY_MAX = 32 << 20
+
+#: To have a pattern compiled.
+_COMPILED_STEPS = 30
 
 #: The place of the match, then those of its captures.
 Spans = tuple[Span | None, ...]
@@ -44,10 +48,12 @@ class Subject(Protocol):
 
 
 class Matcher(Protocol):
-    """A pattern; `linear` is whether the text bounds its time: see the module."""
+    """A pattern that can be looked for: see the module."""
 
     captures: int
-    linear: bool
+
+    def steps(self, length: int) -> float:
+        """About how many microseconds a text of this length takes; infinite without a bound."""
 
     def test(self, text: str) -> bool:
         """Whether the pattern matches anywhere."""
@@ -64,6 +70,12 @@ def matcher(pattern: sx.Pattern) -> Matcher:
     if sx.has(tree, sx.Look) or any(map(_is_of_words, _places(tree))):
         return _Automatic(pattern)
     return _Linear(pattern)
+
+
+def _size(tree: sx.Tree) -> int:
+    """How many parts a pattern has, those that are repeated a number of times each time."""
+    times = max(tree.least, tree.most or 1) if isinstance(tree, sx.Repeat) else 1
+    return 1 + times * sum(map(_size, sx.parts_of(tree)))
 
 
 def _places(tree: sx.Tree) -> Iterator[sx.At]:
@@ -110,8 +122,6 @@ def _counts(tree: sx.Repeat) -> str:
 
 
 class _Linear:
-    linear = True
-
     def __init__(self, pattern: sx.Pattern) -> None:
         self._pattern = pattern
         self.captures = pattern.captures
@@ -123,9 +133,14 @@ class _Linear:
             self.compiled = re2.compile(_in_re2(pattern.tree).encode(), options)
         except re2.error:
             raise InvalidArgument("regular expression is too complex") from None
+        self._size = _size(pattern.tree)
         self._shortest = sx.prefers(pattern.tree) is False
         #: Whether captures must be found by their rule: RE2's own is another.
         self._dissects = pattern.captures > 0 and not is_plain(pattern.tree)
+
+    def steps(self, length: int) -> float:
+        by_rule = self._shortest or self._dissects
+        return _COMPILED_STEPS + length * self._size / (1 if by_rule else 1_000)
 
     def test(self, text: str) -> bool:
         return self.compiled.search(text.encode()) is not None
@@ -210,13 +225,15 @@ class _CharactersOf(_Plain):
 
 
 class _Automatic:
-    linear = True
-
     def __init__(self, pattern: sx.Pattern) -> None:
         self.pattern = pattern
         self.captures = pattern.captures
         self.automaton = automaton(pattern.tree)
         self.longest = sx.prefers(pattern.tree) is not False
+
+    def steps(self, length: int) -> float:
+        looked = length if sx.has(self.pattern.tree, sx.Look) else 1
+        return _COMPILED_STEPS + length * looked * _size(self.pattern.tree)
 
     def test(self, text: str) -> bool:
         return self.automaton.leftmost(text, 0, longest=False) is not None
@@ -271,14 +288,15 @@ _PYTHON_PLACES = {
 class _Backtracking:
     """One difference to PostgreSQL is left here: of several ways to match, the first is taken."""
 
-    linear = False
-
     def __init__(self, pattern: sx.Pattern) -> None:
         self.captures = pattern.captures
         try:
             self.compiled = re.compile(_in_python(pattern.tree))
         except re.error as error:
             raise InvalidPattern(f"invalid regular expression: {error}") from None
+
+    def steps(self, length: int) -> float:  # noqa: ARG002 - the text does not bound it
+        return math.inf
 
     def test(self, text: str) -> bool:
         return self.compiled.search(text) is not None

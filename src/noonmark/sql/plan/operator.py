@@ -156,13 +156,22 @@ def compare_rows(op: str, pairs: Sequence[tuple[Scalar, Scalar]], tree: exp.Expr
     return decided
 
 
+def _chain(tree: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """The operands of a chain of one operator, from the left."""
+    operands: list[exp.Expr] = []
+    while type(tree) is kind:
+        operands.append(tree.expression)
+        tree = tree.this
+    return [tree, *reversed(operands)]
+
+
 def _and(tree: exp.And, row: Row) -> Scalar:
-    parts = [plan_boolean(each, row, "AND") for each in (tree.this, tree.expression)]
+    parts = [plan_boolean(each, row, "AND") for each in _chain(tree, exp.And)]
     return And(tuple(part for each in parts for part in conjuncts(each)))
 
 
 def _or(tree: exp.Or, row: Row) -> Scalar:
-    parts = [plan_boolean(each, row, "OR") for each in (tree.this, tree.expression)]
+    parts = [plan_boolean(each, row, "OR") for each in _chain(tree, exp.Or)]
     flat = [part for each in parts for part in (each.parts if isinstance(each, Or) else (each,))]
     return Or(tuple(flat))
 

@@ -192,13 +192,15 @@ def _is_there(relation: Relation, scope: int, row: Row, tree: exp.Expr) -> Scala
 
 def conjunct_trees(tree: exp.Expr) -> Iterator[exp.Expr]:
     """The parts of a conjunction, from the left."""
-    if isinstance(tree, exp.Paren):
-        yield from conjunct_trees(tree.this)
-    elif isinstance(tree, exp.And):
-        yield from conjunct_trees(tree.this)
-        yield from conjunct_trees(tree.expression)
-    else:
-        yield tree
+    stack = [tree]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, exp.Paren):
+            stack.append(part.this)
+        elif isinstance(part, exp.And):
+            stack += (part.expression, part.this)
+        else:
+            yield part
 
 
 def filter_by(tree: exp.Expr, row: Row) -> Relation:

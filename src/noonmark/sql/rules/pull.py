@@ -4,7 +4,8 @@ Law: let ``pull(R) = (R', conditions, places)``. For every row outside, R is the
 meet the conditions, seen through `places`: column i of R is column places[i] of R'. R' does not
 refer to the row outside.
 
-Possible through Filter, Project and inner Join; None if a reference stands anywhere else.
+Possible through Filter, Project, inner Join, and the left side of a semi or anti join, whose rows
+are kept or not one by one; None if a reference stands anywhere else.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def pull(relation: r.Relation, scope: int) -> Pulled | None:
         return _project(relation, scope)
     if isinstance(relation, r.Join) and relation.kind is r.JoinKind.INNER:
         return _join(relation, scope)
+    if isinstance(relation, r.Join) and relation.kind in (r.JoinKind.SEMI, r.JoinKind.ANTI):
+        return _semi_join(relation, scope)
     return None
 
 
@@ -88,6 +91,21 @@ def _join(relation: r.Join, scope: int) -> Pulled | None:
     handed += left.conditions + [s.shift(each, width) for each in right.conditions]
     join = r.Join(r.JoinKind.INNER, left.relation, right.relation, on=s.conjunction(own))
     return Pulled(join, handed, places)
+
+
+def _semi_join(relation: r.Join, scope: int) -> Pulled | None:
+    left = pull(relation.left, scope)
+    parts: list[s.Scalar] = [*(key.left for key in relation.keys), relation.on]
+    if left is None or not free(relation.right, scope):
+        return None
+    if not all(free(part, scope) and not s.may_fail(part) for part in parts):
+        return None  # it would be asked of rows that the conditions leave out
+    row = columns(r.Join(r.JoinKind.INNER, left.relation, relation.right).schema)
+    seen = [*(row[at] for at in left.places), *row[len(left.relation.schema) :]]
+    keys = [r.JoinKey(_seen(k.left, left), k.right, k.null_equal) for k in relation.keys]
+    on = lift(relation.on, -1, [], seen)
+    join = r.Join(relation.kind, left.relation, relation.right, tuple(keys), on=on)
+    return Pulled(join, left.conditions, left.places)
 
 
 def _equality(key: r.JoinKey, width: int) -> s.Scalar:
