@@ -27,6 +27,7 @@ from noonmark.adapter.upstream.switch import finish
 from noonmark.adapter.work_rounds import Rounds
 from noonmark.adapter.work_sinks import SinkWorker
 from noonmark.adapter.work_sources import SourceWorker
+from noonmark.adapter.work_totals import TickTotals
 from noonmark.adapter.work_views import Failure, ViewWorker
 from noonmark.errors import NoonmarkError, NotYetComplete
 from noonmark.persist.state import Collection, State
@@ -49,6 +50,7 @@ class Work:
         #: By the number of the item.
         self.sources: dict[int, SourceWorker] = {}
         self.views: dict[int, ViewWorker] = {}
+        self.totals = TickTotals()
         self.sinks: dict[int, SinkWorker] = {}
         #: Of sources with tables that are to become what their relations show.
         self._switches: dict[int, Task] = {}

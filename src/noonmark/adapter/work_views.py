@@ -146,6 +146,7 @@ class ViewWorker:
         record = await asyncio.shield(self._tick)
         if record is not None:
             self.records.append(record)
+            self._database.work.totals.add(record)
 
     async def _until_turn(
         self, view: View, ready: asyncio.Future[State], tables: dict[str, list[str]]

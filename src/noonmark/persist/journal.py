@@ -29,6 +29,7 @@ import msgspec
 
 from noonmark import defect
 from noonmark.clock import Clock
+from noonmark.durations import Durations
 from noonmark.errors import (
     Determinate,
     Indeterminate,
@@ -71,6 +72,8 @@ class Journal:
         self.config = config
         self.retries = retries
         self.state: State = EMPTY
+        #: How long this process's entries took to be durable.
+        self.commits = Durations()
         self.entries_since_rollup = 0
         self.bytes_since_rollup = 0
         self._rollup_bytes = 0
@@ -167,7 +170,9 @@ class Journal:
                     unfit |= more
                     continue
                 data = seal_frame(f"log/{entry.seqno}", ENTRY, payload)
+                began = self.clock.monotonic()
                 if await self._put(entry, data):
+                    self.commits.add(self.clock.monotonic() - began)
                     if epoch:
                         self.head.reached(entry.seqno)
                     state = machine.advance(after, entry)

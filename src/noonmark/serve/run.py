@@ -27,8 +27,10 @@ from noonmark.adapter.worker.pool import Limits
 from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact
 from noonmark.serve.log import Form, start_log
-from noonmark.serve.metrics_sources import SourceFigures
-from noonmark.serve.metrics_work import WorkFigures
+from noonmark.serve.metrics.sources import SourceFigures
+from noonmark.serve.metrics.storage import StorageFigures
+from noonmark.serve.metrics.views import ViewFigures
+from noonmark.serve.metrics.work import WorkFigures
 from noonmark.serve.pgwire.wire import is_loopback
 from noonmark.serve.start import Address, shown, start
 from noonmark.serve.tls import Tls
@@ -110,8 +112,8 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
             clock=database.clock,
         )
         stack.push_async_callback(server.stop)
-        server.figures.registry.register(SourceFigures(database))
-        server.figures.registry.register(WorkFigures(database))
+        for figures in (SourceFigures, ViewFigures, StorageFigures, WorkFigures):
+            server.figures.registry.register(figures(database))
         yield Running(database, server.pg_address, server.http_address, server.metrics_address)
 
 

@@ -175,6 +175,10 @@ class Pool:
             raise answer
         return answer
 
+    def counts(self) -> dict[str, int]:
+        """How many workers there are, by what they do."""
+        return {"free": len(self._free), "busy": len(self._busy)}
+
     def warm_soon(self) -> None:
         """Begin to have a worker ready."""
         self._later(self.warm())
