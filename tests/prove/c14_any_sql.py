@@ -42,14 +42,14 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as server:
         dsn = f"host=127.0.0.1 port={server.pg} user=me dbname=noonmark"
         with both(dsn) as pair, bar("statements", chosen.count + chosen.views) as advance:
-            run, share = Run(pair, chosen.seed), chosen.seconds
+            run, share = Run(pair, chosen.seed, advance=advance), chosen.seconds
             start = SYSTEM.monotonic()
             reached = []
             parts = ((0.35, scalars, chosen.count - asked), (0.3, queries, asked))
             for part, act, count in (*parts, (0.35, views, chosen.views)):
                 if share is not None:
                     run.deadline = SYSTEM.monotonic() + part * share
-                reached.append(act(run, count, advance))
+                reached.append(act(run, count))
             minutes = (SYSTEM.monotonic() - start) / 60
     once = reached[0] + reached[1]
     print(

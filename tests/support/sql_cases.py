@@ -13,6 +13,7 @@ The collections are those of `support.sql_queries`, and TPC-H's in files that st
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class Case:
 
 def read(path: Path) -> list[Case]:
     cases = []
-    for block in path.read_text().strip().split("\n\n"):
+    for block in re.split("\n\n+", path.read_text().strip()):
         query, _, expected = f"{block}\n".partition(f"\n{_LINE}\n")
         lines = query.splitlines()
         comment = [line for line in lines if line.startswith("#")]

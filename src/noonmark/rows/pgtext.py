@@ -37,7 +37,11 @@ from noonmark.rows.pgtime import (
 )
 
 _INTEGER = re.compile(r"[+-]?(\d+(_\d+)*|0[xX](_?[0-9a-fA-F])+|0[oO](_?[0-7])+|0[bB](_?[01])+)")
-_NUMERIC = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+_DIGITS = r"\d+(?:_\d+)*"
+_NUMERIC = re.compile(
+    rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:e[+-]?{_DIGITS})?",
+    re.ASCII | re.IGNORECASE,
+)
 _ODD_NUMERIC = {
     "nan": "NaN",
     **{f"{sign}{word}": "Infinity" for sign in ("", "+") for word in ("infinity", "inf")},
@@ -128,9 +132,12 @@ def _parse_integer(text: str, sql_type: t.SqlType) -> int:
 
 
 def _parse_numeric(text: str, sql_type: t.Numeric) -> decimal.Decimal:
-    if _NUMERIC.fullmatch(text):
-        return fit_numeric(decimal.Decimal(_far(text.strip())), sql_type)
-    odd = _ODD_NUMERIC.get(text.strip().lower())
+    word = text.strip(_SPACES)
+    if _NUMERIC.fullmatch(word):
+        return fit_numeric(decimal.Decimal(_far(word.replace("_", ""))), sql_type)
+    if word.isascii() and _INTEGER.fullmatch(word) and len(word) < 1000:
+        return fit_numeric(decimal.Decimal(int(word, 0)), sql_type)  # in another base
+    odd = _ODD_NUMERIC.get(word.lower())
     if odd is None:
         raise _invalid(text, sql_type)
     return fit_numeric(decimal.Decimal(odd), sql_type)

@@ -106,7 +106,11 @@ class Queries:
             ]
         table = choices.pick(self.tables)
         alias = self._fresh("t")
-        return f"{table.name} as {alias}", [(f"{alias}.{n}", kind) for n, kind in table.columns]
+        scope = [(f"{alias}.{n}", kind) for n, kind in table.columns]
+        if choices.often(1, 10):
+            self.met["whole row"] += 1
+            scope += [(f"({alias})::text", "text"), (f"to_jsonb({alias})", "jsonb")]
+        return f"{table.name} as {alias}", scope
 
     def _joined(self, depth: int) -> tuple[str, Scope]:
         text, found = self._source(depth)

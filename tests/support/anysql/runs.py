@@ -9,25 +9,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from noonmark.clock import SYSTEM
 from support.anysql.choices import Choices
 from support.anysql.queries import Queries
 from support.anysql.scalars import Scalars
 from support.anysql.values import PLAIN, TYPES, Table, quoted, schema
-from support.anysql.versus import Both, judge, shrunk
+from support.anysql.versus import Both, Text, judge, shrunk
 from support.sql_seen import ask
 
 ROWS = 6
 QUERIES_IN_A_WORLD = 500
-VIEWS_IN_A_WORLD = 25
+VIEWS_IN_A_WORLD = 64
 TICKS = 10
 #: Where conditions decide what is evaluated, errors depend on an order that nobody promised.
 _CONDITIONS = re.compile(r"\b(case|coalesce|and|or|greatest|least)\b")
 
 Advance = Callable[..., None]
+Remake = Callable[[Choices], str]
+Built = Callable[[Choices], tuple[str, bool]]
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Run:
     both: Both
     seed: int
     deadline: float | None = None
+    advance: Advance = lambda *_: None
     met: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
@@ -45,27 +48,37 @@ class Run:
         """Whether the time is up."""
         return self.deadline is not None and SYSTEM.monotonic() > self.deadline
 
-    def told(
-        self, choices: Choices, make: Callable[[Choices], tuple[str, bool]], one_row: bool
-    ) -> None:
-        """A difference, made smaller."""
+    def compare(self, make: Callable[[int], Text], count: int, remake: Remake) -> int:
+        """Texts by their numbers, until the time is up; how many. A difference is made smaller."""
+        compared = 0
+        for text, difference in self.both.stream(self._made(make, count)):
+            compared += 1
+            if difference is not None:
+                self._tell(text, remake)
+            self.advance()
+        return compared
+
+    def _made(self, make: Callable[[int], Text], count: int) -> Iterator[Text]:
+        for number in range(count):
+            if self.is_over:
+                return
+            yield make(number)
+
+    def _tell(self, text: Text, remake: Remake) -> None:
         both = self.both
 
-        def text(trial: Choices) -> str:
-            return make(trial)[0]
-
         def differs(sql: str) -> bool:
-            alone = one_row and not _CONDITIONS.search(sql)
+            alone = text.one_row and not _CONDITIONS.search(sql)
             mine, theirs = ask(both.ours, sql), ask(both.peer, sql)
-            return judge(mine, theirs, one_row=alone, ordered=False) == "wrong"
+            return judge(sql, mine, theirs, one_row=alone, ordered=False) == "wrong"
 
-        small = shrunk(choices.drawn, text, differs, 120)
+        small = replace(text, sql=shrunk(text.choices.drawn, remake, differs, 120))
         counts, both.counts = both.counts, Counter()
-        self.wrong.append(both.compare(small, one_row=one_row) or small)
+        self.wrong.append(both.compare(small) or small.sql)
         both.counts = counts
 
 
-def scalars(run: Run, count: int, advance: Advance = lambda *_: None) -> int:
+def scalars(run: Run, count: int) -> int:
     """Expressions over one row, hostile literals among them; how many were compared."""
     both, known = run.both, run.both.known()
     columns = [(f"a{at}", kind) for at, kind in enumerate(TYPES)]
@@ -74,21 +87,17 @@ def scalars(run: Run, count: int, advance: Advance = lambda *_: None) -> int:
     both.run(f"create table one ({specs})")
     both.run(f"insert into one values ({values})")
 
-    def make(choices: Choices) -> tuple[str, bool]:
+    def remake(choices: Choices) -> str:
         kind = choices.pick(list(TYPES))
         stream = Scalars(choices, known, hostile=True, met=run.met)
-        return f"select {stream.scalar(kind, columns, 1 + choices.below(2))} from one", False
+        return f"select {stream.scalar(kind, columns, 1 + choices.below(2))} from one"
 
-    for number in range(count):
-        if run.is_over:
-            return number
+    def make(number: int) -> Text:
         choices = Choices(run.seed * 1_000_003 + number)
-        sql, _ = make(choices)
-        one_row = not _CONDITIONS.search(sql)
-        if both.compare(sql, one_row=one_row) is not None:
-            run.told(choices, make, one_row)
-        advance()
-    return count
+        sql = remake(choices)
+        return Text(sql, choices, one_row=not _CONDITIONS.search(sql))
+
+    return run.compare(make, count, remake)
 
 
 def world(both: Both, seed: int, prefix: str = "") -> list[Table]:
@@ -105,27 +114,26 @@ def world(both: Both, seed: int, prefix: str = "") -> list[Table]:
     return tables
 
 
-def queries(run: Run, count: int, advance: Advance = lambda *_: None) -> int:
+def queries(run: Run, count: int) -> int:
     """Queries over random tables; how many were compared."""
-    known, tables = run.both.known(), []
-    for number in range(count):
-        if run.is_over:
-            return number
-        if number % QUERIES_IN_A_WORLD == 0:
-            tables = world(run.both, run.seed + number)
+    known, done = run.both.known(), 0
+    while done < count and not run.is_over:
+        tables = world(run.both, run.seed + done)
 
-        def make(choices: Choices, tables: list[Table] = tables) -> tuple[str, bool]:
+        def built(choices: Choices, tables: list[Table] = tables) -> tuple[str, bool]:
             return Queries(choices, known, tables, run.met).next()
 
-        choices = Choices(run.seed * 1_000_033 + number)
-        sql, ordered = make(choices)
-        if run.both.compare(sql, one_row=False, ordered=ordered) is not None:
-            run.told(choices, make, False)
-        advance()
-    return count
+        def make(number: int, first: int = done, built: Built = built) -> Text:
+            choices = Choices(run.seed * 1_000_033 + first + number)
+            sql, ordered = built(choices)
+            return Text(sql, choices, one_row=False, ordered=ordered)
+
+        wanted = min(QUERIES_IN_A_WORLD, count - done)
+        done += run.compare(make, wanted, lambda choices, built=built: built(choices)[0])
+    return done
 
 
-def views(run: Run, count: int, advance: Advance = lambda *_: None) -> int:
+def views(run: Run, count: int) -> int:
     """Views of queries, over tables that change, read after every tick; how many there were."""
     known, made_in_all, number = run.both.known(), 0, 0
     while made_in_all < count and not run.is_over:
@@ -139,38 +147,41 @@ def views(run: Run, count: int, advance: Advance = lambda *_: None) -> int:
             for _ in range(1 + choices.below(4)):
                 run.both.run(change(choices, tables))
             _read(run, made)
-        for name in made:
-            ask(run.both.ours, f"drop materialized view {name} cascade")
+        for _ in run.both.at_once([f"drop materialized view {name} cascade" for name in made]):
+            pass
         made_in_all += len(made)
-        advance(len(made))
+        run.advance(len(made))
     return made_in_all
 
 
-def _made(run: Run, seed: int, wanted: int, make: Callable[[Choices], str]) -> dict[str, str]:
+def _made(run: Run, seed: int, wanted: int, make: Remake) -> dict[str, str]:
     """Views of queries that both sides answer alike, by name."""
-    both, made, at = run.both, {}, 0
-    while len(made) < wanted and at < 6 * wanted and not run.is_over:
-        at += 1
+    both, chosen = run.both, {}
+    for at in range(6 * wanted):
+        if len(chosen) == wanted or run.is_over:
+            break
         sql = make(Choices(seed * 1_000_003 + at))
         mine, theirs = ask(both.ours, sql), ask(both.peer, sql)
-        if judge(mine, theirs, one_row=False, ordered=False) != "answered":
+        if judge(sql, mine, theirs, one_row=False, ordered=False) in ("answered", "form"):
+            chosen[f"view_{at}"] = sql
+    made = {}
+    statements = [f"create materialized view {name} as {sql}" for name, sql in chosen.items()]
+    for (name, sql), told in zip(chosen.items(), both.at_once(statements), strict=True):
+        if not told.state:
+            made[name] = sql
             continue
-        name = f"view_{at}"
-        told = ask(both.ours, f"create materialized view {name} as {sql}")
-        if told.state:
-            both.counts["view refused"] += 1
-            both.refusals[f"{told.state} {told.message[:60]}"] += 1
-            if told.state[:2] not in ("0A", "42"):
-                run.wrong.append(f"as a view: {sql}\n  ours: {told.state} {told.message}")
-            continue
-        made[name] = sql
+        both.counts["view refused"] += 1
+        both.refusals[f"{told.state} {told.message[:60]}"] += 1
+        if told.state[:2] not in ("0A", "42"):
+            run.wrong.append(f"as a view: {sql}\n  ours: {told.state} {told.message}")
     return made
 
 
 def _read(run: Run, made: dict[str, str]) -> None:
-    for name, sql in list(made.items()):
-        mine, theirs = ask(run.both.ours, f"select * from {name}"), ask(run.both.peer, sql)
-        verdict = judge(mine, theirs, one_row=False, ordered=False)
+    reads = run.both.at_once([f"select * from {name}" for name in made])
+    for (name, sql), mine in zip(list(made.items()), reads, strict=True):
+        theirs = ask(run.both.peer, sql)
+        verdict = judge(sql, mine, theirs, one_row=False, ordered=False)
         run.both.counts[f"view {verdict}"] += 1
         if verdict == "wrong":
             rows = f"ours {sorted(map(repr, mine.rows))[:6]} {mine.state} {mine.message[:100]}"

@@ -29,7 +29,7 @@ _KINDS: dict[type[t.SqlType], str] = {
 #: Not PostgreSQL's, not of the same answer twice, or written otherwise (below).
 _APART = frozenset(
     ("mz_timestamp", "constant_time_eq", "digest", "hmac", "subscript", "slice", "like", "ilike",
-     "similar to", "~", "~*", "width_bucket", "greatest", "least", "timezone", "age", "format", "power")
+     "similar to", "~", "~*", "greatest", "least", "timezone", "age", "format", "power")
 )  # fmt: skip
 #: Their results may be very long, or take very long.
 _LARGE = frozenset(("repeat", "lpad", "rpad", "^", "power", "exp"))
@@ -59,6 +59,9 @@ FORMS: tuple[tuple[str, str], ...] = (
     ("text", "({jsonb} #>> {texts})"), ("text", "({texts})[{small}]"), ("text", "({any})::text"),
     ("text", "to_char({timestamp}, {template})"), ("text", "to_char({timestamptz}, {template})"),
     ("text", "to_char({date}, {template})"), ("text", "format('%s|%L', {text}, {text})"),
+    ("text", "format('%I.%2$I', {text}, {text})"), ("text", "format('%*s|%-5s', {size}, {text}, {any})"),
+    ("int4", "width_bucket({int4}, {int4s})"), ("int4", "width_bucket({numeric}, {numeric}, {numeric}, {int4})"),
+    ("bool", "({interval} = {interval})"), ("bool", "(({numeric})::text = ({numeric})::text)"),
     ("int4", "position({text} in {text})"), ("int4", "({int4s})[{small}]"), ("int4", "({date} - {date})"),
     ("int4s", "({int4s})[{small}:{small}]"), ("int4s", "array[{int4}, {int4}]"), ("texts", "array[{text}]"),
     ("int4s", "({int4s} || {int4})"), ("texts", "({texts} || {texts})"),

@@ -4,6 +4,9 @@ Names, oids of types, text of the rows (as a multiset; as a list where the order
 SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not counted as wrong:
 
     refused     Noonmark answers 0A000: it says what it does not do. Counted by what it said.
+    form        the same rows, except that one of several equal intervals stands for them in another
+                form (1 day, 24:00:00): which one DISTINCT, GROUP BY, a set operation, min or max
+                keeps is nobody's promise. Only in statements that have one of these.
     order       both fail, in a statement with more than one row or condition, with errors of the
                 class of data (22): which row or condition is evaluated first is nobody's promise.
     once        in such a statement one fails with an error of that class and the other does not
@@ -12,27 +15,43 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
 
 from __future__ import annotations
 
+import re
+import select
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import psycopg
 
 from support.anysql.choices import Choices, smaller
 from support.pgwire_host import DatabaseHost
 from support.servers import server_folder, start_postgres
-from support.sql_seen import Row, Seen, ask
+from support.sql_seen import Row, Seen, ask, seen
 
 _DATA = ("22", "21")
+#: How many views are made, and read, at the same time.
+BESIDE = 8
+
+
+@dataclass(frozen=True)
+class Text:
+    """A statement, the choices that made it, and how it is compared."""
+
+    sql: str
+    choices: Choices
+    one_row: bool
+    ordered: bool = False
 
 
 @dataclass
 class Both:
-    """The two servers, and what was seen."""
+    """The two servers, and what was seen; `beside` are more connections to Noonmark."""
 
     ours: psycopg.Connection
     peer: psycopg.Connection
+    beside: list[psycopg.Connection] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
 
@@ -50,20 +69,68 @@ class Both:
         names = {name for (name,) in rows} | {"concat", "coalesce"}
         return lambda name: name in names
 
-    def compare(self, sql: str, *, one_row: bool, ordered: bool = False) -> str | None:
+    def stream(self, texts: Iterable[Text]) -> Iterator[tuple[Text, str | None]]:
+        """Each text and what differs; the next is made while the servers answer."""
+        asked: Text | None = None
+        for text in texts:
+            if asked is not None:
+                yield asked, self._told(asked, *self._answers())
+            for connection in (self.ours, self.peer):
+                send(connection, text.sql)
+            asked = text
+        if asked is not None:
+            yield asked, self._told(asked, *self._answers())
+
+    def _answers(self) -> tuple[Seen, Seen]:
+        return answer(self.ours), answer(self.peer)
+
+    def compare(self, text: Text) -> str | None:
         """What differs; None if nothing does."""
-        mine, theirs = ask(self.ours, sql), ask(self.peer, sql)
-        verdict = judge(mine, theirs, one_row=one_row, ordered=ordered)
+        return self._told(text, ask(self.ours, text.sql), ask(self.peer, text.sql))
+
+    def _told(self, text: Text, mine: Seen, theirs: Seen) -> str | None:
+        verdict = judge(text.sql, mine, theirs, one_row=text.one_row, ordered=text.ordered)
         self.counts[verdict] += 1
         if verdict == "refused":
             self.refusals[mine.message[:60]] += 1
         if verdict != "wrong":
             return None
-        return f"{sql}\n  ours: {_shown(mine)}\n  PostgreSQL: {_shown(theirs)}"
+        return f"{text.sql}\n  ours: {_shown(mine)}\n  PostgreSQL: {_shown(theirs)}"
+
+    def at_once(self, statements: Sequence[str]) -> Iterator[Seen]:
+        """What Noonmark says to each, some at the same time on connections of their own."""
+        for start in range(0, len(statements), len(self.beside)):
+            some = statements[start : start + len(self.beside)]
+            for connection, sql in zip(self.beside, some, strict=False):
+                send(connection, sql)
+            for connection, _ in zip(self.beside, some, strict=False):
+                yield answer(connection)
 
 
-def judge(mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -> str:
-    """See the module: answered, failed, refused, order, once or wrong."""
+def answer(connection: psycopg.Connection) -> Seen:
+    """What a server says to the statement that it was sent."""
+    wire, last = connection.pgconn, None
+    while True:
+        while wire.is_busy():
+            # Without holding anything that a server in this process may need.
+            select.select([wire.socket], [], [])
+            wire.consume_input()
+        result = wire.get_result()
+        if result is None:
+            assert last is not None
+            return seen(last)
+        last = result
+
+
+def send(connection: psycopg.Connection, sql: str) -> None:
+    """Send a statement, whose `answer` is for later."""
+    connection.pgconn.send_query(sql.encode())
+    while connection.pgconn.flush():
+        select.select([], [connection.pgconn.socket], [])
+
+
+def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -> str:
+    """See the module: answered, failed, refused, form, order, once or wrong."""
     if mine.state == "0A000" and theirs.state != "0A000":
         return "refused"
     if mine.state or theirs.state:
@@ -82,7 +149,34 @@ def judge(mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -> str:
         return "wrong"
     if _oids(mine) != _oids(theirs):
         return "wrong"
-    return "answered" if _same(mine.rows, theirs.rows, ordered=ordered) else "wrong"
+    if _same(mine.rows, theirs.rows, ordered=ordered):
+        return "answered"
+    plain = [[tuple(map(_one_form, row)) for row in each.rows] for each in (mine, theirs)]
+    kept = not one_row and _KEEPS_ONE.search(sql)
+    return "form" if kept and _same(plain[0], plain[1], ordered=False) else "wrong"
+
+
+#: What keeps one of several equal values.
+_KEEPS_ONE = re.compile(
+    r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets)"
+)
+_SPAN = re.compile(
+    r"(?:(-?\d+) years? ?)?(?:(-?\d+) mons? ?)?(?:(-?\d+) days? ?)?"
+    r"(?:(-?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
+)
+
+
+def _one_form(cell: str | None) -> str | None:
+    """A text in which equal intervals are written alike."""
+    if cell is None:
+        return None
+    return _SPAN.sub(lambda m: f"<{_hours(m)}>" if m[0].strip() else m[0], cell)
+
+
+def _hours(match: re.Match[str]) -> Fraction:
+    years, months, days = (int(match[at] or 0) for at in (1, 2, 3))
+    clock = Fraction(match[7] or 0) / 3600 + Fraction(match[6] or 0) / 60 + int(match[5] or 0)
+    return ((years * 12 + months) * 30 + days) * 24 + (-clock if match[4] else clock)
 
 
 def _same(mine: Sequence[Row], theirs: Sequence[Row], *, ordered: bool) -> bool:
@@ -128,10 +222,13 @@ def both(dsn: str | None = None) -> Iterator[Both]:
         with (
             psycopg.connect(mine, autocommit=True) as ours,
             psycopg.connect(server.dsn, autocommit=True, options="-c jit=off") as peer,
+            ExitStack() as stack,
         ):
-            for connection in (ours, peer):
+            more = [psycopg.connect(mine, autocommit=True) for _ in range(BESIDE)]
+            beside = [stack.enter_context(each) for each in more]
+            for connection in (ours, peer, *beside):
                 connection.execute("set timezone = 'UTC'")
                 connection.execute("set extra_float_digits = 1")
-            yield Both(ours, peer)
+            yield Both(ours, peer, beside)
         if host:
             host.close()

@@ -161,6 +161,11 @@ def _element(types: Types) -> t.SqlType:
 _A, _E, _INT = Any_.ARRAY, Any_.ELEMENT, t.Integer()
 _TEXTS = t.Array(t.Text())
 
+
+def _cat(a: tuple[Any, ...] | None, b: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    return a if b is None else b if a is None else a + b
+
+
 TABLE = (
     Function("subscript", (_A, t.Integer), _element, _subscript, gives_null=True),
     Function("slice", (_A, t.Integer, t.Integer), _first, _slice),
@@ -168,10 +173,10 @@ TABLE = (
     Function("array_upper", (_A, t.Integer), _INT, _length, gives_null=True),
     Function("array_lower", (_A, t.Integer), _INT, _lower, gives_null=True),
     Function("cardinality", (_A,), _INT, len),
-    Function("||", (_A, _A), _first, lambda a, b: (a or ()) + (b or ()), strict=False),
+    Function("||", (_A, _A), _first, _cat, strict=False, gives_null=True),
     Function("||", (_A, _E), _first, lambda a, x: (*(a or ()), x), strict=False),
     Function("||", (_E, _A), _second, lambda x, a: (x, *(a or ())), strict=False),
-    Function("array_cat", (_A, _A), _first, lambda a, b: (a or ()) + (b or ()), strict=False),
+    Function("array_cat", (_A, _A), _first, _cat, strict=False, gives_null=True),
     Function("array_append", (_A, _E), _first, lambda a, x: (*(a or ()), x), strict=False),
     Function("array_prepend", (_E, _A), _second, lambda x, a: (x, *(a or ())), strict=False),
     Function(

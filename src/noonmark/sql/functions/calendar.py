@@ -49,6 +49,8 @@ def interval_scale(a: v.Interval, scale: Callable[[int], float]) -> v.Interval:
     """Every field scaled; what is left of months goes to days, and of days to time."""
     if i.is_infinite(a):
         return a
+    if not all(map(math.isfinite, (scale(a.months), scale(a.days), scale(a.micros)))):
+        raise DatetimeOutOfRange("interval out of range")
     months, days = int(scale(a.months)), int(scale(a.days))
     spare_days = _tidy((scale(a.months) - months) * 30)
     spare = _tidy((scale(a.days) - days + spare_days - int(spare_days)) * 86400)

@@ -18,6 +18,7 @@ from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.sql.functions import instant as i
+from noonmark.sql.functions.errors import NotHeldHere
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.instant import DAY, Fields
 from noonmark.sql.functions.truncate import unit_name
@@ -113,6 +114,8 @@ def _from_stamp(field: str, micros: int) -> Any:
 
 def _of_date(field: str, value: i.Date) -> Any:
     if i.is_infinite(value):
+        if field == "year":
+            raise NotHeldHere("the year of an infinite date is not supported")
         return _of_infinity(field, value == v.DATE_INFINITY, _GROWING)
     days = v.days_of(value)
     return days * 86_400 if field == "epoch" else _from_stamp(field, days * DAY)

@@ -120,6 +120,11 @@ def _has(document: str, key: str) -> bool:
     return isinstance(data, str) and data == key
 
 
+def _keys(document: str, keys: tuple[str | None, ...]) -> list[bool]:
+    """Whether the document has each of the keys; NULL is none."""
+    return [_has(document, key) for key in keys if key is not None]
+
+
 def _typeof(document: str) -> str:
     data = parse(document)
     for kind, name in ((bool, "boolean"), (Decimal, "number"), (str, "string"), (list, "array")):
@@ -219,8 +224,8 @@ TABLE = (
     Function("@>", (_J, _J), t.Boolean(), lambda a, b: _contains(parse(a), parse(b))),
     Function("<@", (_J, _J), t.Boolean(), lambda a, b: _contains(parse(b), parse(a))),
     Function("?", (_J, _X), t.Boolean(), _has),
-    Function("?|", (_J, t.Array), t.Boolean(), lambda a, b: any(_has(a, k) for k in b if k)),
-    Function("?&", (_J, t.Array), t.Boolean(), lambda a, b: all(_has(a, k) for k in b if k)),
+    Function("?|", (_J, t.Array), t.Boolean(), lambda a, b: any(_keys(a, b))),
+    Function("?&", (_J, t.Array), t.Boolean(), lambda a, b: all(_keys(a, b))),
     Function("||", (_J, _J), t.Jsonb(), _concat),
     Function("-", (_J, _X), t.Jsonb(), _delete_key, fallible=True),
     Function("-", (_J, t.Integer), t.Jsonb(), _delete_at, fallible=True),

@@ -120,8 +120,12 @@ def _rounding(way: Callable[[float], float]) -> Callable[[float], float]:
     return act
 
 
+def _degrees(radians: float) -> float:
+    return radians / math.radians(1)  # as PostgreSQL rounds it
+
+
 def _float_sign(a: float) -> float:
-    return a if a != a else float((a > 0) - (a < 0))  # noqa: PLR0124 - NaN
+    return float((a > 0) - (a < 0))  # of NaN, it is 0
 
 
 def _trigonometric(compute: Callable[[float], float]) -> Callable[[float], float]:
@@ -278,7 +282,7 @@ def _floats() -> list[Function]:
         Function("asinh", one, t.Double(), math.asinh),
         Function("atan", one, t.Double(), math.atan),
         Function("atan2", two, t.Double(), math.atan2),
-        Function("degrees", one, t.Double(), lambda a: checked(math.degrees, a), fallible=True),
+        Function("degrees", one, t.Double(), lambda a: checked(_degrees, a), fallible=True),
         Function("radians", one, t.Double(), math.radians),
         Function("pi", (), t.Double(), lambda: math.pi),
         Function("round", one, t.Double(), _rounding(round)),

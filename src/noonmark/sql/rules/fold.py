@@ -29,6 +29,10 @@ SIZE_MAX = 64 << 10
 #: A pattern that takes so many microseconds, and a cast of so long a text, are left to the run.
 STEPS_MAX = 1_000
 
+#: PostgreSQL computes these for each statement anew: it does not know beforehand that one is NULL,
+#: and so asks for the other arguments of a strict function of it.
+_STABLE = frozenset(("to_char", "date_part"))
+
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -49,9 +53,11 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
         return scalar
     if _is_constant(scalar) and _is_quick(scalar):
         try:
-            return s.Literal(scalar.type, evaluate(scalar))
+            value = evaluate(scalar)
         except EvaluationError:
             return scalar
+        stays = value is None and isinstance(scalar, s.Call) and scalar.entry.name in _STABLE
+        return scalar if stays else s.Literal(scalar.type, value)
     if _is_null(scalar):
         return s.Literal(scalar.type, None)
     match scalar:
