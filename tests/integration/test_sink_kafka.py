@@ -97,14 +97,15 @@ def test_a_key_with_two_rows_is_refused() -> None:
         list(envelope.messages([((1, "a"), 5, 1), ((1, "b"), 5, 1)], Keys()))
     keys = Keys()
     assert len(list(envelope.messages([((1, "a"), 5, 1), ((2, "a"), 6, 1)], keys))) == 2
-    assert (keys.has((1,)), keys.has((3,)), len(keys)) == (True, False, 2)
+    one, three, four = (envelope.key_bytes((number,)) for number in (1, 3, 4))
+    assert (keys.has(one), keys.has(three), len(keys)) == (True, False, 2)
     moved = [((1, "a"), 7, -1), ((1, "b"), 7, 1), ((2, "a"), 8, -1), ((2, "b"), 9, 1)]
     assert len(list(envelope.messages(moved, keys))) == 3
-    again = Keys.of([((1,), 1), ((1,), 1), ((4,), 1), ((1,), -1), ((4,), -1)])
+    again = Keys.of([(one, 1), (one, 1), (four, 1), (one, -1), (four, -1)])
     for each in (keys, again):
         with pytest.raises(UniqueViolation, match="several rows"):
             list(envelope.messages([((1, "c"), 10, 1)], each))
-    assert not again.has((4,))
+    assert not again.has(four)
 
 
 def run(body: Callable[[Conversation, Database], Awaitable[None]], url: str = "") -> None:

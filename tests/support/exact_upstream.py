@@ -253,16 +253,7 @@ class ExactUpstream:
     def kill_server(self) -> None:
         """SIGKILL to every process of the server at once, and a start on what is on disk."""
         self.faults["kill -9 of PostgreSQL"] += 1
-        main = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        os.kill(main, signal.SIGSTOP)  # so that it starts nobody while we look
-        all_of_them = (*_children(main), main)
-        for pid in all_of_them:
-            os.kill(pid, signal.SIGKILL)
-        self._running.close()
-        while any(map(_is_alive, all_of_them)):
-            threading.Event().wait(0.02)
-        self._running = ExitStack()
-        self._running.enter_context(start_postgres(self.folder, self.server.port))
+        crash(self._running, self.folder, self.server.port)
 
     def end_sessions(self) -> None:
         """End the sessions of who reads the log."""
@@ -304,6 +295,19 @@ class ExactUpstream:
             with session.cursor(name="changes") as cursor:
                 cursor.itersize = 20_000
                 yield from cursor.execute(_HISTORY)
+
+
+def crash(running: ExitStack, folder: Path, port: int) -> None:
+    """SIGKILL to every process of the server that `running` runs in a folder; then it is back."""
+    main = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+    os.kill(main, signal.SIGSTOP)  # so that it starts nobody while we look
+    all_of_them = (*_children(main), main)
+    for pid in all_of_them:
+        os.kill(pid, signal.SIGKILL)
+    running.close()
+    while any(map(_is_alive, all_of_them)):
+        threading.Event().wait(0.02)
+    running.enter_context(start_postgres(folder, port))
 
 
 def _children(parent: int) -> list[int]:

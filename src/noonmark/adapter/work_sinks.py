@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
-from noonmark.errors import DefiniteError, NoonmarkError, SourceStalled, StorageError
+from noonmark.errors import DefiniteError, InternalError, NoonmarkError, SourceStalled, StorageError
 from noonmark.supervise import Thread
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class SinkWorker:
             try:
                 self.sink.run()
                 break
-            except (StorageError, SourceStalled, DefiniteError) as error:
+            except (StorageError, SourceStalled, DefiniteError, InternalError) as error:
                 self._note("stalled", str(error))
             except NoonmarkError as error:
                 self._note("failed", str(error))

@@ -13,7 +13,10 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
+
+import msgspec
 
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value
@@ -35,9 +38,9 @@ def plain(value: Any, sql_type: t.SqlType) -> Any:
         case _ if value is None or isinstance(sql_type, _OWN):
             return value
         case t.Real() | t.Double():
-            return value if math.isfinite(value) else format_value(value, sql_type)
+            return float(value) if math.isfinite(value) else format_value(value, sql_type)
         case t.Jsonb():
-            return json.loads(value)
+            return msgspec.Raw(value.encode())  # its numbers have digits that floats have not
         case t.Array(element):
             return [plain(each, element) for each in value]
         case t.Record(fields):
@@ -67,9 +70,17 @@ class JsonEncoding:
     schema: Schema
     keys: tuple[str, ...] = ()
 
+    @cached_property
+    def _key_has_documents(self) -> bool:
+        return any(_has_documents(column.type) for column in key_columns(self.schema, self.keys))
+
     def key(self, values: Sequence[Any]) -> bytes:
         """See `Encoding.key`: an object of the key's columns."""
-        return _to_bytes(document(values, key_columns(self.schema, self.keys)))
+        found = document(values, key_columns(self.schema, self.keys))
+        if self._key_has_documents:
+            return _to_bytes(found)
+        # Floats as Python writes them: keys stay what they are in topics that have them.
+        return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
 
     def value(self, row: Sequence[Any]) -> bytes:
         """See `Encoding.value`: an object."""
@@ -86,10 +97,14 @@ def key_columns(schema: Schema, key: Sequence[str]) -> list[Column]:
     return [schema[name] for name in key]
 
 
-def key_of(row: Sequence[Any], schema: Schema, key: Sequence[str]) -> tuple[Any, ...]:
-    """The values of the key's columns."""
-    return tuple(row[schema.index(name)] for name in key)
+def _has_documents(sql_type: t.SqlType) -> bool:
+    match sql_type:
+        case t.Array(element):
+            return _has_documents(element)
+        case t.Record(fields):
+            return any(_has_documents(field.type) for field in fields)
+    return isinstance(sql_type, t.Jsonb)
 
 
 def _to_bytes(found: Any) -> bytes:
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+    return msgspec.json.encode(found)

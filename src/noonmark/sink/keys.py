@@ -4,8 +4,9 @@ Law: after the changes of all times up to t, `has(k)` iff the collection has a r
 key that would have two rows is an error, because no message could say it: the topic would lose the
 first, and a later retraction of the second would take both.
 
-A key is kept as 64 bits of its hash, in some 70 bytes: two of a million keys meet with a chance of
-one in ten million, and then the sink ends with an error, not with wrong rows.
+A key is what it is in the topic: bytes, which are the same for keys that are equal in SQL
+(`envelope`). It is kept as 64 bits of their hash, in some 70 bytes: two of a million keys meet with
+a chance of one in ten million, and then the sink ends with an error, not with wrong rows.
 
 Pure.
 """
@@ -14,13 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import xxhash
-
-from noonmark.errors import UniqueViolation
-
-Key = tuple[Any, ...]
 
 
 class Keys:
@@ -30,7 +26,7 @@ class Keys:
         self._present: set[int] = set()
 
     @classmethod
-    def of(cls, entries: Iterable[tuple[Key, int]]) -> Keys:
+    def of(cls, entries: Iterable[tuple[bytes, int]]) -> Keys:
         """The keys of a snapshot, whose entries (key, diff) add up."""
         counts: Counter[int] = Counter()
         for key, diff in entries:
@@ -42,30 +38,22 @@ class Keys:
     def __len__(self) -> int:
         return len(self._present)
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: bytes) -> bool:
         """Whether the key has a row."""
         return _hash(key) in self._present
 
-    def change(self, key: Key, *, had: bool, has: bool) -> None:
+    def change(self, key: bytes, *, had: bool, has: bool) -> bool:
         """The key's row went (`had`), or came (`has`), or was replaced.
 
-        Raises:
-            UniqueViolation: a row came, and the key has one that stays.
+        Returns:
+            False, and nothing is changed, where a row came and the key has one that stays.
         """
         hashed = _hash(key)
         if has and not had and hashed in self._present:
-            raise several(key)
+            return False
         (self._present.add if has else self._present.discard)(hashed)
+        return True
 
 
-def several(key: Key) -> UniqueViolation:
-    """The error of a key that does not tell rows apart."""
-    return UniqueViolation(
-        f"the key {key!r} has several rows",
-        detail="Under ENVELOPE UPSERT a key has one row at most.",
-        hint="Choose a key that tells rows apart, or ENVELOPE DEBEZIUM.",
-    )
-
-
-def _hash(key: Key) -> int:
-    return int(xxhash.xxh3_64_intdigest(repr(key).encode()))
+def _hash(key: bytes) -> int:
+    return int(xxhash.xxh3_64_intdigest(key))

@@ -152,7 +152,10 @@ class Sink:
         found = self._soon(read.snapshot(time, columns=list(names)))
         columns = Schema(tuple(self.envelope.schema[name] for name in names))
         tables = () if found is None else found.tables()
-        self._keys = Keys.of(entry for table in tables for entry in _rows(table, columns))
+        of = self.envelope.key_bytes
+        self._keys = Keys.of(
+            (of(key), diff) for table in tables for key, diff in _rows(table, columns)
+        )
 
     def _soon(self, wanted: Future[Snapshot]) -> Snapshot | None:
         """What comes, unless the sink is stopped first: a time may take long to be complete."""

@@ -18,6 +18,8 @@ and every error under NONE and DEBEZIUM, stays: nothing later speaks of the same
 Law (upsert): let S(k, t) be the last record of key k at a time <= t, or what the collection held
 for k before. The contents at t are the rows of all S(k, t), the errors at t those of all S(k, t)
 that have one. The updates are the differences, time by time.
+Law (key): keys are one iff they are stored as the same bits, so that a topic whose records brokers
+have compacted, which compare bytes, gives the same contents.
 Law (total): no record raises, and none is without effect except a tombstone.
 
 Where it runs: executors; pure. UPSERT needs all records of a key in one call, and what the
