@@ -15,7 +15,8 @@ from noonmark.adapter.peek.answer import Answers, Path, Peek, path_of
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.system.relations import relations
-from noonmark.adapter.worker.pool import Limits, Pool
+from noonmark.adapter.worker.limits import Limits
+from noonmark.adapter.worker.pool import Pool
 from noonmark.compute.reference import evaluate, in_order
 from noonmark.errors import DivisionByZero, EvaluationError
 from noonmark.persist import Options, Update

@@ -15,7 +15,7 @@ import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
-from noonmark.adapter.worker.pool import Limits
+from noonmark.adapter.worker.limits import Limits
 from noonmark.clock import SYSTEM
 from noonmark.errors import DivisionByZero, NoonmarkError, QueryCanceled, TooComplex
 from support.hostile_statements import PLANNING
@@ -211,6 +211,9 @@ async def test_the_limits_are_shown(opened: Database) -> None:
     assert await client.ask("show statement_workers") == [("8",)]
     assert await client.ask("show statement_worker_memory") == [("1024MB",)]
     assert await client.ask("show statement_write_rows_max") == [("2000000",)]
+    assert await client.ask("show subscribe_rows_max") == [("50000",)]
+    assert await client.ask("show tick_timeout") == [("60s",)]
+    assert await client.ask("show spark_python_memory") == [("4096MB",)]
     with pytest.raises(NoonmarkError, match="cannot be changed"):
         await client.ask("set statement_workers = 100")
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from noonmark.adapter.database import Database
+from noonmark.adapter.worker.errors import ProgramLimitExceeded
+from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import QueryCanceled, UndefinedColumn, Unsupported
 from support.reading import Conversation, connect, insert, with_database
 
@@ -275,3 +277,39 @@ async def test_system_relations_are_looked_at_again(opened: Database) -> None:
         while not any(row[2:] == (-1, "seen") for row in found):
             found += await anext(chunks)
     await stream.chunks.aclose()
+
+
+@pytest.mark.parametrize("query", ["people", "(select count(*) as n from people)"])
+def test_what_a_slow_reader_missed_is_had_piece_by_piece(query: str) -> None:
+    @with_database
+    async def run(opened: Database) -> None:
+        opened.workers.limits = Limits(subscribe_rows=10, write_rows=25)
+        client = await people(opened)
+        await insert(opened, "people", (0, "ann", 30))
+        stream = await client.stream(f"subscribe {query} with (progress)")
+        chunks = aiter(stream.chunks)
+        rows: list[Any] = []
+        while len(rows) < 2:  # the snapshot and its progress
+            rows += await anext(chunks)
+        times = [await insert(opened, "people", *[(n, "bob", n) for n in range(4)] * 2)]
+        for _ in range(9):
+            times.append(await insert(opened, "people", *[(n, "bob", n) for n in range(7)]))
+        longest, segments = 0, opened.reads.changes._kept
+        async with asyncio.timeout(20):
+            while not any(row[1] and row[0] > times[-1] for row in rows):
+                rows += await anext(chunks)
+                longest = max([longest, *(len(each.changes) for each in segments.values())])
+        assert longest <= 10
+        other = await connect(opened)
+        asked = await other.ask(f"select * from {query} as q as of {times[-1]}")
+        assert contents(rows, times[-1], progress=True) == Counter(asked)
+        # More than there is room for at one time: it ends, and says where to go on.
+        last = await insert(opened, "people", *[(n, "cyd", n) for n in range(26)])
+        with pytest.raises(ProgramLimitExceeded, match=f"25 rows changed at {last}") as found:
+            await rows_until(chunks, 1_000)
+        assert f"AS OF {last} WITH" in str(found.value.hint)
+        again = await client.stream(f"subscribe people as of {last} with (snapshot = false)")
+        new = await insert(opened, "people", (99, "dan", 9))
+        assert await rows_until(aiter(again.chunks), 1) == [(new, 1, 99, "dan", 9)]
+
+    run()

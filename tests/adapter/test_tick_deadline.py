@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import NotYetComplete
 from support.reading import Conversation, connect, database
 
@@ -40,13 +41,10 @@ async def refusal(client: Conversation, sql: str, words: str) -> str:
         await asyncio.sleep(1)
 
 
-def test_a_row_that_a_view_does_not_get_past(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("noonmark.adapter.work.TICK_TIMEOUT_S", 10.0)
-
+def test_a_row_that_a_view_does_not_get_past(tmp_path: Path, spark: SparkSession) -> None:
     async def main() -> None:
         async with asyncio.timeout(280), database(str(tmp_path), spark) as opened:
+            opened.workers.limits = Limits(tick_timeout_s=10)
             client = await connect(opened)
             await client.ask("create table t (a bigint)")
             await client.ask(f"create materialized view bad as {POISON}")

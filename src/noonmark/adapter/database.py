@@ -34,7 +34,8 @@ from noonmark.adapter.tables import RETAIN_MS, Tables
 from noonmark.adapter.times import Times
 from noonmark.adapter.upstream.secret import key_file
 from noonmark.adapter.work import Work
-from noonmark.adapter.worker.pool import Limits, Pool
+from noonmark.adapter.worker.limits import Limits
+from noonmark.adapter.worker.pool import Pool
 from noonmark.clock import SYSTEM, Clock
 from noonmark.compute.session import OpenSession, Session, spark_session
 from noonmark.errors import ConfigError, InsufficientPrivilege, NotAuthorized
@@ -122,7 +123,7 @@ class Database:
             options: how persist opens the location.
             files_roots: what sources may read, with commas between; everything if there is none.
             own_files: what no source may read, besides the location and the key of secrets.
-            limits: what statements may use.
+            limits: what statements, views and Spark may use.
 
         Raises:
             LockHeld: another process writes to it; says who.
@@ -139,7 +140,8 @@ class Database:
 
             own = (*own_files, str(key_file()), *_places(data_url, consensus_url))
             guard = Guard.of(files_roots, own)
-            start_spark = partial(spark_session, spark_master or DEFAULT_MASTER)
+            master, more = spark_master or DEFAULT_MASTER, limits.spark_options()
+            start_spark = partial(spark_session, master, options=more)
             database = cls(client, oracle, starting(session, start_spark), clock, guard, limits)
             await database._start()
         except BaseException:

@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from noonmark.adapter.database import Database
 
 
-#: How long a small change of one view may take.
-TICK_TIMEOUT_S = 60.0
-
-
 class Work:
     """See the module."""
 
@@ -56,7 +52,10 @@ class Work:
         self._switches: dict[int, Task] = {}
         #: What `together` found in a catalog.
         self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
-        self.rounds = Rounds(database.clock, self._about_to_tick, lambda: TICK_TIMEOUT_S)
+        workers = database.workers
+        self.rounds = Rounds(
+            database.clock, self._about_to_tick, lambda: workers.limits.tick_timeout_s
+        )
 
     async def start(self) -> None:
         """Take up every source and every view of the catalog."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
 from noonmark.persist.state import Batch, Collection
 
+#: The variable that says what a Python worker of Spark may use of memory, in MB.
+MEMORY_VARIABLE = "NOONMARK_SPARK_PYTHON_MEMORY_MB"
 #: A whole object is hashed in pieces of this size, so that memory stays small.
 _VERIFY_BYTES = 8 << 20
 
@@ -95,8 +98,14 @@ def settle() -> None:
 
     A worker looks for garbage after every task, among everything that it ever imported: that takes
     longer than a small task does, and the next task waits for it.
+
+    From then on it may use as much memory as `MEMORY_VARIABLE` says, in MB: what needs more fails.
     """
     gc.freeze()
+    memory_mb = int(os.environ.get(MEMORY_VARIABLE, "0"))
+    if memory_mb:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_mb << 20, hard))
 
 
 def verify(place: Place, parts: Iterable[Part]) -> None:

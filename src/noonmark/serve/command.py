@@ -8,8 +8,7 @@ An option of the command line wins over the same key of ``--config FILE``, a TOM
 
 The file alone may also say ``tls_certificate`` and ``tls_key`` (PEM files, for both front ends) and
 ``trust``: "local", users without a password may come from this machine; "nobody", they may not;
-and what statements may use: ``statement_workers``, ``statement_worker_memory`` and
-``statement_write_rows_max`` (docs/operate/limits.md).
+and the limits of docs/operate/limits.md: ``statement_workers``, ``tick_timeout`` and so on.
 
 What is secret is never an option: NOONMARK_PASSWORD (of the built-in superuser, at the first start)
 and NOONMARK_METRICS_TOKEN come from the environment, or from files.
@@ -41,9 +40,17 @@ DEFAULTS = {
     "metrics": None,
     "password_file": None,
     "metrics_token_file": None,
-    "statement_workers": "8",
-    "statement_worker_memory": "1024MB",
-    "statement_write_rows_max": "2000000",
+    **dict.fromkeys(
+        (
+            "statement_workers",
+            "statement_worker_memory",
+            "statement_write_rows_max",
+            "subscribe_rows_max",
+            "tick_timeout",
+            "spark_driver_memory",
+            "spark_python_memory",
+        )
+    ),
 }
 
 #: Options that may be a list in the file.
@@ -70,7 +77,8 @@ _OWN_FILES = ("tls_certificate", "tls_key", "password_file", "metrics_token_file
 def serve(*, config: Path | None, insecure_listen: bool, **given: str | None) -> None:
     """Serve SQL over PostgreSQL's protocol and HTTP."""
     options = merged(given, _read(config))
-    from noonmark.serve.run import Settings, address, limits, run, secret_of, tls, trust
+    from noonmark.adapter.worker.limits import limits_of
+    from noonmark.serve.run import Settings, address, run, secret_of, tls, trust
 
     run(
         Settings(
@@ -91,7 +99,7 @@ def serve(*, config: Path | None, insecure_listen: bool, **given: str | None) ->
             metrics_token=secret_of("NOONMARK_METRICS_TOKEN", options["metrics_token_file"]),
             password=secret_of("NOONMARK_PASSWORD", options["password_file"]),
             insecure_listen=insecure_listen,
-            limits=limits(options),
+            limits=limits_of(options),
         )
     )
 

@@ -15,7 +15,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from pathlib import Path
 from noonmark.adapter.catalog.item import BUILT_IN
 from noonmark.adapter.database import Database
 from noonmark.adapter.run.ddl_role import first_password
-from noonmark.adapter.worker.pool import Limits
+from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact
 from noonmark.serve.log import Form, start_log
@@ -237,24 +237,6 @@ def secret_of(variable: str, file: str | None) -> str | None:
         return Path(file).read_text().strip() or None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f'"{file}" cannot be read', detail=type(error).__name__) from None
-
-
-def limits(options: Mapping[str, str]) -> Limits:
-    """What statements may use.
-
-    >>> limits({"statement_workers": "4", "statement_worker_memory": "512MB",
-    ...         "statement_write_rows_max": "1000"})
-    Limits(workers=4, memory_mb=512, write_rows=1000)
-    """
-    found = []
-    least = {"statement_workers": 1, "statement_worker_memory": 64, "statement_write_rows_max": 1}
-    for name, low in least.items():
-        text = options[name].removesuffix("MB" if name.endswith("memory") else "")
-        if not text.isdigit() or int(text) < low:
-            unit = " of MB" if name.endswith("memory") else ""
-            raise ConfigError(f'{name} is a number{unit}, at least {low}, not "{options[name]}"')
-        found.append(int(text))
-    return Limits(*found)
 
 
 def trust(text: str) -> bool:

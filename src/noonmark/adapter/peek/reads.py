@@ -77,7 +77,7 @@ class Reads:
         self.mirrors = Mirrors(database.client)
         self.gatherer = Gatherer(database.client, self.mirrors)
         self.answers = Answers(self.gatherer, lambda: self.state, database.workers)
-        self.changes = Changes(database.client)
+        self.changes = Changes(database.client, lambda: database.workers.limits)
         self.pulse = Pulse(database)
         self.holds = Holds(database.client, database.retain_ms)
         self._is_view: dict[int, bool] = {}

@@ -3,7 +3,9 @@
 Time is cut into segments: a segment begins where the one before ends, and ends at the upper that
 was known when somebody first asked for it. Everybody who follows a collection walks the same
 segments at their own pace, so that those who keep up share each read. Only the last segments are
-kept: who falls behind reads again.
+kept: who falls behind reads again. What happened while somebody did not read stays stored, and
+is had piece by piece: a segment has at most `subscribe_rows_max` updates, and as many as one time
+has if those are more, up to `statement_write_rows_max`.
 
 Law: the segments after `t`, one after the other, have every update at times after t exactly once.
 Where it runs: the adapter's loop.
@@ -13,11 +15,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from noonmark.adapter.peek.rows import Change, changes
+from noonmark.adapter.worker.errors import ProgramLimitExceeded
+from noonmark.adapter.worker.limits import Limits
 from noonmark.persist.client import Client
 from noonmark.persist.codec import TIME_MAX
 from noonmark.persist.plan import Query
@@ -38,12 +43,20 @@ class Segment:
     changes: tuple[Change, ...]
     schema: Schema
 
+    def before(self, upper: int | None) -> Segment:
+        """As far as a time, which is not beyond its own."""
+        if upper == self.upper:
+            return self
+        kept = tuple(change for change in self.changes if upper is None or change[1] < upper)
+        return Segment(self.after, upper, kept, self.schema)
+
 
 class Changes:
     """See the module."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, limits: Callable[[], Limits]) -> None:
         self._client = client
+        self._limits = limits
         self._kept: OrderedDict[tuple[int, int], Segment] = OrderedDict()
         self._turns: dict[int, asyncio.Lock] = {}
         self.reads = 0
@@ -58,18 +71,54 @@ class Changes:
             if key in self._kept:
                 return self._kept[key]
             found = self._client.state.collection(collection)
-            segment = await self.between(found, after, found.upper.only())
+            segment = await self.piece(found, after, found.upper.only())
             self._keep(key, segment)
             return segment
+
+    async def piece(self, collection: Collection, after: int, upper: int | None) -> Segment:
+        """The updates at times after `after`, and before `upper` or as far as there is room.
+
+        Raises:
+            ProgramLimitExceeded: those of one time are too many.
+        """
+        limits, first = self._limits(), after + 1
+        upper = _reached(collection, after, upper, limits.subscribe_rows)
+        while True:
+            alone = upper is not None and upper <= first + 1
+            rows_max = (
+                max(limits.write_rows, limits.subscribe_rows) if alone else limits.subscribe_rows
+            )
+            segment = await self._between(collection, after, upper, rows_max)
+            if segment is not None:
+                return segment
+            if alone:
+                raise ProgramLimitExceeded(
+                    f"more than {rows_max} rows changed at {first}",
+                    detail="That is statement_write_rows_max. All changes before were given.",
+                    hint=f"To go on behind: SUBSCRIBE ... AS OF {first} WITH (SNAPSHOT = false).",
+                )
+            if upper is None:
+                upper = 1 + max(batch.time_max for batch in collection.batches)
+            upper = first + max(1, (upper - first) // 2)
 
     async def between(self, collection: Collection, after: int, upper: int | None) -> Segment:
         """The updates at times after `after` and before `upper`, which is complete.
 
         Those of times without an answer are among them: `Stream` ends before the first such time.
         """
+        segment = await self._between(collection, after, upper, None)
+        assert segment is not None
+        return segment
+
+    async def _between(
+        self, collection: Collection, after: int, upper: int | None, rows_max: int | None
+    ) -> Segment | None:
         last = TIME_MAX if upper is None else upper - 1
         self.reads += 1
-        tables = await self._read(collection.id, Query(as_of=last, after=after, despite_error=True))
+        query = Query(as_of=last, after=after, despite_error=True)
+        tables = await self._read(collection.id, query, rows_max)
+        if tables is None:
+            return None
         found = await asyncio.to_thread(_decoded, tables, collection)
         return Segment(after, upper, found, collection.schema)
 
@@ -89,14 +138,35 @@ class Changes:
         while len(self._kept) > SEGMENTS_MAX:
             self._kept.popitem(last=False)
 
-    async def _read(self, collection: int, query: Query) -> list[pa.Table]:
+    async def _read(
+        self, collection: int, query: Query, rows_max: int | None
+    ) -> list[pa.Table] | None:
+        """The tables; None if they have more rows."""
         reader = self._client.reader
 
-        async def read() -> list[pa.Table]:
+        async def read() -> list[pa.Table] | None:
             plan = reader.plan(collection, query)
-            return [table async for table in reader.contents(plan)]
+            tables, count = [], 0
+            async for table in reader.contents(plan):
+                count += table.num_rows
+                if rows_max is not None and count > rows_max:
+                    return None
+                tables.append(table)
+            return tables
 
         return await asyncio.wrap_future(self._client.runtime.submit(read()))
+
+
+def _reached(collection: Collection, after: int, upper: int | None, rows_max: int) -> int | None:
+    """How far a piece of so many updates reaches, by what is known of the stored batches."""
+    total, reached = 0, after + 1
+    batches = [batch for batch in collection.batches if batch.time_max > after]
+    for batch in sorted(batches, key=lambda batch: batch.time_max):
+        total += batch.rows
+        if total > rows_max and reached > after + 1:
+            return reached if upper is None else min(reached, upper)
+        reached = batch.time_max + 1
+    return upper
 
 
 def _decoded(tables: list[pa.Table], collection: Collection) -> tuple[Change, ...]:

@@ -24,7 +24,6 @@ from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Multiset
 from noonmark.adapter.peek.mirrors import row_count
 from noonmark.adapter.peek.rows import Change, finisher
-from noonmark.adapter.subscribe.changes import Segment
 from noonmark.adapter.subscribe.envelope import Envelope
 from noonmark.adapter.subscribe.follow import (
     ROWS_MAX,
@@ -204,9 +203,11 @@ class Stream:
         seen, numbers = what.as_of, tuple(each.id for each in collections)
         while True:
             upper = await self._move(numbers, seen)
-            parts = await asyncio.gather(
-                *(self._between(each, seen, upper) for each in collections)
-            )
+            # With the columns that the collections had when the subscription began.
+            pieces = (reads.changes.piece(each, seen, upper) for each in collections)
+            parts = await asyncio.gather(*pieces)
+            upper = min((part.upper for part in parts if part.upper is not None), default=None)
+            parts = [part.before(upper) for part in parts]
             every = sorted((c for part in parts for c in part.changes), key=lambda c: c[1])
             _, error = await self._good(upper, seen, every)
             end = None if error is None else error.fields["time"]
@@ -253,10 +254,6 @@ class Stream:
         state = self._reads.state
         found = (state.collection(number).upper.only() for number in numbers)
         return [upper for upper in found if upper is not None]
-
-    async def _between(self, begun: Collection, after: int, upper: int | None) -> Segment:
-        """What happened, with the columns that the collection had when the subscription began."""
-        return await self._reads.changes.between(begun, after, upper)
 
     # -- views without an answer -----------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from noonmark.adapter.catalog.catalog import SEARCH_PATH
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.timestamp import ISOLATION, STRICT
+from noonmark.adapter.worker.limits import SETTINGS
 from noonmark.errors import NoonmarkError, ReadOnly, UndefinedObject, UsageError
 from noonmark.sql.statement.options import CLUSTER, span_ms
 
@@ -158,12 +159,10 @@ def _made() -> dict[str, Variable]:
         Variable("session_authorization", "", None, "SET SESSION AUTHORIZATION changes it."),
         Variable("standard_conforming_strings", "on", _one_of("on")),
         Variable("statement_timeout", "0", _span, "How long a statement may take."),
-        Variable("statement_worker_memory", "", None, "What a statement may use of memory."),
-        Variable("statement_workers", "", None, "How many statements are evaluated at once."),
-        Variable("statement_write_rows_max", "", None, "The rows that a statement may write."),
         Variable("TimeZone", "UTC", _time_zone),
         Variable("transaction_isolation", STRICT, _isolation),
         Variable("transaction_read_only", "off", _boolean),
+        *(Variable(each.name, "", None, each.summary) for each in SETTINGS),
         *(Variable(name, default, _text, "It has no effect.") for name, default in _TAKEN),
     ]
     return {variable.name.lower(): variable for variable in found}

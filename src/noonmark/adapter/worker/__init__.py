@@ -5,6 +5,7 @@
     frames     messages between the two processes
     zygote     the process from which workers are forked: it has read all code, and has no secrets
     child      a worker: takes a job, evaluates it under its limits, gives rows
+    limits     what a server may use, as settings
     pool       the workers of a database: who gets one, who is killed, what a dead one means
 
 Law (isolation): a statement that is cancelled, or whose time is up, is over within a second: its

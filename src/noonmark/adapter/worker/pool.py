@@ -31,8 +31,9 @@ from noonmark.adapter.contract import Chunks
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.worker import frames as f
-from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
+from noonmark.adapter.worker.errors import OutOfMemory, WorkerLost
 from noonmark.adapter.worker.job import Given, Job
+from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.zygote import ZYGOTE
 from noonmark.errors import NoonmarkError, Stopped
 from noonmark.sql.functions.function import Function
@@ -44,36 +45,6 @@ _LOW_PRIORITY = 15
 _SPARE = 2
 #: Rows of an input that are sent at once: pickling them takes about a millisecond.
 _INPUT_ROWS = 2_000
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What statements may use. `SHOW` lists each under the name of its setting."""
-
-    workers: int = 8
-    memory_mb: int = 1_024
-    write_rows: int = 2_000_000
-
-    def check_rows(self, count: int) -> None:
-        """Refuse a statement that would write more rows at once.
-
-        Raises:
-            ProgramLimitExceeded: it would.
-        """
-        if count > self.write_rows:
-            raise ProgramLimitExceeded(
-                f"a statement cannot write more than {self.write_rows} rows",
-                detail="That is statement_write_rows_max.",
-                hint="Write them in several statements, or with COPY.",
-            )
-
-    def shown(self) -> dict[str, str]:
-        """The settings, as SHOW has them."""
-        return {
-            "statement_workers": str(self.workers),
-            "statement_worker_memory": f"{self.memory_mb}MB",
-            "statement_write_rows_max": str(self.write_rows),
-        }
 
 
 class _Worker:
