@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from noonmark.adapter.database import Database
-from noonmark.supervise import Task, Thread
+from support.killed_tasks import kill_on_its_loop
 from support.reading import Conversation, connect, database
 
 if TYPE_CHECKING:
@@ -19,27 +17,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 KINDS = {"committer", "compaction", "garbage", "leases", "pulse", "source", "spark", "view"}
-
-
-def kill(work: Task | Thread) -> None:
-    """Let it die as a defect would."""
-    if isinstance(work, Task):
-        assert work.alive is not None
-        work.alive.cancel()
-    else:
-        assert work.number is not None
-        number, error = ctypes.c_long(work.number), ctypes.py_object(SystemExit)
-        assert ctypes.pythonapi.PyThreadState_SetAsyncExc(number, error) == 1
-
-
-async def kill_on_its_loop(opened: Database, work: Task | Thread) -> None:
-    async def here() -> None:
-        kill(work)
-
-    if work.life.kind in {"compaction", "garbage", "leases", "notifier", "sweep"}:
-        await asyncio.wrap_future(opened.client.runtime.submit(here()))
-    else:
-        await here()
 
 
 async def serves(client: Conversation, n: int) -> None:

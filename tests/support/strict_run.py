@@ -19,7 +19,7 @@ from typing import Any
 import psycopg
 
 from noonmark.adapter.database import Database
-from noonmark.errors import NoonmarkError
+from noonmark.errors import InternalError, NoonmarkError
 from support.kills import environment
 from support.reading import Conversation, connect
 from support.strict_history import violations
@@ -69,6 +69,8 @@ class Inside:
         numbered = re.sub("%s", lambda _: f"${next(numbers)}", sql)
         try:
             found = await self._conversation.ask(numbered, *values)
+        except InternalError as error:
+            raise Lost(str(error)) from error
         except NoonmarkError as error:
             self._conversation.session.fail()
             raise Refused(str(error)) from error
@@ -166,7 +168,7 @@ async def run_killed(
             # Together: who waits for a server that does not start hears of it.
             await asyncio.gather(load.run(size), _kill_among(running, load, size, kills, random))
             watcher = await running.connect()
-            found += await _judge(watcher, load, after)
+            found += await judge(watcher, load, after)
             after = await now(watcher)
             await watcher.close()
             faults["operations"] += size
@@ -196,10 +198,11 @@ async def run_inside(opened: Database, count: int, seed: int) -> list[str]:
     await set_up(first)
     after = await now(first)
     await load.run(count)
-    return await _judge(await open_one(), load, after)
+    return await judge(await open_one(), load, after)
 
 
-async def _judge(connection: Connection, load: Load, after: int) -> list[str]:
+async def judge(connection: Connection, load: Load, after: int) -> list[str]:
+    """What is wrong with the operations of an era that began after a time."""
     try:
         last = await now(connection)
         found = violations(load.ops, await written(connection, after, last))
