@@ -37,6 +37,7 @@ from noonmark.rows.pgtime import (
 )
 
 _INTEGER = re.compile(r"[+-]?(\d+(_\d+)*|0[xX](_?[0-9a-fA-F])+|0[oO](_?[0-7])+|0[bB](_?[01])+)")
+_LEADING = re.compile(r"[+-]?(\d+)\d", re.ASCII)
 _DIGITS = r"\d+(?:_\d+)*"
 _NUMERIC = re.compile(
     rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:e[+-]?{_DIGITS})?",
@@ -120,12 +121,16 @@ def format_numeric(value: decimal.Decimal | int, sql_type: t.Numeric) -> str:
 
 def _parse_integer(text: str, sql_type: t.SqlType) -> int:
     word = text.strip(_SPACES)
+    limit = 1 << (_BITS[type(sql_type)] - 1)
     if not word.isascii() or not _INTEGER.fullmatch(word):
+        head = _LEADING.match(word)
+        if head is not None and int(head[1][:100]) > limit // 10:
+            # PostgreSQL sees that before it sees what follows the digits.
+            raise NumberTooLarge(f'value "{text}" is out of range for type {sql_type}')
         raise _invalid(text, sql_type)
     # Longer texts than this cannot be in range, and Python refuses to convert very long ones.
     decimal_ = word.lstrip("+-").replace("_", "").isdigit()
     number = int(word, 10 if decimal_ else 0) if len(word) < 1000 else 1 << 64
-    limit = 1 << (_BITS[type(sql_type)] - 1)
     if not -limit <= number < limit:
         raise NumberTooLarge(f'value "{text}" is out of range for type {sql_type}')
     return number

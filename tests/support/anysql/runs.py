@@ -144,8 +144,8 @@ def views(run: Run, count: int) -> int:
         made = _made(run, seed, wanted, lambda c, t=tables: Queries(c, known, t, run.met).next()[0])
         choices = Choices(seed + 1)
         for _ in range(TICKS):
-            for _ in range(1 + choices.below(4)):
-                run.both.run(change(choices, tables))
+            changes = [change(choices, tables) for _ in range(1 + choices.below(4))]
+            run.both.run("; ".join(changes))  # one transaction, and so one time
             _read(run, made)
         for _ in run.both.at_once([f"drop materialized view {name} cascade" for name in made]):
             pass

@@ -295,6 +295,7 @@ TABLE = (
         ("-", (_Z, _I), _Z, _minus(stamptz_add)),
         ("-", (_Z, _Z), _I, _between(v.micros_of_timestamptz)),
         ("+", (_T, _I), _T, _time_add),
+        ("+", (_I, _T), _T, lambda by, value: _time_add(value, by)),
         ("-", (_T, _I), _T, _minus(_time_add)),
         ("-", (_T, _T), _I, _time_between),
         ("+", (_I, _I), _I, interval_add),

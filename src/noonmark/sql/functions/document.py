@@ -11,6 +11,7 @@ from typing import Any
 
 from noonmark.errors import InvalidArgument, InvalidText
 from noonmark.rows import types as t
+from noonmark.sql.functions.errors import NullRefused
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.jsonb import as_text, descend, jsonb_of, parse
 
@@ -28,7 +29,7 @@ def _changed(document: str, path: Path, what: str, last: Change) -> str:
     node = data
     for at, step in enumerate(path, 1):
         if step is None:
-            raise InvalidArgument(f"path element at position {at} is null")
+            raise NullRefused(f"path element at position {at} is null")
         if what == "delete" and not node:
             break  # nothing is in it, under whatever name
         key: Any = _index(step, at) if isinstance(node, list) else step

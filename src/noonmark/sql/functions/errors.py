@@ -23,3 +23,7 @@ class NoSuchCharacter(InvalidArgument, id="no_such_character", sqlstate="54000")
 
 class NotHeldHere(EvaluationError, id="not_held_here", sqlstate="0A000"):
     """A value that PostgreSQL's type holds, and that of Noonmark does not."""
+
+
+class InvalidPower(InvalidArgument, id="invalid_power", sqlstate="2201F"):
+    """A power or a root that is no number."""

@@ -18,13 +18,12 @@ from typing import Any
 
 from noonmark.errors import (
     DivisionByZero,
-    InvalidArgument,
     InvalidLogarithm,
     OutOfRange,
 )
 from noonmark.rows import types as t
 from noonmark.rows.order import sort_key
-from noonmark.sql.functions.errors import InvalidBuckets, NullRefused
+from noonmark.sql.functions.errors import InvalidBuckets, InvalidPower, NullRefused
 from noonmark.sql.functions.function import Any_, Function
 
 INTEGERS: tuple[type[t.SqlType], ...] = (t.SmallInt, t.Integer, t.BigInt)
@@ -78,9 +77,9 @@ def _float_div(a: float, b: float) -> float:
 def float_power(a: float, b: float) -> float:
     """A to the power of b."""
     if a == 0 and b < 0:
-        raise InvalidArgument("zero raised to a negative power is undefined")
+        raise InvalidPower("zero raised to a negative power is undefined")
     if a < 0 and not math.isinf(a) and not math.isinf(b) and b == b and b != math.floor(b):  # noqa: PLR0124
-        raise InvalidArgument(
+        raise InvalidPower(
             "a negative number raised to a non-integer power yields a complex result"
         )
     return checked(math.pow, a, b, underflow=True)
@@ -88,7 +87,7 @@ def float_power(a: float, b: float) -> float:
 
 def _sqrt(a: float) -> float:
     if a < 0:
-        raise InvalidLogarithm("cannot take square root of a negative number")
+        raise InvalidPower("cannot take square root of a negative number")
     return math.sqrt(a)
 
 
@@ -191,6 +190,7 @@ def _width_bucket(value: float, low: float, high: float, count: int) -> int:
 
 def _exact_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> int:
     """The same of numerics, without a rounding."""
+    value, low, high = map(Decimal, (value, low, high))  # numbers alone, whatever their scales
     if (
         count <= 0
         or any(map(Decimal.is_nan, (value, low, high)))

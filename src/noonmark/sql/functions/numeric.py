@@ -10,10 +10,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 
-from noonmark.errors import DivisionByZero, InvalidArgument
+from noonmark.errors import DivisionByZero
 from noonmark.rows import types as t
 from noonmark.rows.numeral import scale_of
 from noonmark.rows.types import NUMERIC_SCALE_MAX, NUMERIC_WHOLE_MAX
+from noonmark.sql.functions.errors import InvalidPower
 from noonmark.sql.functions.fit import WIDE, bounded, plain, quantize
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.scale import (
@@ -63,7 +64,7 @@ def _modulo(a: Decimal, b: Decimal) -> Decimal:
 def square_root(a: Decimal, scale: int | None = None) -> Decimal:
     """The root at PostgreSQL's scale, or at the one given."""
     if not a.is_nan() and a < 0:
-        raise InvalidArgument("cannot take square root of a negative number")
+        raise InvalidPower("cannot take square root of a negative number")
     if not a.is_finite():
         return a
     if scale is None:

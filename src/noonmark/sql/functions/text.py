@@ -88,7 +88,18 @@ def _split_part(text: str, separator: str, field: int) -> str:
 
 
 def _initcap(text: str) -> str:
-    return re.sub(r"[^\W_]+", lambda m: m[0][0].upper() + m[0][1:].lower(), text)
+    return re.sub(r"[^\W_]+", lambda m: _upper(m[0][0]) + _lower(m[0][1:]), text)
+
+
+def _upper(text: str) -> str:
+    """One letter for one letter, as PostgreSQL has it: that of ß is ß."""
+    if text.isascii():
+        return text.upper()
+    return "".join(up if len(up := letter.upper()) == 1 else letter for letter in text)
+
+
+def _lower(text: str) -> str:
+    return text.lower() if text.isascii() else "".join(letter.lower()[0] for letter in text)
 
 
 def _chr(code: int) -> str:
@@ -228,8 +239,8 @@ def _plain() -> list[Function]:
         Function("bit_length", one, _INT, lambda text: 8 * len(text.encode())),
         Function("octet_length", (t.Bytea,), _INT, len),
         Function("length", (t.Bytea,), _INT, len),
-        Function("lower", one, _TEXT, str.lower),
-        Function("upper", one, _TEXT, str.upper),
+        Function("lower", one, _TEXT, _lower),
+        Function("upper", one, _TEXT, _upper),
         Function("initcap", one, _TEXT, _initcap),
         Function("reverse", one, _TEXT, lambda text: text[::-1]),
         Function("ascii", one, _INT, lambda text: ord(text[0]) if text else 0),

@@ -12,8 +12,9 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 
-from noonmark.errors import DivisionByZero, InvalidArgument, InvalidLogarithm, OutOfRange
+from noonmark.errors import DivisionByZero, InvalidLogarithm, OutOfRange
 from noonmark.rows.numeral import scale_of
+from noonmark.sql.functions.errors import InvalidPower
 from noonmark.sql.functions.fit import quantize
 from noonmark.sql.functions.scale import (
     DIGITS,
@@ -77,7 +78,7 @@ def power(a: Decimal, b: Decimal) -> Decimal:
         return _odd_power(a, b)
     whole = _is_whole(b)
     if not a and b < 0:
-        raise InvalidArgument("zero raised to a negative power is undefined")
+        raise InvalidPower("zero raised to a negative power is undefined")
     if a < 0 and not whole:
         raise _complex()
     if whole and abs(b) < 1 << 31:
@@ -128,7 +129,7 @@ def _odd_power(a: Decimal, b: Decimal) -> Decimal:
     if a.is_nan() or b.is_nan():
         return _NAN
     if not a and b < 0:
-        raise InvalidArgument("zero raised to a negative power is undefined")
+        raise InvalidPower("zero raised to a negative power is undefined")
     if b.is_infinite():
         size = a.copy_abs()
         if size == 1:
@@ -185,10 +186,8 @@ def _positive(a: Decimal) -> Decimal:
     return a
 
 
-def _complex() -> InvalidArgument:
-    return InvalidArgument(
-        "a negative number raised to a non-integer power yields a complex result"
-    )
+def _complex() -> InvalidPower:
+    return InvalidPower("a negative number raised to a non-integer power yields a complex result")
 
 
 def _overflows() -> OutOfRange:

@@ -109,6 +109,8 @@ def date_bin(stride: v.Interval, stamp: i.Stamp, origin: i.Stamp) -> i.Stamp:
     if stride.months:
         raise Unsupported("timestamps cannot be binned into intervals of months or years")
     size = stride.days * DAY + stride.micros
+    if abs(stride.days * DAY) > v.INT64_MAX or abs(size) > v.INT64_MAX:
+        raise DatetimeOutOfRange("interval out of range")
     if size <= 0:
         raise DatetimeOutOfRange("stride must be greater than zero")
     micros, make = _remake(stamp)

@@ -16,6 +16,7 @@ from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.scalar import (
     And,
+    Call,
     Case,
     FieldRef,
     InList,
@@ -45,9 +46,25 @@ def _operator(name: str) -> Callable[[Any, Row], Scalar]:
         arguments = [plan(tree.this, row), plan(tree.expression, row)]
         if name == "||":
             arguments = _joinable(arguments, tree)
-        return call(name, arguments, tree, operator=True)
+        return _in_order(call(name, arguments, tree, operator=True))
 
     return act
+
+
+def _in_order(made: Scalar) -> Scalar:
+    """Sums in which PostgreSQL evaluates the time first, although it stands behind."""
+    turned = _TURNED.get(made.function) if isinstance(made, Call) else None
+    if turned is None or not isinstance(made, Call):
+        return made
+    return Call(turned, made.arguments[::-1])
+
+
+_TIMES = (t.Date, t.Timestamp, t.TimestampTz)
+_TURNED = {
+    f"+({by.spelling}, {kind.spelling})": f"+({kind.spelling}, {by.spelling})"
+    for kind in _TIMES
+    for by in (t.Interval, *((t.Integer,) if kind is t.Date else ()))
+}
 
 
 def _joinable(arguments: list[Scalar], tree: exp.Expr) -> list[Scalar]:
