@@ -280,7 +280,22 @@ async def test_planning_is_cancelled(opened: Database) -> None:
     client = await connect(opened)
     await client.ask("create table kv (k int primary key, v text)")
     await client.ask("set statement_timeout = 300")
+    text = PLANNING["values"](10_000)
     begun = SYSTEM.monotonic()
     with pytest.raises(QueryCanceled):
-        await client.ask(PLANNING["values"](10_000))
+        await client.ask(text)
     assert SYSTEM.monotonic() - begun < 1.5
+
+
+@with_database
+async def test_the_timeout_is_for_planning_and_running_together(opened: Database) -> None:
+    client = await prepared(opened)
+    await client.ask("set statement_timeout = 100000")
+    ready = await client.session.prepare("select count(*) from t a, t b, t c")
+    client.session._spent_s = 99.9  # as long as if the text had been a very long one
+    begun = SYSTEM.monotonic()
+    with pytest.raises(QueryCanceled):
+        await client.session.execute(ready)
+    assert SYSTEM.monotonic() - begun < 1.5
+    client.session._spent_s = 0.0
+    assert await client.ask("select count(*) from t") == [(100,)]

@@ -11,7 +11,7 @@ Law (failed): after an error inside an explicit transaction every statement is r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, MutableMapping, Sequence
+from collections.abc import Coroutine, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -23,7 +23,6 @@ from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.catalog.staging import Staging, Store
 from noonmark.adapter.contract import (
     Answer,
-    Chunks,
     CopyOut,
     Done,
     Field,
@@ -33,7 +32,7 @@ from noonmark.adapter.contract import (
     Rows,
     TransactionStatus,
 )
-from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.peek.chunks import Listed, Watched
 from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described
@@ -139,6 +138,8 @@ class AdapterSession:
         self._busy = False
         self._ended: QueryCanceled | None = None
         self._deadline: float | None = None
+        #: What reading and planning took of the time of the statement that comes next.
+        self._split_s = self._spent_s = 0.0
         self.closed = False
         #: The statement under way, as it was written.
         self.text = ""
@@ -192,20 +193,23 @@ class AdapterSession:
         weight = text_weight(text)
         if weight <= HERE_MAX:
             return split_statements(text)
-        self._begin_watch()
+        begun = self._begin_watch()
         found = await self._watch(PLANNER.run(weight, split_statements, text))
         self._busy = False
+        self._split_s = self.database.clock.monotonic() - begun
         return found
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """See `contract.Session.prepare`."""
         parse = _parsed if len(text) <= _TEXT_KEPT_MAX else parse_statements
         weight = text_weight(text)
+        self._spent_s, self._split_s = self._split_s, 0.0
+        begun = self.database.clock.monotonic() - self._spent_s
         try:
             if weight <= HERE_MAX:
                 parsed = parse(text)
             else:
-                self._begin_watch()
+                self._begin_watch(begun)
                 parsed = await self._watch(PLANNER.run(weight, parse, text))
                 self._busy = False
         except NoonmarkError as error:
@@ -221,9 +225,10 @@ class AdapterSession:
             )
         (one,) = parsed
         self._check_alive(one.statement)
-        self._begin_watch()
+        self._begin_watch(begun)
         described = await self._watch(self.describe(one.statement, types))
         self._busy = False
+        self._spent_s = self.database.clock.monotonic() - begun
         statement = described.statement or one.statement
         return Prepared(text, described.parameters, described.fields, statement)
 
@@ -244,7 +249,10 @@ class AdapterSession:
             return None
         self._begin(prepared)
         try:
-            return quick(self, prepared.statement, values)
+            answer = quick(self, prepared.statement, values)
+            if answer is not None:
+                self._spent_s = 0.0
+            return answer
         except UnknownCollection:
             return None  # dropped or renamed this moment: `run` finds out which
         except NoonmarkError:
@@ -262,14 +270,15 @@ class AdapterSession:
         if answer is not None:
             return Rows(answer.fields, Listed(answer.rows))
         self._begin(prepared)
-        self._begin_watch()
+        self._begin_watch(self.database.clock.monotonic() - self._spent_s)
+        self._spent_s = 0.0
         told = prepared if fixed else None
         try:
             outcome = await self._watch(self.run(prepared.statement, values, told))
         except Exception as error:
             raise self._without_secrets(error, prepared.text) from None
         if isinstance(outcome, Rows | CopyOut):
-            return replace(outcome, chunks=_WatchedChunks(self, outcome.chunks))
+            return replace(outcome, chunks=Watched(outcome.chunks, self._watch, self._over))
         self._busy = False
         return outcome
 
@@ -414,11 +423,17 @@ class AdapterSession:
                 "current transaction is aborted, commands ignored until end of transaction block"
             )
 
-    def _begin_watch(self) -> None:
+    def _begin_watch(self, begun: float | None = None) -> float:
+        """Watch over a step of a statement; returns when the statement began.
+
+        Its timeout is for all of its steps: reading the text, planning it, and running it.
+        """
         self._busy, self._ended = True, None
+        if begun is None:
+            begun = self.database.clock.monotonic()
         timeout_ms = self.statement_timeout_ms
-        clock = self.database.clock
-        self._deadline = clock.monotonic() + timeout_ms / 1000 if timeout_ms else None
+        self._deadline = begun + timeout_ms / 1000 if timeout_ms else None
+        return begun
 
     @property
     def statement_timeout_ms(self) -> int:
@@ -465,32 +480,5 @@ class AdapterSession:
         if self._watched is not None:
             self._watched.cancel()
 
-
-class _WatchedChunks:
-    """Chunks that a session watches over."""
-
-    def __init__(self, session: AdapterSession, chunks: Chunks) -> None:
-        self._session = session
-        self._chunks = chunks
-        self._rest: AsyncIterator[Sequence[Row]] | None = None
-
-    def __aiter__(self) -> AsyncIterator[Sequence[Row]]:
-        return self
-
-    async def __anext__(self) -> Sequence[Row]:
-        if self._rest is None:
-            self._rest = self._chunks.__aiter__()
-        chunk = await self._session._watch(_next(self._rest))
-        if chunk is None:
-            self._session._busy = False
-            raise StopAsyncIteration
-        return chunk
-
-    async def aclose(self) -> None:
-        """See `contract.Chunks.aclose`."""
-        self._session._busy = False
-        await self._chunks.aclose()
-
-
-async def _next(rest: AsyncIterator[Sequence[Row]]) -> Sequence[Row] | None:
-    return await anext(rest, None)
+    def _over(self) -> None:
+        self._busy = False

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Sequence,
+)
 from typing import Any
 
-from noonmark.adapter.contract import Row
+from noonmark.adapter.contract import Chunks, Row
 
 #: Rows that go to a client at once.
 CHUNK_ROWS = 1_000
@@ -78,3 +85,38 @@ class Streamed:
         finally:
             if let_go is not None:
                 await let_go()
+
+
+#: Does something, unless it is ended first.
+Watch = Callable[[Coroutine[Any, Any, Sequence[Row] | None]], Awaitable[Sequence[Row] | None]]
+
+
+class Watched:
+    """Rows whose statement is watched over, until `over` is told that there are no more."""
+
+    def __init__(self, chunks: Chunks, watch: Watch, over: Callable[[], None]) -> None:
+        self._chunks = chunks
+        self._watch = watch
+        self._over = over
+        self._rest: AsyncIterator[Sequence[Row]] | None = None
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Row]]:
+        return self
+
+    async def __anext__(self) -> Sequence[Row]:
+        if self._rest is None:
+            self._rest = self._chunks.__aiter__()
+        chunk = await self._watch(_next(self._rest))
+        if chunk is None:
+            self._over()
+            raise StopAsyncIteration
+        return chunk
+
+    async def aclose(self) -> None:
+        """See `contract.Chunks.aclose`."""
+        self._over()
+        await self._chunks.aclose()
+
+
+async def _next(rest: AsyncIterator[Sequence[Row]]) -> Sequence[Row] | None:
+    return await anext(rest, None)
