@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from noonmark.adapter.contract import Rows
-from noonmark.adapter.database import Database
-from noonmark.adapter.session import AdapterSession
+import psycopg
 
 Row = tuple[Any, ...]
 
@@ -23,8 +21,13 @@ STATEMENTS = (
        GROUP BY a.seller""",
     """CREATE MATERIALIZED VIEW IF NOT EXISTS house AS
        SELECT count(*) AS sellers, sum(bids) AS bids, sum(total) AS total FROM sellers""",
+    """CREATE MATERIALIZED VIEW IF NOT EXISTS leaders AS
+       SELECT seller, total FROM sellers ORDER BY total DESC, seller LIMIT 3""",
+    """CREATE MATERIALIZED VIEW IF NOT EXISTS lately AS
+       SELECT auction_id, amount FROM bids
+       WHERE mz_now() < bid_time + INTERVAL '10 seconds'""",
 )
-VIEWS = ("sellers", "house")
+VIEWS = ("sellers", "house", "leaders", "lately")
 HOUSE = "SELECT sellers, bids, total FROM house"
 
 _SOURCES = """
@@ -42,12 +45,11 @@ _TICKS = """
 
 @dataclass(frozen=True)
 class Reading:
-    """One relation read twice as of one time."""
+    """One relation as of one time: how many rows, and all of them as text."""
 
     name: str
     as_of: int
-    rows: int
-    same: bool
+    rows: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -60,60 +62,55 @@ class Audited:
 
 
 class Scenario:
-    """The demo's own session on the database that the demo serves."""
+    """The demo's own session with the server that it runs."""
 
-    def __init__(self, database: Database, session: AdapterSession) -> None:
-        self.database = database
-        self._session = session
+    def __init__(self, url: str) -> None:
+        self._link = psycopg.connect(url, autocommit=True, connect_timeout=10)
 
-    @classmethod
-    async def begin(cls, database: Database) -> Scenario:
+    def begin(self) -> None:
         """Make the sources and the views, where they are not there yet."""
-        session = await database.connect("noonmark", "noonmark", {}, "demo")
-        scenario = cls(database, session)
         for statement in STATEMENTS:
-            await scenario.ask(statement)
-        return scenario
+            self.ask(statement)
 
-    async def ask(self, text: str) -> list[Row]:
+    def close(self) -> None:
+        """End the session."""
+        self._link.close()
+
+    def ask(self, text: str) -> list[Row]:
         """The rows of a statement; none for one that gives none."""
-        session = self._session
-        outcome = await session.execute(await session.prepare(text))
-        if not isinstance(outcome, Rows):
-            return []
-        return [tuple(row) async for chunk in outcome.chunks for row in chunk]
+        cursor = self._link.execute(text.encode())
+        return cursor.fetchall() if cursor.description is not None else []
 
-    async def sources(self) -> Sequence[Row]:
+    def sources(self) -> Sequence[Row]:
         """Name, status, error, records read and updates of each source."""
-        return await self.ask(_SOURCES)
+        return self.ask(_SOURCES)
 
-    async def frontiers(self) -> Sequence[Row]:
+    def frontiers(self) -> Sequence[Row]:
         """Name, kind, since, upper, stored updates and batches of each relation."""
-        return await self.ask(_FRONTIERS)
+        return self.ask(_FRONTIERS)
 
-    async def ticks(self) -> Sequence[Row]:
+    def ticks(self) -> Sequence[Row]:
         """View, ticks, rows in and out, Spark jobs and mean milliseconds."""
-        return await self.ask(_TICKS)
+        return self.ask(_TICKS)
 
-    async def read_twice(self) -> list[Reading]:
-        """Every relation as of three times, the same three for all, each read twice."""
-        found = await self.frontiers()
+    def read(self) -> list[Reading]:
+        """Every relation as of three times, the same three for all."""
+        found = self.frontiers()
         first = max(since for _, _, since, *_ in found)
-        last = min(upper for _, _, _, upper, *_ in found) - 1
-        readings = []
-        for as_of in (first, (first + last) // 2, last):
-            for name, *_ in found:
-                query = f'SELECT * FROM "{name}" AS OF {as_of}'
-                once, again = await self.ask(query), await self.ask(query)
-                same = sorted(map(repr, once)) == sorted(map(repr, again))
-                readings.append(Reading(name, as_of, len(once), same))
-        return readings
+        last = min(upper for _, _, _, upper, *_ in found if upper is not None) - 1
+        times = sorted({first, (first + last) // 2, last})
+        return [self.reading(name, as_of) for as_of in times for name, *_ in found]
 
-    async def audit(self) -> list[Audited]:
+    def reading(self, name: str, as_of: int) -> Reading:
+        """A relation as of a time."""
+        rows = self.ask(f'SELECT * FROM "{name}" AS OF {as_of}')
+        return Reading(name, as_of, tuple(sorted(map(repr, rows))))
+
+    def audit(self) -> list[Audited]:
         """Every view recomputed from its inputs."""
         made = []
         for name in VIEWS:
-            differences = await self.ask(f"AUDIT MATERIALIZED VIEW {name}")
-            rows = await self.ask(f"SELECT * FROM {name}")
+            differences = self.ask(f"AUDIT MATERIALIZED VIEW {name}")
+            rows = self.ask(f"SELECT * FROM {name}")
             made.append(Audited(name, len(rows), len(differences)))
         return made

@@ -50,15 +50,15 @@ def audits_table(audits: Sequence[Audited]) -> Table:
     return table
 
 
-def readings_table(readings: Sequence[Reading]) -> Table:
-    """The same question asked twice, at times that all relations share."""
-    times = sorted({reading.as_of for reading in readings})
-    title = "rows AS OF one time, each asked twice"
+def readings_table(before: Sequence[Reading], again: Sequence[Reading]) -> Table:
+    """The same questions before the kill and after it, at times that all relations share."""
+    times = sorted({reading.as_of for reading in before})
+    title = "rows AS OF three times, asked before the kill and after it"
     table = _table(title, "relation", *map(clock_time, times), "same answers")
-    for name in dict.fromkeys(reading.name for reading in readings):
-        mine = [reading for reading in readings if reading.name == name]
-        same = "yes" if all(reading.same for reading in mine) else "NO"
-        table.add_row(name, *(f"{reading.rows:,}" for reading in mine), same)
+    for name in dict.fromkeys(reading.name for reading in before):
+        pairs = [(x, y) for x, y in zip(before, again, strict=True) if x.name == name]
+        same = "yes" if all(x == y for x, y in pairs) else "NO"
+        table.add_row(name, *(f"{len(x.rows):,}" for x, _ in pairs), same)
     return table
 
 

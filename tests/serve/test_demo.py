@@ -1,0 +1,46 @@
+"""`noonmark demo`: it shows what it promises, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+
+import psycopg
+import pytest
+
+_PORTS = ("--pg", "127.0.0.1:0", "--http", "127.0.0.1:0")
+_COMMAND = [sys.executable, "-m", "noonmark", "demo", *_PORTS]
+
+
+@pytest.mark.spark
+def test_nothing_changes_when_it_is_killed() -> None:
+    done = subprocess.run(
+        [*_COMMAND, "--seconds", "1"], capture_output=True, text=True, check=False, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
+    assert "killed with -9; served again after" in done.stdout
+    assert "every view (4) equal to its definition" in " ".join(done.stdout.split())
+    assert "NO" not in re.findall(r"\b(yes|NO)\b", done.stdout)
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.server
+def test_an_interrupt_ends_it_and_its_server() -> None:
+    demo = subprocess.Popen(
+        _COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert demo.stdout is not None
+    port = None
+    for line in demo.stdout:
+        found = re.search(r"psql -h 127\.0\.0\.1 -p (\d+)", line)
+        if found is not None:
+            port = int(found[1])
+            break
+    assert port is not None
+    demo.send_signal(signal.SIGINT)
+    told, complaints = demo.communicate(timeout=60)
+    assert (demo.returncode, "stopped" in told, complaints) == (0, True, "")
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(host="127.0.0.1", port=port, user="noonmark", connect_timeout=5)
