@@ -1,7 +1,7 @@
 """Every statement that takes a name: by the session's path, with a schema, taken, and unknown.
 
 Law: an unqualified name means the first object that `search_path` finds; a qualified one means the
-object in that schema; a name that is taken is 42P07 (relations) or 42710; one that means nothing
+object in that schema; a name that is taken is 42P07 (relations), 42P06 (schemas) or 42710; one that means nothing
 is an error of its kind. The statements are enumerated: one that is not here fails the test.
 """
 
@@ -49,7 +49,7 @@ MAKES: dict[str, tuple[str, str]] = {
     "source": ("create source NAME from load generator counter", "42P07"),
     "webhook": ("create source NAME from webhook body format json check (true)", "42P07"),
     "secret": ("create secret NAME as 'x'", "42710"),
-    "schema": ("create schema NAME", "42710"),
+    "schema": ("create schema NAME", "42P06"),
     "role": ("create role NAME", "42710"),
 }
 

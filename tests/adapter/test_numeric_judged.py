@@ -199,9 +199,9 @@ def test_a_column_of_the_old_form_goes_on(tmp_path: Path) -> None:
             assert await ours(client, "select avg(x), sum(x) + 0.00 from o") == [
                 ("10.5000000000000000", "42.00")
             ]
-            for text in ("1e-40", "NaN", "123456789012345678901"):
+            for text, state in (("1e-40", "22"), ("NaN", "0A"), ("123456789012345678901", "22")):
                 refused = f"insert into o values (9, '{text}', null)"
-                assert await ours(client, refused) == "22", text
+                assert await ours(client, refused) == state, text
             await client.ask("create table p (x numeric)")
             await client.ask("insert into p select x / 3 from o where i = 1")
             assert await ours(client, "select x from p") == [("3.3333333333333333",)]
