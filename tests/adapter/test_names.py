@@ -1,8 +1,9 @@
 """Every statement that takes a name: by the session's path, with a schema, taken, and unknown.
 
 Law: an unqualified name means the first object that `search_path` finds; a qualified one means the
-object in that schema; a name that is taken is 42P07 (relations), 42P06 (schemas) or 42710; one that means nothing
-is an error of its kind. The statements are enumerated: one that is not here fails the test.
+object in that schema; a name that is taken is 42P07 (relations), 42P06 (schemas) or 42710; one that
+means nothing is an error of its kind. The statements are enumerated: one that is not here fails the
+test.
 """
 
 from __future__ import annotations
