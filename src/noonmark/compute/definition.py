@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from noonmark.compute.apart import sums_apart
+from noonmark.compute.apart import apart
 from noonmark.compute.arrangement import Need, needs
 from noonmark.compute.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
 from noonmark.rows import types as t
@@ -94,7 +94,7 @@ class Definition:
         Raises:
             Unsupported: it follows the time in a way that no row decides.
         """
-        return sums_apart(separated(known(inlined(self.relation, {}))))
+        return apart(separated(known(inlined(self.relation, {}))))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

@@ -93,6 +93,11 @@ class Decision:
         """Whether a change may cost all of the operator's state."""
         return bool(self.whole) or self.way is Way.WHOLE
 
+    @property
+    def reads_groups(self) -> bool:
+        """Whether a change reads all rows of its key, however many these are."""
+        return self.way is Way.BY_KEY
+
 
 def decisions(plan: r.Relation, keys: Keys) -> Iterator[Decision]:
     """Of every operator of a plan, each once, from the bottom."""

@@ -27,6 +27,7 @@ import pyarrow as pa
 from noonmark.compute.accumulator import argument
 from noonmark.compute.askable import is_whole, under
 from noonmark.compute.exact import has_extremes
+from noonmark.compute.keyed import parts_of
 from noonmark.compute.once import once
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.finish import finished
@@ -38,7 +39,7 @@ from noonmark.compute.walk.scalar import kept
 from noonmark.compute.walk.state import Place, Segment, Shelf, label_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
-from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.ir.scalar import ColumnRef, Scalar, column, columns_of
 from noonmark.sql.ir.temporal import temporal
 
 if TYPE_CHECKING:
@@ -87,9 +88,19 @@ def reads_first(node: r.Relation) -> bool:
     (below,) = r.relations_below(node)
     if not is_whole(below):
         return not _has_key(node)  # then it is kept as it is
+    key: Key = parts_of(node)[0].key
     while isinstance(below, r.Project) or (isinstance(below, r.Filter) and temporal(below) is None):
+        if isinstance(below, r.Project):
+            key = tuple(under(below.scalars, part) for part in key)
         below = below.input
-    return isinstance(below, r.Scan) or (isinstance(below, r.Aggregate) and not _has_key(node))
+    return isinstance(below, r.Scan) or (
+        isinstance(below, r.Aggregate) and _is_of_groups(below, key)
+    )
+
+
+def _is_of_groups(node: r.Aggregate, key: Key) -> bool:
+    """Whether a key is some of what an aggregation groups by."""
+    return all(isinstance(part, ColumnRef) and part.index < len(node.keys) for part in key)
 
 
 def _has_key(node: r.Relation) -> bool:
@@ -151,14 +162,21 @@ class Kept:
         return cls(relation, below, old.wholes[below])
 
     def stored_key(self, key: Key) -> Key | None:
-        """A key over what is stored; None where accumulators are, which have other columns."""
+        """A key over what is stored; None if it is of what accumulators show, and not of groups."""
         node = self.relation
         while node is not self.base:
             assert isinstance(node, r.Filter | r.Project)
             if isinstance(node, r.Project):
                 key = tuple(under(node.scalars, part) for part in key)
             node = node.input
-        return None if isinstance(node, r.Aggregate) else key
+        if not isinstance(node, r.Aggregate) or len(self.place.collection.schema) == len(
+            node.schema
+        ):
+            return key
+        if not _is_of_groups(node, key):
+            return None
+        columns = self.place.collection.schema.columns
+        return tuple(column(at, columns[at]) for part in key for at in columns_of(part))
 
     def rows(self, stored: Rows) -> tuple[Rows, Ints]:
         """The rows of the relation, and of which of the stored ones they are."""

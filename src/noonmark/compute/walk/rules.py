@@ -100,6 +100,10 @@ class Walk:
                 return made
             case r.Project() if (group := group_at(node)) is not None:
                 return self._group(node, group)
+            case r.Project() if isinstance(node.input, r.Aggregate):
+                # Of aggregates that are not shown, no change is one.
+                made = self._linear(node, self.delta(node.input))
+                return Changes(made.rows.consolidated(), made.errors)
             case r.Filter() | r.Project() | r.FlatMap():
                 return self._linear(node, self.delta(node.input))
             case r.Union():
