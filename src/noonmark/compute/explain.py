@@ -102,6 +102,8 @@ def _rule(each: Decision) -> str:
         case Way.BY_KEY if each.whole:
             names = ", ".join(map(_name, each.whole))
             return f"{each.way.value}, for which ALL OF {names} is read: it has no such key"
+        case Way.BY_KEY:
+            return f"{each.way.value}: reads all rows of each"
         case Way.WHOLE:
             return "RECOMPUTED AS A WHOLE at every time of change: it has no key"
     return str(each.way.value)

@@ -31,11 +31,12 @@ from noonmark.compute.keyed import parts_of
 from noonmark.compute.once import once
 from noonmark.compute.walk import index as ix
 from noonmark.compute.walk.finish import finished
-from noonmark.compute.walk.meaning import has_kernel, has_order, in_order, sortable
+from noonmark.compute.walk.meaning import has_kernel, has_order
 from noonmark.compute.walk.number import NO_KERNEL
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.walk.scalar import ask as values_of
 from noonmark.compute.walk.scalar import kept
+from noonmark.compute.walk.sorting import in_order, sortable
 from noonmark.compute.walk.state import Place, Segment, Shelf, label_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey

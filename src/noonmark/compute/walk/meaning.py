@@ -12,10 +12,8 @@ Where it runs: executors; pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,14 +22,15 @@ from noonmark.compute.walk import index as ix
 from noonmark.compute.walk import number
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import BEFORE, Errors, Ints, Rows, concat, group_ids
-from noonmark.compute.walk.scalar import ask, kept
+from noonmark.compute.walk.scalar import kept
+from noonmark.compute.walk.sorting import in_order, sortable, values_of
+from noonmark.compute.walk.windows import has_window_kernel, window
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.scalar import TRUE, Scalar, may_fail
 
-_ALL_BUT_SIGN = (1 << 63) - 1
 _EARLY = (r.JoinKind.SEMI, r.JoinKind.ANTI)
 
 
@@ -47,6 +46,10 @@ def has_kernel(node: r.Relation) -> bool:
         case r.TopK():
             ordered = all(has_extremes(each.type) for each in node.schema)
             return _plain(node.partition) and ordered and has_order(node.order)
+        case r.Window():
+            ordered = all(has_extremes(each.type) for each in node.input.schema)
+            known = all(has_window_kernel(call, _plain, _has_ends) for call in node.calls)
+            return known and _plain(node.partition) and ordered and has_order(node.order)
         case r.Distinct():
             return all(is_exact(each.type) for each in node.schema)
     return False
@@ -54,6 +57,10 @@ def has_kernel(node: r.Relation) -> bool:
 
 def _plain(scalars: Sequence[Scalar], fits: Callable[[t.SqlType], bool] = is_exact) -> bool:
     return all(fits(each.type) and not may_fail(each) for each in scalars)
+
+
+def _has_ends(scalars: Sequence[Scalar]) -> bool:
+    return _plain(scalars, has_extremes)
 
 
 def has_order(order: Sequence[SortKey]) -> bool:
@@ -79,13 +86,6 @@ def meaning(node: r.Relation, sides: Sequence[Rows]) -> Rows | None:
         return None
 
 
-def _values(scalars: Sequence[Scalar], rows: Rows) -> list[pa.Array]:
-    arrays, errors = ask(scalars, rows)
-    if errors is not None:
-        raise NoKernel
-    return arrays
-
-
 # -- joins --------------------------------------------------------------------------------------
 
 
@@ -107,7 +107,7 @@ def _join(node: r.Join, left: Rows, right: Rows) -> Rows:
 def partners(node: r.Join, left: Rows, right: Rows) -> tuple[Ints, Ints]:
     """The pairs of places whose keys are equal and for which `on` is TRUE."""
     keys = [key.left for key in node.keys], [key.right for key in node.keys]
-    a, b = _values(keys[0], left), _values(keys[1], right)
+    a, b = values_of(keys[0], left), values_of(keys[1], right)
     b = [_as(array, like.type) for array, like in zip(b, a, strict=True)]
     given, found = ix.matches(ix.build(b, len(right)), ix.hashes_of(a, len(left)))
     taken = [[x.take(pa.array(at)) for x in y] for y, at in ((a, given), (b, found))]
@@ -135,7 +135,7 @@ def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _aggregate(node: r.Aggregate, rows: Rows) -> Rows:
-    keys = _values(node.keys, rows)
+    keys = values_of(node.keys, rows)
     ids, firsts = group_ids(keys, len(rows))
     count = len(firsts)
     if not node.keys:
@@ -153,7 +153,7 @@ def _fold(call: AggregateCall, rows: Rows, ids: Ints, count: int) -> pa.Array:
         used = kept(call.filter, rows, Errors())
     if not call.arguments:
         return pa.array(number.sums(rows.diff[used], ids[used], count), pa.int64())
-    (values,) = _values(call.arguments, rows)
+    (values,) = values_of(call.arguments, rows)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     used = used[valid[used]]
     if call.entry.name != "count":
@@ -192,7 +192,7 @@ def _distinct(node: r.Distinct, rows: Rows) -> Rows:
 
 
 def _top_k(node: r.TopK, rows: Rows) -> Rows:
-    ids, _ = group_ids(_values(node.partition, rows), len(rows))
+    ids, _ = group_ids(values_of(node.partition, rows), len(rows))
     order = in_order(node.order, rows, ids)
     ids, counts = ids[order], rows.diff[order]
     ends = np.cumsum(counts)
@@ -208,46 +208,10 @@ def _top_k(node: r.TopK, rows: Rows) -> Rows:
     return Rows(taken.columns, taken.time, (high - low)[there])
 
 
-def sortable(array: pa.Array) -> pa.Array:
-    """Values that Arrow orders, and takes for equal, as SQL does; `NoKernel` where there are none.
-
-    NaN is above every number and equal to itself. A negative zero is equal to zero, but not the
-    same: rows with one are left to the reference.
-    """
-    if not pa.types.is_floating(array.type):
-        return array
-    values = pc.fill_null(array, 0.0).cast(pa.float64()).to_numpy()
-    if (np.signbit(values) & (values == 0)).any():
-        raise NoKernel
-    bits = values.view(np.int64)
-    made = np.where(bits < 0, bits ^ np.int64(_ALL_BUT_SIGN), bits)
-    made = np.where(np.isnan(values), np.int64(_ALL_BUT_SIGN), made)
-    return pa.array(made, mask=array.is_null().to_numpy(zero_copy_only=False))
-
-
-def in_order(order: Sequence[SortKey], rows: Rows, ids: npt.NDArray[Any]) -> Ints:
-    """By partition, by the sort keys, and then by the whole row."""
-    columns: list[Any] = [ids]
-    directions = ["ascending"]
-    for each, values in zip(order, _values([e.scalar for e in order], rows), strict=True):
-        array = sortable(values)
-        columns += [pc.is_null(array), array]
-        directions += ["descending" if each.nulls_first else "ascending"]
-        directions += ["descending" if each.descending else "ascending"]
-    for column in rows.columns:
-        assert column is not None, "rows are put in order as a whole"
-        columns.append(sortable(column))
-        directions.append("ascending")
-    names = [str(at) for at in range(len(columns))]
-    table = pa.table(columns, names=names)
-    by = list(zip(names, directions, strict=True))
-    found = pc.sort_indices(table, by)
-    return np.asarray(found.to_numpy(), np.int64)
-
-
 _MEANINGS: dict[type[r.Relation], Callable[..., Rows]] = {
     r.Join: _join,
     r.Aggregate: _aggregate,
     r.Distinct: _distinct,
     r.TopK: _top_k,
+    r.Window: window,
 }
