@@ -41,6 +41,8 @@ USES: dict[str, tuple[str, str]] = {
     "ShowCreate": ("show create table NAME", "42P01"),
     "CreateIndex": ("create index i on NAME (a)", "42P01"),
     "CreateView": ("create view w as select * from NAME", "42P01"),
+    "CreateTableAs": ("create table w as select * from NAME", "42P01"),
+    "Refresh": ("refresh materialized view NAME", "42P01"),
     "Drop": ("drop table NAME", "42P01"),
 }
 #: By kind: how one is made, with NAME for the name; the SQLSTATE where the name is taken.
@@ -90,11 +92,20 @@ def test_a_name_is_found_by_the_path_and_by_its_schema(kind: str) -> None:
             elif kind == "CreateIndex":
                 # It is kept where executors can open it, which memory is not: that comes later.
                 assert await state_of(client, sql) not in ("", unknown)
+            elif kind == "Refresh":
+                assert await state_of(client, sql) == "42809"  # it is found, and it is a table
             else:
                 await client.ask(sql)
             if kind == "Subscribe":
                 await client.ask("rollback")
-            if kind in ("AddColumn", "Rename", "CreateIndex", "CreateView", "Drop"):
+            if kind in (
+                "AddColumn",
+                "Rename",
+                "CreateIndex",
+                "CreateView",
+                "CreateTableAs",
+                "Drop",
+            ):
                 break  # it is changed now
         await client.ask("set search_path = public")
         for name in ("lone" if kind != "Drop" else "nothing", "nothing", "s.nothing"):

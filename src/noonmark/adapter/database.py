@@ -21,6 +21,7 @@ import hmac
 from collections.abc import Mapping
 from functools import partial
 
+from noonmark.adapter import temporary
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_open
@@ -156,6 +157,7 @@ class Database:
         self.engine.on_back = self.work.retry
         self.engine.open()
         await self.work.start()
+        await temporary.end_leftovers(self)
         from noonmark.adapter.run.subscribe_view import end_leftovers
 
         self._leftovers = asyncio.ensure_future(end_leftovers(self))

@@ -38,7 +38,8 @@ from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
-from noonmark.adapter.system.settings import at_start, search_path, span_of
+from noonmark.adapter.system.settings import at_start, path_of, span_of
+from noonmark.adapter.temporary import end_temporary
 from noonmark.adapter.transaction import current
 from noonmark.errors import (
     BeforeSince,
@@ -386,6 +387,7 @@ class AdapterSession:
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             await transaction.rollback()
+        await end_temporary(self)
         self.database.forget(self)
 
     # -- what the session itself answers ---------------------------------------------------------
@@ -404,7 +406,7 @@ class AdapterSession:
     def access(self, statement: str, catalog: Catalog | None = None) -> Access:
         """How a statement of this session looks names up: with the rights of its role."""
         found = self.catalog if catalog is None else catalog
-        return Access(found, self.user, statement, search_path(self.variables))
+        return Access(found, self.user, statement, path_of(self))
 
     def become(self, role: str, *, session: bool = False) -> None:
         """Have the rights of another role from now on: the caller has checked that it may be."""

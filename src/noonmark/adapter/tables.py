@@ -154,6 +154,10 @@ class Tables:
             SerializationFailure: others wrote meanwhile; nothing happened; read again.
             UniqueViolation: a key would be there twice; nothing happened.
         """
+        known = self._client.state.names
+        for name, met in (ids or {}).items():
+            if known.get(name) != met:
+                raise _moved(name)
         # Before it is queued: rows that do not fit are refused alone.
         encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
         request = Request(writes, encoded, read_at, frozenset(reads), ids or {}, beside)

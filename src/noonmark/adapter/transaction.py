@@ -211,13 +211,33 @@ class OpenTransaction:
         read_at = read_at if reads else None
         try:
             if staging is not None and staging.has_changed:
+                writes = self._without_dropped(staging, writes)
                 from noonmark.adapter.staged import commit_staged
 
-                await to_its_end(commit_staged(self._database, staging, writes, read_at, reads))
+                await to_its_end(
+                    commit_staged(
+                        self._database,
+                        staging,
+                        writes=writes,
+                        read_at=read_at,
+                        reads=reads,
+                        ids=ids,
+                    )
+                )
             elif writes:
                 await self._database.tables.commit(writes, read_at=read_at, reads=reads, ids=ids)
         finally:
             await self._let_go()
+
+    @staticmethod
+    def _without_dropped(staging: Staging, writes: dict[str, Any]) -> dict[str, Any]:
+        """Let go of tables that are ON COMMIT DROP, and of what was written to them."""
+        going = [item for item in staging.new() if item.definition.get("on_commit") == "drop"]
+        above = staging.catalog.dependents([item.number for item in going])
+        numbers = [item.number for item in (*going, *above)]
+        staging.catalog = staging.catalog.changed(removed=numbers)
+        names = {item.collection for item in going}
+        return {name: rows for name, rows in writes.items() if name not in names}
 
     async def rollback(self) -> None:
         """Forget the writes and let go of the holds."""

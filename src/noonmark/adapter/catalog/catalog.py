@@ -20,6 +20,7 @@ from noonmark.adapter.catalog.item import (
     GLOBAL,
     PREDEFINED,
     PUBLIC,
+    TEMPORARY_PREFIX,
     Item,
     Kind,
 )
@@ -69,6 +70,8 @@ class Catalog:
     def find(self, parts: Sequence[str], path: Sequence[str] = SEARCH_PATH) -> Item | None:
         """The item of that name, if there is one; a database's name in front is ignored."""
         *schema, name = parts[-2:]
+        if schema == ["pg_temp"]:
+            schema = [each for each in path if each.startswith(TEMPORARY_PREFIX)] or schema
         for schema_name in schema or path:
             if (item := self.by_name.get((schema_name, name))) is not None:
                 return item
@@ -130,7 +133,7 @@ class Catalog:
             item = self.by_name.get(parts)
             if item is not None and item.collection == name:
                 return item
-        return None
+        return next((item for item in self.by_number.values() if item.stored_as == name), None)
 
     # -- dependencies --------------------------------------------------------------------------
 

@@ -60,6 +60,8 @@ BUILT_IN = "noonmark"
 EVERYBODY = "public"
 #: Roles that are always there, for membership alone, with PostgreSQL's numbers.
 PREDEFINED = {"pg_read_server_files": 4569}
+#: The schemas of temporary objects: one a session.
+TEMPORARY_PREFIX = "pg_temp_"
 #: The one database of a location.
 DATABASE = "noonmark"
 #: Numbers below are PostgreSQL's own: an item's oid in pg_catalog is above them.
@@ -85,6 +87,8 @@ class Item:
         retain_ms: how much history it keeps; None for the default.
         comments: COMMENT ON it ("") and on its columns.
         grants: privileges by role.
+        stored_as: in a transaction that renamed it, or made it under a name that was not free yet:
+            what its collection is called until COMMIT. Never stored.
     """
 
     number: int
@@ -100,6 +104,7 @@ class Item:
     retain_ms: int | None = None
     comments: Mapping[str, str] = field(default_factory=dict)
     grants: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    stored_as: str = ""
 
     @property
     def id(self) -> str:
@@ -133,7 +138,7 @@ class Item:
             return ""
         if self.kind == "source" and not self.schema.columns:
             return ""  # all its rows are in its subsources
-        return collection_name(self.schema_name, self.name)
+        return self.stored_as or collection_name(self.schema_name, self.name)
 
     @property
     def scan_name(self) -> str:

@@ -105,6 +105,8 @@ NEEDS: tuple[Need, ...] = (
     *_rows("COPY FROM", ("target", ("table",), "INSERT")),
     # -- making
     *(Need(f"CREATE {what}", "schema", ("schema",), "CREATE") for what in _MADE),
+    *_rows("CREATE TEMPORARY", ("database", ("database",), "TEMPORARY")),
+    *_rows("REFRESH MATERIALIZED VIEW", ("view", ("materialized-view",), OWN)),
     *_rows("CREATE SCHEMA", ("database", ("database",), "CREATE")),
     *_rows("CREATE VIEW", ("relation", READ, NAME), ("replaced", ("view",), OWN)),
     *_rows(
@@ -173,7 +175,7 @@ class Access:
         """
         if len(parts) > 1:
             self.enter(parts[-2])
-            return self.catalog.find(parts)
+            return self.catalog.find(parts, self.path)
         usable = [name for name in self.path if self._may_enter(name)]
         found = self.catalog.find(parts, usable)
         if found is None and (hidden := self.catalog.find(parts, self.path)) is not None:

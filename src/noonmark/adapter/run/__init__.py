@@ -22,8 +22,10 @@ from noonmark.adapter.run import (
     ddl_grant,
     ddl_role,
     ddl_rotate,
+    ddl_table_as,
     dml,
     explain,
+    refresh,
     select,
     settings,
     show,
@@ -72,7 +74,6 @@ _ALONE = (
     st.CreateSecret,
     st.AlterSecret,
     st.AlterConnection,
-    st.Rename,
     st.AddColumn,
 )
 _MODULES = (
@@ -84,6 +85,8 @@ _MODULES = (
     explain,
     subscribe,
     dml,
+    ddl_table_as,
+    refresh,
     copy,
     settings,
     show,

@@ -19,6 +19,7 @@ from noonmark.adapter.run.ddl_common import (
 )
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import creation
+from noonmark.adapter.temporary import placed
 from noonmark.errors import (
     DuplicateObject,
     InvalidValue,
@@ -62,10 +63,14 @@ async def run_create_table(
 ) -> Outcome:
     """CREATE TABLE: an empty collection that sessions write."""
     refuse_options("a table", statement.options, ("retain_history",))
+    made = await placed(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
-        schema_name, name = place(catalog, statement.name)
+        schema_name, name = place(catalog, made.name)
         defaults = {each.name: each.default.text for each in statement.columns if each.default}
+        definition: dict[str, Any] = {"text": session.text, "defaults": defaults}
+        if statement.on_commit_drop:
+            definition["on_commit"] = "drop"
         item = Item(
             number,
             "table",
@@ -73,15 +78,13 @@ async def run_create_table(
             name,
             columns_of(statement.columns, statement.key),
             statement.key,
-            {"text": session.text, "defaults": defaults},
+            definition,
             owner=session.user,
             retain_ms=retain_ms(statement.options),
         )
         return Created((item,), lambda time: (creation(item, time),))
 
-    done, _created = await create(
-        session, "CREATE TABLE", statement.name, statement.if_not_exists, make
-    )
+    done, _created = await create(session, "CREATE TABLE", made.name, statement.if_not_exists, make)
     return done
 
 
@@ -129,9 +132,11 @@ async def run_create_schema(
     store, name = session.store, statement.name.last
     async with store.turn:
         session.access("CREATE SCHEMA", store.catalog).check("database", store.catalog.database)
-        if name == TEMPORARY:
+        if name == TEMPORARY or name.startswith("pg_"):
             raise InvalidValue(
-                f'schema name "{name}" is reserved', position=statement.name.position
+                f'unacceptable schema name "{name}"',
+                detail='The prefix "pg_" is reserved for system schemas.',
+                position=statement.name.position,
             )
         if name.startswith("pg_") and not store.catalog.has_schema(name):
             raise ReservedName(

@@ -7,27 +7,50 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.catalog.rights import require_role
+from noonmark.adapter.catalog.rights import Access, require_role
+from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.ddl_common import Created, check_free, place, require_create, stored
 from noonmark.adapter.run.ddl_drop import find, missing
-from noonmark.adapter.run.ddl_rename import Renaming
 from noonmark.adapter.run.handler import Handlers
-from noonmark.errors import DuplicateObject, UndefinedColumn
+from noonmark.adapter.staged import commit_staged
+from noonmark.adapter.transaction import current
+from noonmark.errors import DuplicateObject, SerializationFailure, UndefinedColumn
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
 
 
+#: ALTER TABLE takes whatever has rows, as in PostgreSQL.
+_TABLE_LIKE = ("table", "view", "materialized-view", "source", "subsource", "progress", "index")
+#: How often a statement by itself looks again when others changed the catalog in between.
+_TRIES_MAX = 10
+
+
 async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[Any]) -> Outcome:
     """ALTER kind name RENAME TO new: whoever reads it goes on as if nothing had happened."""
+    transaction = current(session)
+    if transaction is not None:
+        return await _rename(session, statement, transaction.stage())
+    for _attempt in range(_TRIES_MAX):
+        staging = Staging(session.database.catalog)
+        done = await _rename(session, statement, staging)
+        try:
+            if staging.has_changed:
+                await commit_staged(session.database, staging)
+        except SerializationFailure:
+            continue  # others changed the catalog meanwhile: look again
+        return done
+    raise SerializationFailure("others change the catalog all the time", hint="Try again.")
+
+
+async def _rename(session: AdapterSession, statement: st.Rename, store: Staging) -> Done:
     tag = f"ALTER {statement.kind.replace('-', ' ').upper()}"
-    database = session.database
-    async with database.store.turn:
-        catalog = database.store.catalog
+    async with store.turn:
+        catalog = store.catalog
         access = session.access("ALTER RENAME", catalog)
-        item = find(access, statement.kind, statement.name)
+        item = _altered(access, statement)
         if item is None:
             if not statement.if_exists:
                 raise missing(statement.kind, statement.name)
@@ -40,14 +63,16 @@ async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[
         require_create(session, catalog, item.schema_name, "ALTER RENAME")
         renamed = replace(item, name=statement.new)
         check_free(session, Created((renamed,), lambda _: ()))
-        renaming = Renaming(database, item, renamed)
-        await database.work.remove(renaming.numbers)
-        try:
-            commands = await renaming.commands()
-            await database.store.change([renamed], beside=lambda _: commands)
-        finally:
-            await database.work.take_up(renaming.numbers)
+        await store.change([renamed])
     return Done(tag)
+
+
+def _altered(access: Access, statement: st.Rename) -> Item | None:
+    if statement.kind == "table":
+        item = access.find(statement.name.parts)
+        if item is not None and item.kind in _TABLE_LIKE:
+            return item
+    return find(access, statement.kind, statement.name)
 
 
 async def run_comment(session: AdapterSession, statement: st.Comment, _: Sequence[Any]) -> Outcome:

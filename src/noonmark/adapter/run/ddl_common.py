@@ -107,10 +107,9 @@ def check_free(session: AdapterSession, created: Created) -> None:
         other = catalog.by_name.get((item.schema_name, item.name))
         if other is not None and other.number not in created.removed:
             raise name_taken(item)
-        # The name is free where its collection goes in the same commit.
-        before = session.database.catalog.by_name.get((item.schema_name, item.name))
-        mine = before.collection if before is not None else ""
-        if item.collection in state.names and item.collection != mine:
+        # Of an item it goes, or is renamed, in the same commit.
+        name = replace(item, stored_as="").collection
+        if name in state.names and session.database.catalog.of_collection(name) is None:
             raise name_taken(item)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.item import GLOBAL, PUBLIC
-from noonmark.adapter.system.settings import search_path
+from noonmark.adapter.system.settings import path_of, search_path
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAKES = (
     st.CreateTable,
+    st.CreateTableAs,
     st.CreateView,
     st.CreateMaterializedView,
     st.CreateSource,
@@ -37,6 +38,7 @@ _CHANGES = (
     st.AlterOwner,
     st.AlterSecret,
     st.AlterConnection,
+    st.Refresh,
 )
 
 
@@ -45,6 +47,8 @@ def in_path(session: AdapterSession, statement: Any) -> Any:
     if "search_path" not in session.variables or getattr(statement, "kind", "") in GLOBAL:
         return statement
     if isinstance(statement, _MAKES):
+        if getattr(statement, "temporary", False):
+            return statement
         return replace(statement, name=_made(session, statement.name))
     if isinstance(statement, st.Drop):
         return replace(statement, names=tuple(_found(session, name) for name in statement.names))
@@ -67,7 +71,7 @@ def _made(session: AdapterSession, name: st.Name) -> st.Name:
 
 
 def _found(session: AdapterSession, name: st.Name) -> st.Name:
-    item = session.catalog.find(name.parts, search_path(session.variables))
+    item = session.catalog.find(name.parts, path_of(session))
     if len(name.parts) > 1 or item is None:
         return name
     return st.Name((item.schema_name, item.name), name.position)

@@ -1,16 +1,17 @@
-"""Renaming a relation: its collections, and every place that knows them by name.
+"""Renaming relations: their collections, and every place that knows them by name.
 
 A collection carries its object's name, so that other tools find it; a view's own collections and
 its holds are named after the view, and what it remembers about itself names its inputs. All of it
-changes in the one commit that renames: for the item, and for each maintained view above it.
+changes in the one commit that renames: for the items, and for each maintained view above them.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.definitions import view_definition
 from noonmark.compute.naming import errors_name, hold_id
 from noonmark.persist import command as c
@@ -21,41 +22,56 @@ if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.compute.view import View
 
+_MAINTAINED = ("materialized-view", "index")
+
 
 class Renaming:
-    """One item under another name, and the views that read it."""
+    """The items that have another name in the catalog to come, and the views that read them."""
 
-    def __init__(self, database: Database, before: Item, after: Item) -> None:
+    def __init__(self, database: Database, after: Catalog) -> None:
         self._database = database
-        self._before = before
         self._after = after
-        catalog = database.catalog
-        dependents = [each for each in catalog.dependents([before.number]) if each.is_stored]
-        own = [before] if before.kind in ("materialized-view", "index") else []
-        self._views = [each for each in (*own, *reversed(dependents)) if each.kind != "source"]
-        self._views = [each for each in self._views if each.number in database.work.views]
-        self._renamed = {before.collection: after.collection}
-        if own:
-            self._renamed[errors_name(before.collection)] = errors_name(after.collection)
+        before = database.catalog
+        self._items = [
+            item for item in before.items()
+            if (then := after.by_number.get(item.number)) is not None
+            and (then.schema_name, then.name) != (item.schema_name, item.name)
+        ]  # fmt: skip
+        own = [item for item in self._items if item.kind in _MAINTAINED]
+        above = before.dependents([item.number for item in self._items])
+        views = {each.number: each for each in (*own, *reversed(above)) if each.is_stored}
+        running = database.work.views
+        self._workers = {
+            number: running[number]
+            for number in views
+            if number in running.keys() & after.by_number
+        }
+        self._views = [views[number] for number in self._workers]
+        self._renamed: dict[str, str] = {}
+        for item in self._items:
+            name = after.by_number[item.number].collection
+            self._renamed[item.collection] = name
+            if item.kind in _MAINTAINED:
+                self._renamed[errors_name(item.collection)] = errors_name(name)
         #: The collections of views, which may share some, by what they will be called.
         self._collections: dict[str, str] = {}
         #: The items whose work must stand still meanwhile.
-        sources = {before.number, before.part_of} & set(database.work.sources)
-        self.numbers = [*sources, *(each.number for each in self._views)]
-        self._workers = {each.number: database.work.views[each.number] for each in self._views}
+        parts = {number for item in self._items for number in (item.number, item.part_of)}
+        sources = parts & database.work.sources.keys()
+        self.numbers = [*sources, *self._workers]
 
     async def commands(self) -> tuple[c.AnyCommand, ...]:
         """What renames everything; the work of `numbers` stands still."""
         made: list[c.AnyCommand] = []
         views = [await asyncio.to_thread(self._taken_up, item.number) for item in self._views]
-        state = self._database.client.state
-        stored = self._before.collection
-        if stored and stored in state.names and self._before.number not in self._workers:
-            made.append(c.Rename(state.names[stored], self._after.collection))
+        names = self._database.client.state.names
         for item, view in zip(self._views, views, strict=True):
             made += self._of_view(item, view)
-        moved = {old: new for old, new in self._collections.items() if old != new}
-        return (*made, *(c.Rename(state.names[old], new) for old, new in moved.items()))
+        moved = dict(self._collections)
+        for item in self._items:
+            if item.number not in self._workers and item.collection in names:
+                moved[item.collection] = self._renamed[item.collection]
+        return (*made, *in_order(names, moved))
 
     def _taken_up(self, number: int) -> View:
         view = self._workers[number].taken_up()
@@ -64,9 +80,7 @@ class Renaming:
 
     def _of_view(self, item: Item, view: View) -> list[c.AnyCommand]:
         state = self._database.client.state
-        after_item = self._after if item.number == self._before.number else item
-        catalog = self._database.catalog.changed([self._after])
-        after = view_definition(catalog, after_item)
+        after = view_definition(self._after, self._after.by_number[item.number])
         names = view.owned.renamed(after, after.needs(self._keys(view)))
         self._collections |= names
         names = {**self._renamed, **names}
@@ -96,3 +110,24 @@ class Renaming:
             return []
         take = c.Acquire(new, held.collection, held.frontier, NO_LEASE_MS, state.seqno, held.owner)
         return [take, c.Release(old)]
+
+
+def in_order(names: Mapping[str, int], moved: Mapping[str, str]) -> Iterator[c.Rename]:
+    """Renames of collections, each to a name that is free by then: names may change places.
+
+    Args:
+        names: the ids of the collections, by name.
+        moved: the new name of each that is to have another.
+    """
+    waiting = {old: new for old, new in moved.items() if old != new}
+    ids = {old: names[old] for old in waiting}
+    while waiting:
+        free = [old for old, new in waiting.items() if new not in waiting]
+        for old in free:
+            yield c.Rename(ids[old], waiting.pop(old))
+        if not free:  # they go round in a circle: one steps aside
+            old, new = next(iter(waiting.items()))
+            del waiting[old]
+            aside = f"{old}\0"
+            yield c.Rename(ids[old], aside)
+            waiting[aside], ids[aside] = new, ids.pop(old)

@@ -123,7 +123,7 @@ async def run(session: AdapterSession, statement: Change | Typed, values: Sequen
     given = bound_values(values)
     match plan:
         case InsertPlan():
-            rows = await _insert(session, plan, given)
+            rows = await insert(session, plan, given)
             return await _outcome(session, "INSERT 0", plan.returning, rows, given)
         case ChangePlan():
             rows = await _change(session, plan, given)
@@ -145,7 +145,8 @@ async def _outcome(
     return Rows(returning.fields, Listed(finish(found)), verb)
 
 
-async def _insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any]) -> list[Row]:
+async def insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any]) -> list[Row]:
+    """Write the rows of an INSERT, and return them."""
     name = plan.item.collection
     if plan.source is None and plan.conflict is None:
         rows = await new_rows(plan, session.database.workers, values)

@@ -96,6 +96,6 @@ def alone(handler: Handler) -> Handler:
 def _shown(statement: Any) -> str:
     """What a statement is called."""
     kind = getattr(statement, "kind", "table").replace("-", " ")
-    words = {st.Rename: f"alter {kind} rename", st.AddColumn: "alter table add column",
+    words = {st.AddColumn: "alter table add column",
              st.AlterSource: f"alter {kind} set"}  # fmt: skip
     return words.get(type(statement), _WORDS.sub(" ", type(statement).__name__)).upper()

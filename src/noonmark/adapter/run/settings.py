@@ -10,6 +10,7 @@ from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.run.dml_target import is_assignable
 from noonmark.adapter.run.handler import Described, Describers, Handlers
 from noonmark.adapter.system.settings import VARIABLES, checked, known, value_of
+from noonmark.adapter.temporary import end_temporary
 from noonmark.adapter.timestamp import ISOLATION
 from noonmark.adapter.transaction import OpenTransaction
 from noonmark.adapter.worker.values import little_value
@@ -200,6 +201,8 @@ async def run_discard(session: AdapterSession, statement: st.Discard, _: Sequenc
         _reset_all(session)
         session.statements.clear()
         session.become(session.login_user, session=True)  # whoever has the connection next
+    if statement.what in ("all", "temp", "temporary"):
+        await end_temporary(session)
     if statement.what in ("all", "plans"):
         session.plans.clear()
     return Done(f"DISCARD {statement.what.upper()}")

@@ -20,6 +20,7 @@ from noonmark.adapter.run.ddl_common import Created, create, place, retain_ms
 from noonmark.adapter.run.ddl_drop import dependents_refused, removal_of
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import staged_client
+from noonmark.adapter.temporary import placed
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist import command as c
 from noonmark.persist.foreseen import foreseen
@@ -112,6 +113,7 @@ async def run_create_view(
     session: AdapterSession, statement: st.CreateView, _: Sequence[Any]
 ) -> Outcome:
     """CREATE VIEW: a name for a query."""
+    statement = await placed(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
         old = replaced(session, catalog, statement, "view")

@@ -11,7 +11,7 @@ from noonmark.adapter.catalog.privilege import BUILT_IN
 from noonmark.adapter.system.facts import SUPERUSER_OID, Facts
 from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
 from noonmark.adapter.system.pg_index import constraint_definition, index_definition
-from noonmark.adapter.system.settings import search_path
+from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.system.types import TYPE_NAMES, TYPE_OIDS, format_type
 from noonmark.errors import NoonmarkError, UndefinedObject, UndefinedTable
 from noonmark.rows import types as t
@@ -69,7 +69,7 @@ class Objects:
 
     def _find(self, parts: Sequence[str]) -> Item | None:
         """The item that a name means to the session now."""
-        return self._session.catalog.find(parts, search_path(self._session.variables))
+        return self._session.catalog.find(parts, path_of(self._session))
 
     # -- names ---------------------------------------------------------------------------------
 

@@ -41,10 +41,6 @@ RELATIONS = (
         tgconstraint=_INT, tgdeferrable=_BOOL, tginitdeferred=_BOOL, tgnargs="smallint",
     ),
     relation(
-        "pg_catalog.pg_rewrite", nothing, 2618,
-        oid=_INT, rulename=_TEXT, ev_class=_INT, ev_type=_TEXT, ev_enabled=_TEXT, is_instead=_BOOL,
-    ),
-    relation(
         "pg_catalog.pg_policy", nothing, 3256,
         oid=_INT, polname=_TEXT, polrelid=_INT, polcmd=_TEXT, polpermissive=_BOOL,
         polroles="integer[]", polqual=_TEXT, polwithcheck=_TEXT,
@@ -53,11 +49,6 @@ RELATIONS = (
         "pg_catalog.pg_statistic_ext", nothing, 3381,
         oid=_INT, stxrelid=_INT, stxname=_TEXT, stxnamespace=_INT, stxowner=_INT,
         stxstattarget=_INT, stxkeys="smallint[]", stxkind="text[]", stxexprs=_TEXT,
-    ),
-    relation(
-        "pg_catalog.pg_depend", nothing, 2608,
-        classid=_INT, objid=_INT, objsubid=_INT, refclassid=_INT, refobjid=_INT,
-        refobjsubid=_INT, deptype=_TEXT,
     ),
     relation(
         "pg_catalog.pg_extension", nothing, 3079,

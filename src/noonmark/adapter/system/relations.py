@@ -12,6 +12,7 @@ from noonmark.adapter.system import (
     own,
     pg_absent,
     pg_catalog,
+    pg_depend,
     pg_index,
     pg_roles,
 )
@@ -20,7 +21,7 @@ from noonmark.adapter.system.facts import Facts, Row, SystemRelation
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
 
-_MODULES = (pg_catalog, pg_index, pg_absent, information, own, mz)
+_MODULES = (pg_catalog, pg_index, pg_depend, pg_absent, information, own, mz)
 #: Where numbers start for relations that PostgreSQL has not.
 _FIRST = 14_000
 

@@ -14,7 +14,7 @@ from noonmark.adapter.catalog.rights import OWN
 from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
 from noonmark.adapter.system.objects import ask, parts_of
 from noonmark.adapter.system.pg_catalog import schema_oids
-from noonmark.adapter.system.settings import search_path
+from noonmark.adapter.system.settings import path_of
 from noonmark.errors import InvalidArgument, UndefinedObject, UndefinedSchema
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function
@@ -44,7 +44,7 @@ class _Rights:
         if isinstance(name, int):
             item = Facts.of(self._session).by_oid(name)
         else:
-            path = search_path(self._session.variables)
+            path = path_of(self._session)
             item = self._session.catalog.resolve(parts_of(name), path=path)
         return self._may(item, rights, *who)
 
@@ -82,7 +82,7 @@ class _Rights:
             found = (
                 facts.by_oid(name)
                 if isinstance(name, int)
-                else facts.catalog.find(parts_of(name), search_path(self._session.variables))
+                else facts.catalog.find(parts_of(name), path_of(self._session))
             )
             if found is None or found.kind != kind:
                 raise UndefinedObject(f'{kind} "{name}" does not exist')

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.catalog import SEARCH_PATH
-from noonmark.adapter.catalog.item import DATABASE
+from noonmark.adapter.catalog.item import DATABASE, TEMPORARY_PREFIX
 from noonmark.adapter.timestamp import ISOLATION, STRICT
 from noonmark.adapter.worker.limits import SETTINGS
 from noonmark.errors import NoonmarkError, ReadOnly, UndefinedObject, UsageError
 from noonmark.sql.statement.options import CLUSTER, span_ms
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session import AdapterSession
 
 Check = Callable[[str], str]
 
@@ -251,3 +255,14 @@ def search_path(variables: Mapping[str, str]) -> tuple[str, ...]:
     asked = [part.strip().strip('"') for part in text.split(",")]
     own = [part for part in asked if part and part != "$user"]
     return tuple(dict.fromkeys((*own, *(each for each in SEARCH_PATH if each != "public"))))
+
+
+def temporary_schema(session: AdapterSession) -> str:
+    """The schema of the session's temporary objects, whether it is there yet or not."""
+    return f"{TEMPORARY_PREFIX}{session.id}"
+
+
+def path_of(session: AdapterSession) -> tuple[str, ...]:
+    """Where the session looks names up: first among its temporary objects."""
+    path, own = search_path(session.variables), temporary_schema(session)
+    return (own, *path) if session.catalog.has_schema(own) else path

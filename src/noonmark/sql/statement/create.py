@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.statement import statement as s
@@ -11,6 +12,8 @@ from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import create_role
 from noonmark.sql.statement.source import create_sink, create_source
 
+_TEMPORARY = ("global temporary", "global temp", "local temporary", "local temp",
+              "temporary", "temp")  # fmt: skip
 _AFTER_TYPE = (
     ",",
     "not",
@@ -30,9 +33,15 @@ def create(reader: Reader) -> s.Statement:
     """What follows CREATE."""
     or_replace = reader.accept("or", "replace")
     position = reader.position
-    for temporary in ("temporary", "temp"):
-        if reader.accept(temporary):
-            raise reader.unsupported("CREATE TEMPORARY", position=position)
+    scope = reader.accept_any(*_TEMPORARY, "unlogged")
+    if scope is not None:
+        kind = reader.accept_any("table", "view" if scope != "unlogged" else "table")
+        if kind is None:
+            raise reader.unsupported(
+                f"CREATE {scope.upper()} {reader.token.value.upper()}", position=position
+            )
+        made = _table(reader) if kind == "table" else _view(reader, or_replace)
+        return made if scope == "unlogged" else replace(made, temporary=True)
     for words, parser in _REPLACEABLE.items():
         if reader.accept(*words.split()):
             return parser(reader, or_replace)
@@ -103,16 +112,56 @@ def column_spec(reader: Reader) -> tuple[s.ColumnSpec, bool]:
     return s.ColumnSpec(name, sql_type, nullable, default, position), key
 
 
-def _table(reader: Reader) -> s.Statement:
+def _table(reader: Reader) -> s.CreateTable | s.CreateTableAs:
     if_not_exists = reader.if_not_exists()
     name = reader.name()
-    if reader.is_next("as") or reader.is_next("from", "source"):
-        raise reader.unsupported(
-            f"CREATE TABLE {reader.token.value.upper()}",
-            "CREATE MATERIALIZED VIEW keeps a query's answer.",
-        )
+    if reader.is_next("from", "source"):
+        raise reader.unsupported("CREATE TABLE FROM SOURCE")
+    if _is_query_next(reader):
+        return _table_as(reader, name, if_not_exists)
     columns, key = column_list(reader)
-    return s.CreateTable(name, columns, key, if_not_exists, with_options(reader))
+    found = with_options(reader)
+    drop = _on_commit_drop(reader)
+    return s.CreateTable(name, columns, key, if_not_exists, found, on_commit_drop=drop)
+
+
+def _is_query_next(reader: Reader) -> bool:
+    """Whether a query says what the columns are: AS is there, and in front of it names alone."""
+    ahead = Reader(reader.text, reader.tokens[reader.at :])
+    if ahead.accept("("):
+        start, end = ahead.skip_to()
+        signs = ahead.tokens[start + 1 : end : 2]
+        return bool(signs or end == start + 1) and all(token.value == "," for token in signs)
+    return not ahead.ended
+
+
+def _table_as(reader: Reader, name: s.Name, if_not_exists: bool) -> s.CreateTableAs:
+    columns = reader.names_in_parens() if reader.is_next("(") else ()
+    found = with_options(reader)
+    drop = _on_commit_drop(reader)
+    reader.expect("as")
+    start, end = reader.skip_to()
+    words = [token.value for token in reader.tokens[end - 3 : end] if token.kind == "word"]
+    without = words == ["with", "no", "data"]
+    if without or words[-2:] == ["with", "data"]:
+        end -= 3 if without else 2
+    query = reader.query_between(start, end)
+    reader.at = len(reader.tokens) - 1
+    return s.CreateTableAs(
+        name, query, columns, if_not_exists, found, on_commit_drop=drop, with_data=not without
+    )
+
+
+def _on_commit_drop(reader: Reader) -> bool:
+    """What becomes of a temporary table at COMMIT."""
+    if not reader.accept("on", "commit"):
+        return False
+    if reader.accept("delete", "rows"):
+        raise reader.unsupported("ON COMMIT DELETE ROWS")
+    if reader.accept("drop"):
+        return True
+    reader.expect("preserve", "rows")
+    return False
 
 
 # --- views
@@ -133,7 +182,7 @@ def rest_as_query(reader: Reader) -> s.QueryText:
     return query
 
 
-def _view(reader: Reader, or_replace: bool) -> s.Statement:
+def _view(reader: Reader, or_replace: bool) -> s.CreateView:
     if_not_exists, name, columns = _view_head(reader)
     reader.expect("as")
     return s.CreateView(name, rest_as_query(reader), columns, or_replace, if_not_exists)

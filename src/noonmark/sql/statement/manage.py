@@ -111,7 +111,7 @@ def comment(reader: Reader) -> s.Statement:
     """What follows COMMENT."""
     reader.expect("on")
     if reader.accept("column"):
-        full = reader.name()
+        full = reader.name(4)
         if len(full.parts) < 2:
             raise reader.invalid("a column is named with its table")
         name = s.Name(full.parts[:-1], full.position)
@@ -124,6 +124,17 @@ def comment(reader: Reader) -> s.Statement:
 def _comment_text(reader: Reader) -> str | None:
     reader.expect("is")
     return None if reader.accept("null") else reader.string()
+
+
+def refresh(reader: Reader) -> s.Statement:
+    """What follows REFRESH."""
+    reader.expect("materialized", "view")
+    reader.accept("concurrently")
+    name = reader.name()
+    if reader.accept("with", "no", "data"):
+        raise reader.unsupported("WITH NO DATA", "A materialized view always has its rows.")
+    reader.accept("with", "data")
+    return s.Refresh(name)
 
 
 def validate(reader: Reader) -> s.Statement:

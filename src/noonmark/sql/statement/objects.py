@@ -22,13 +22,29 @@ class ColumnSpec:
 
 @dataclass(frozen=True)
 class CreateTable(Statement):
-    """CREATE TABLE; `key` are the columns of PRIMARY KEY."""
+    """CREATE [TEMPORARY] TABLE; `key` are the columns of PRIMARY KEY."""
 
     name: Name
     columns: tuple[ColumnSpec, ...]
     key: tuple[str, ...] = ()
     if_not_exists: bool = False
     options: Options = field(default_factory=dict)
+    temporary: bool = False
+    on_commit_drop: bool = False
+
+
+@dataclass(frozen=True)
+class CreateTableAs(Statement):
+    """CREATE [TEMPORARY] TABLE name [(columns)] AS query [WITH NO DATA]; SELECT ... INTO name."""
+
+    name: Name
+    query: QueryText
+    columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    options: Options = field(default_factory=dict)
+    temporary: bool = False
+    on_commit_drop: bool = False
+    with_data: bool = True
 
 
 @dataclass(frozen=True)
@@ -133,13 +149,14 @@ class CreateSource(Statement):
 
 @dataclass(frozen=True)
 class CreateView(Statement):
-    """CREATE [OR REPLACE] VIEW."""
+    """CREATE [OR REPLACE] [TEMPORARY] VIEW."""
 
     name: Name
     query: QueryText
     columns: tuple[str, ...] = ()
     or_replace: bool = False
     if_not_exists: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True)
@@ -310,6 +327,13 @@ class AddColumn(Statement):
     name: Name
     column: ColumnSpec
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Refresh(Statement):
+    """REFRESH MATERIALIZED VIEW name."""
+
+    name: Name
 
 
 @dataclass(frozen=True)

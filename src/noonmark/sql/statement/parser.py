@@ -21,6 +21,7 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "drop": manage.drop,
     "alter": manage.alter,
     "comment": manage.comment,
+    "refresh": manage.refresh,
     "validate": manage.validate,
     "grant": role.grant,
     "revoke": role.revoke,
@@ -57,7 +58,7 @@ _QUERIES = ("select", "with", "values", "table", "(")
 _REFUSED = frozenset(
     (
         *("analyze", "call", "checkpoint", "cluster", "do", "import", "inspect", "listen", "lock"),
-        *("merge", "move", "notify", "refresh", "reindex"),
+        *("merge", "move", "notify", "reindex"),
         *("security", "tail", "use", "vacuum"),
     )
 )
@@ -113,7 +114,7 @@ def statement_of(reader: Reader) -> s.Statement:
     """The statement that the rest of the tokens are."""
     head = reader.token
     if head.kind in ("word", "sign") and head.value in _QUERIES:
-        return read.select(reader)
+        return read.select_into(reader) or read.select(reader)
     parser = _HEADS.get(head.value) if head.kind == "word" else None
     if parser is None:
         if head.kind == "word" and head.value in _REFUSED:

@@ -27,6 +27,26 @@ def select(reader: Reader) -> s.Statement:
     return s.Select(query, at, at_least)
 
 
+def select_into(reader: Reader) -> s.CreateTableAs | None:
+    """``SELECT ... INTO [TEMPORARY] [TABLE] name FROM ...``; None where there is no INTO."""
+    start, (_, into) = reader.at, reader.skip_to("into")
+    if reader.ended or not reader.is_next("into"):
+        reader.at = start
+        return None
+    reader.expect("into")
+    temporary = reader.accept_any("temporary", "temp", "unlogged") in ("temporary", "temp")
+    reader.accept("table")
+    name = reader.name()
+    # The rest is the query: with blanks for INTO, so that positions stay.
+    text, offset = reader.slice(start, len(reader.tokens) - 1)
+    first, last = (reader.tokens[at] for at in (into, reader.at - 1))
+    cut, resume = first.start - offset, last.end - offset
+    text = f"{text[:cut]}{' ' * (resume - cut)}{text[resume:]}"
+    reader.at = len(reader.tokens) - 1
+    query = s.QueryText(text, offset + 1, dialect.parse(text, offset))
+    return s.CreateTableAs(name, query, temporary=temporary)
+
+
 def _all_of(reader: Reader, end: int) -> s.QueryText:
     """``TABLE name``."""
     position = reader.position

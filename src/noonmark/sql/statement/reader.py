@@ -89,13 +89,13 @@ class Reader:
         self.at += 1
         return token.value
 
-    def name(self) -> Name:
+    def name(self, parts_max: int = 3) -> Name:
         """A name of one to three parts."""
         position = self.position
         parts = [self.identifier()]
         while self.accept("."):
             parts.append(self.identifier())
-        if len(parts) > 3:
+        if len(parts) > parts_max:
             raise InvalidSyntax(
                 f"improper qualified name (too many dotted names): {'.'.join(parts)}",
                 position=position,

@@ -1,0 +1,1 @@
+select customer, total from {{ ref('customers') }} except select customer, total from {{ ref('kept') }}
