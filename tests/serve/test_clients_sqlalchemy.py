@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -67,3 +68,23 @@ def test_reflection(engine: sa.Engine) -> None:
     mirrored = sa.MetaData()
     mirrored.reflect(engine, only=["sa_goods"])
     assert mirrored.tables["sa_goods"].columns.keys() == ["id", "name", "price"]
+
+
+def test_reflection_of_indexes(tmp_path: Path) -> None:
+    host = DatabaseHost(str(tmp_path / "location"))
+    made = sa.create_engine(f"postgresql+psycopg://noonmark@{host.host}:{host.port}/noonmark")
+    try:
+        with made.begin() as connection:
+            connection.execute(sa.text("create table t (a int primary key, b text, c int)"))
+            connection.execute(sa.text("create index t_c_b on t (c, b)"))
+        (index,) = sa.inspect(made).get_indexes("t")
+        assert (index["name"], index["column_names"]) == ("t_c_b", ["c", "b"])
+        everything = sa.MetaData()
+        everything.reflect(made)
+        assert [each.name for each in everything.tables["t"].indexes] == ["t_c_b"]
+        vectors = "select indkey, indoption, indclass from pg_index where not indisprimary"
+        with made.connect() as connection:
+            assert connection.execute(sa.text(vectors)).one() == ("3 2", "0 0", "0 0")
+    finally:
+        made.dispose()
+        host.close()

@@ -17,6 +17,7 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.SmallInt: (21, 1005, 2),
     t.Integer: (23, 1007, 4),
     t.Text: (25, 1009, -1),
+    t.RegProc: (24, 1008, 4),
     t.Oid: (26, 1028, 4),
     t.Real: (700, 1021, 4),
     t.Double: (701, 1022, 8),
@@ -32,14 +33,17 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.Uuid: (2950, 2951, 16),
     t.Jsonb: (3802, 3807, -1),
 }
-_BY_OID = {row[0]: kind for kind, row in _NUMBERS.items() if kind is not t.Oid}
-_BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items() if kind is not t.Oid}
+_CATALOG = (t.Oid, t.RegProc)
+_BY_OID = {row[0]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
+_BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
 _TEXT_LIKE = frozenset({25, 705, 1042, 1043})
 _HEADER = 4  # a typmod counts the four bytes of a length word
 
 
 def oid(sql_type: t.SqlType) -> int:
     """The oid of the type in every PostgreSQL."""
+    if isinstance(sql_type, t.Vector):
+        return 22 if isinstance(sql_type.element, t.SmallInt) else 30
     if isinstance(sql_type, t.Array):
         return _NUMBERS[type(sql_type.element)][1]
     return _NUMBERS[type(sql_type)][0]

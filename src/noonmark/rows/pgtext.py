@@ -63,6 +63,10 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
             return format_timestamptz(value, zone)
         case t.Numeric():
             return format_numeric(value, sql_type)
+        case t.RegProc():
+            return str(value)
+        case t.Vector(element):
+            return " ".join(format_value(item, element, zone) for item in value)
         case t.Array(element):
             return join_array(
                 None if item is None else format_value(item, element, zone) for item in value

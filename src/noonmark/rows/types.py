@@ -167,6 +167,13 @@ def _check_length(type_name: str, length: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class RegProc(Text):
+    """A function by its name, in the catalog alone: text that compares with oids."""
+
+    spelling: ClassVar[str] = "regproc"
+
+
+@dataclass(frozen=True, slots=True)
 class Varchar(SqlType):
     """A string of at most `length` characters; None = any length."""
 
@@ -266,6 +273,14 @@ class Array(SqlType):
 
     def __str__(self) -> str:
         return f"{self.element}[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Vector(Array):
+    """An array of the catalog that prints without braces: an int2vector or an oidvector."""
+
+    def __str__(self) -> str:
+        return "int2vector" if isinstance(self.element, SmallInt) else "oidvector"
 
 
 @dataclass(frozen=True, slots=True)

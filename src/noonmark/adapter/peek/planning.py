@@ -136,7 +136,7 @@ def oid_columns(tree: exp.Expr) -> frozenset[int]:
 
 
 def _as_is(kind: t.SqlType) -> t.SqlType:
-    return kind
+    return t.Text() if isinstance(kind, t.RegProc) else kind
 
 
 def _as_oids(kind: t.SqlType) -> t.SqlType:
@@ -144,7 +144,7 @@ def _as_oids(kind: t.SqlType) -> t.SqlType:
 
     Drivers that look types up in the catalog know that array, and only that, before they have.
     """
-    return t.Array(t.Oid()) if kind == t.Array(t.Integer()) else kind
+    return t.Array(t.Oid()) if kind == t.Array(t.Integer()) else _as_is(kind)
 
 
 def _follows_time(catalog: Catalog, relation: r.Relation, leaves: Iterable[Item]) -> bool:

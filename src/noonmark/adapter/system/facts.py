@@ -9,12 +9,13 @@ An oid is an integer here, a ``name`` or ``"char"`` is text: see `sql.plan.form`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import BUILT_IN, PREDEFINED, TEMPORARY, Item
 from noonmark.persist.state import State
+from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 
 if TYPE_CHECKING:
@@ -110,12 +111,27 @@ class SystemRelation:
         return f"{self.schema_name}.{self.name}"
 
 
+#: Types that only PostgreSQL's catalog has.
+_CATALOG_TYPES: dict[str, t.SqlType] = {
+    "regproc": t.RegProc(),
+    "int2vector": t.Vector(t.SmallInt()),
+    "oidvector": t.Vector(t.Integer()),
+}
+
+
 def relation(
     full_name: str, rows: Callable[[Facts], Iterable[Row]], number: int = 0, /, **columns: str
 ) -> SystemRelation:
     """A system relation by the types of its columns."""
     schema_name, name = full_name.split(".", 1)
-    return SystemRelation(schema_name, name, Schema.of(**columns), rows, number)
+    plain = {name: "text" if kind in _CATALOG_TYPES else kind for name, kind in columns.items()}
+    schema = Schema(
+        tuple(
+            replace(column, type=_CATALOG_TYPES.get(columns[column.name], column.type))
+            for column in Schema.of(**plain)
+        )
+    )
+    return SystemRelation(schema_name, name, schema, rows, number)
 
 
 def nothing(_: Facts) -> Iterable[Row]:

@@ -19,7 +19,7 @@ from noonmark.adapter.system.facts import (
     Row,
     relation,
 )
-from noonmark.adapter.system.types import TYPES
+from noonmark.adapter.system.types import STEMS, TYPES
 from noonmark.rows.pgoid import oid, type_size, typmod
 
 #: pg_class.relkind by kind of item.
@@ -96,13 +96,12 @@ def _is_text(number: int) -> bool:
 
 def _pg_type(_: Facts) -> Iterable[Row]:
     for row in TYPES:
-        is_array = row.category == "A"
+        stem = "array_" if row.category == "A" else STEMS.get(row.name, row.name)
         yield (
             row.oid, row.name, SCHEMA_OIDS["pg_catalog"], SUPERUSER_OID, row.size,
-            0 < row.size <= 8, row.kind, row.category, False, True, ",", 0, 0, row.element,
-            row.array, "array_in" if is_array else f"{row.name}in",
-            "array_out" if is_array else f"{row.name}out", f"{row.name}recv", f"{row.name}send",
-            0, 0, "-", "i", "p", False, 0, -1, 0, 100 if row.category == "S" else 0, None, None,
+            0 < row.size <= 8, row.kind, row.category, False, True, ",", 0, "-", row.element,
+            row.array, *(f"{stem}{end}" for end in ("in", "out", "recv", "send")), "-", "-", "-",
+            "i", "p", False, 0, -1, 0, 100 if row.category == "S" else 0, None, None,
             None,
         )  # fmt: skip
 
@@ -207,9 +206,10 @@ RELATIONS = (
         oid="integer not null", typname="text not null", typnamespace="integer",
         typowner="integer", typlen="smallint", typbyval="boolean", typtype="text",
         typcategory="text", typispreferred="boolean", typisdefined="boolean", typdelim="text",
-        typrelid="integer", typsubscript="integer", typelem="integer", typarray="integer",
-        typinput="text", typoutput="text", typreceive="text", typsend="text", typmodin="integer",
-        typmodout="integer", typanalyze="text", typalign="text", typstorage="text",
+        typrelid="integer", typsubscript="regproc", typelem="integer", typarray="integer",
+        typinput="regproc", typoutput="regproc", typreceive="regproc", typsend="regproc",
+        typmodin="regproc", typmodout="regproc", typanalyze="regproc", typalign="text",
+        typstorage="text",
         typnotnull="boolean", typbasetype="integer", typtypmod="integer", typndims="integer",
         typcollation="integer", typdefaultbin="text", typdefault="text", typacl="text[]",
     ),

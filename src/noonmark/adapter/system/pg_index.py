@@ -101,8 +101,8 @@ RELATIONS = (
         indisprimary="boolean", indisexclusion="boolean", indimmediate="boolean",
         indisclustered="boolean", indisvalid="boolean", indcheckxmin="boolean",
         indisready="boolean", indislive="boolean", indisreplident="boolean",
-        indkey="smallint[]", indcollation="integer[]", indclass="integer[]",
-        indoption="smallint[]", indexprs="text", indpred="text",
+        indkey="int2vector", indcollation="oidvector", indclass="oidvector",
+        indoption="int2vector", indexprs="text", indpred="text",
     ),
     relation(
         "pg_catalog.pg_constraint", _pg_constraint, 2606,

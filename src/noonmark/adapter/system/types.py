@@ -70,6 +70,11 @@ def _rows() -> tuple[TypeRow, ...]:
 
 
 TYPES = _rows()
+#: The functions of a type are called after it (int4recv), except those of these.
+STEMS = {
+    name: f"{name}_" for name in ("numeric", "date", "time", "timestamp", "timestamptz", "interval",
+                                  "uuid", "json", "jsonb", "record", "void")
+}  # fmt: skip
 TYPE_NAMES = {row.name: row.oid for row in TYPES}
 TYPE_OIDS = frozenset(TYPE_NAMES.values())
 _BY_OID = {row.oid: row.name for row in TYPES}

@@ -76,19 +76,26 @@ class Stream:
 
 
 async def send_copy(link: Link, outcome: CopyOut, zone: dt.tzinfo) -> str:
-    """Send the rows of a COPY, one message each; the tag."""
+    """Send the rows of a COPY, one message each; the tag.
+
+    A binary header is in the message of the first row, as in PostgreSQL: clients count on it.
+    """
     encode = encoder(outcome.format, [field.type for field in outcome.fields], zone)
     sent = 0
     try:
         link.send(_copy_response(b"H", outcome))
-        _send_data(link, encode.begin([field.name for field in outcome.fields]))
+        head = encode.begin([field.name for field in outcome.fields])
+        if outcome.format.kind != "binary":
+            _send_data(link, head)
+            head = b""
         async for chunk in outcome.chunks:
             for begin in range(0, len(chunk), SLICE_ROWS):
-                part = chunk[begin : begin + SLICE_ROWS]
-                link.send(b"".join([reply.frame(b"d", encode.encode(row)) for row in part]))
+                part = [encode.encode(row) for row in chunk[begin : begin + SLICE_ROWS]]
+                part[0], head = head + part[0], b""
+                link.send(b"".join([reply.frame(b"d", row) for row in part]))
                 await link.drain()
             sent += len(chunk)
-        _send_data(link, encode.end())
+        _send_data(link, head + encode.end())
     finally:
         await outcome.chunks.aclose()
     link.send(reply.COPY_DONE)

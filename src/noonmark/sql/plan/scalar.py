@@ -122,6 +122,8 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
     position = position_of(tree)
     if any(isinstance(each, Now) for each in scalars):
         scalars = [_as_time(each, tree) for each in scalars]
+    if any(isinstance(each.type, t.RegProc) for each in scalars):
+        scalars = [_by_name(each) for each in scalars]
     known = [each.type for each in scalars if each.type != UNKNOWN]
     try:
         target = common_type(known, "comparison", position)
@@ -136,6 +138,13 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
     if op not in ("=", "<>") and not is_ordered(target):
         raise UndefinedFunction(f"operator does not exist: {target} {op} {target}")
     return [_as_kind(each, target, position) for each in scalars]
+
+
+def _by_name(scalar: Scalar) -> Scalar:
+    """What a function of the catalog is compared with: its name; "-" is the one of oid 0."""
+    if isinstance(scalar, Literal) and isinstance(scalar.type, t.Integer):
+        return Literal(t.Text(), "-" if scalar.value == 0 else str(scalar.value))
+    return coerce(scalar, t.Text()) if isinstance(scalar.type, t.RegProc) else scalar
 
 
 def _as_kind(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
