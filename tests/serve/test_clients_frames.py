@@ -17,7 +17,8 @@ def test_data_frames(database_host: DatabaseHost) -> None:
             " ok boolean, d date, f float8)"
         )
         connection.execute(
-            "insert into goods values (1, 'lamp', 2.50, '2026-01-01 00:00Z', true, '2026-01-01', 0.5)"
+            "insert into goods values"
+            " (1, 'lamp', 2.50, '2026-01-01 00:00Z', true, '2026-01-01', 0.5)"
         )
         connection.execute("insert into goods (id) values (2)")
     url = f"postgresql://noonmark@127.0.0.1:{database_host.port}/noonmark"
