@@ -7,6 +7,8 @@ import { badge, bytes, clock, count, day, every, failure, h, listing, s, short, 
 import { layout } from "/console/layout.js";
 
 export const title = "Dataflow";
+/** Rates are of the ticks of so long. */
+const LATELY_MS = 30_000;
 const WIDE = 190;
 const TALL = 58;
 const GAP_X = 80;
@@ -21,7 +23,7 @@ const KINDS = new Set(["source", "subsource", "progress", "errors", "table", "vi
 async function look(all) {
   const [found, edges, ticks, statuses, views, sinks, statistics, kept] = await Promise.all([
     objects(), dependencies(),
-    glance("SELECT view, sum(rows_in) AS rows_in, max(upper) - min(lower) AS ms FROM noonmark.ticks GROUP BY view"),
+    glance("SELECT view, sum(rows_in) AS rows_in, max(upper) - min(lower) AS ms FROM noonmark.ticks WHERE upper > $1 GROUP BY view", [String(Date.now() - LATELY_MS)]),
     glance("SELECT id, status, error FROM mz_internal.mz_source_statuses"),
     glance("SELECT id, status, error FROM noonmark.view_statuses"),
     glance("SELECT id, status, error FROM mz_internal.mz_sink_statuses"),

@@ -7,18 +7,21 @@ import { badge, clock, count, every, failure, h, span, table } from "/console/do
 export const title = "Views";
 const TICKS = 80;
 
-async function look() {
+/** The views with their last ticks. `known` keeps ticks by view: only newer ones are asked for. */
+async function look(known) {
   const [views, ticks, lags] = await Promise.all([
     glance(`SELECT v.id, v.name, s.name AS schema, t.status, t.error, t.hint FROM mz_catalog.mz_materialized_views v
             JOIN mz_catalog.mz_schemas s ON s.id = v.schema_id LEFT JOIN noonmark.view_statuses t ON t.id = v.id ORDER BY v.id`),
-    glance("SELECT view, lower, upper, rows_in, rows_out, errors, jobs, ms, strategy FROM noonmark.ticks ORDER BY upper"),
+    glance("SELECT view, upper, rows_in, rows_out, errors, jobs, ms, strategy FROM noonmark.ticks WHERE upper > $1 ORDER BY upper", [String(known.upper)]),
     glance("SELECT object_id, extract(epoch FROM global_lag) AS lag FROM mz_internal.mz_materialization_lag"),
   ]);
   const behind = new Map(lags.map((each) => [each.object_id, 1000 * Number(each.lag)]));
-  const of = new Map();
-  for (const tick of ticks) (of.get(tick.view) || of.set(tick.view, []).get(tick.view)).push(tick);
+  for (const tick of ticks) {
+    known.of.set(tick.view, [...(known.of.get(tick.view) || []), tick].slice(-TICKS));
+    known.upper = Math.max(known.upper, Number(tick.upper));
+  }
   return views.map((each) => {
-    const own = (of.get(each.name) || []).slice(-TICKS);
+    const own = known.of.get(each.name) || [];
     const sorted = own.map((tick) => Number(tick.ms)).sort((a, b) => a - b);
     const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null;
     return { ...each, ticks: own, p50: at(0.5), p99: at(0.99), lag: behind.get(each.id) ?? null };
@@ -39,6 +42,7 @@ async function audit(full, place) {
 export function mount(root, [only]) {
   const list = h("div", { class: "cards" });
   const audits = new Map();
+  const known = { of: new Map(), upper: 0 };
   const field = h("input", { type: "search", placeholder: "filter by name", ariaLabel: "Filter by name", value: only || "", oninput: () => refresh() });
 
   function card(each) {
@@ -63,7 +67,7 @@ export function mount(root, [only]) {
 
   async function refresh() {
     const wanted = field.value.toLowerCase();
-    const found = (await look()).filter((each) => each.name.toLowerCase().includes(wanted)).sort((a, b) => worst(b) - worst(a));
+    const found = (await look(known)).filter((each) => each.name.toLowerCase().includes(wanted)).sort((a, b) => worst(b) - worst(a));
     list.replaceChildren(...found.map(card));
     if (!found.length) list.append(h("p", { class: "empty" }, "There are no materialized views of that name. CREATE MATERIALIZED VIEW makes one."));
   }
