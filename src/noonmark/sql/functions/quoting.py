@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidArgument, InvalidText, InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value, parse_value
 from noonmark.sql.functions.errors import NullRefused
@@ -67,9 +67,7 @@ def _format(types: tuple[t.SqlType, ...], pattern: str | None, *values: Any) -> 
                 else "unterminated format() type specifier"
             )
         if width.startswith("*"):
-            width = argument(width[1:-1])
-            if width is not None and types[used] not in (t.Integer(), t.SmallInt()):
-                width = parse_value(format_value(width, types[used]), t.Integer())
+            width = _as_width(argument(width[1:-1]), types[used])
         value = argument(number)
         shown, wide = _put(kind, value, types[used]), int(width or 0)
         return shown.ljust(abs(wide)) if left or wide < 0 else shown.rjust(wide)
@@ -84,6 +82,15 @@ def _format(types: tuple[t.SqlType, ...], pattern: str | None, *values: Any) -> 
         return values[used - 1]
 
     return _PLACE.sub(put, pattern)
+
+
+def _as_width(value: Any, sql_type: t.SqlType) -> int:
+    if value is None or isinstance(sql_type, t.SmallInt | t.Integer):
+        return value or 0
+    try:
+        return int(parse_value(format_value(value, sql_type), t.Integer()))
+    except InvalidValue as error:
+        raise InvalidText(error.message) from None
 
 
 def _format_size(pattern: str, *values: Any) -> int:
