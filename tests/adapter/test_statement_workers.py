@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
 from noonmark.adapter.database import Database
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
 from noonmark.adapter.worker.limits import Limits
 from noonmark.clock import SYSTEM
@@ -213,6 +215,7 @@ async def test_the_limits_are_shown(opened: Database) -> None:
     assert await client.ask("show statement_write_rows_max") == [("2000000",)]
     assert await client.ask("show subscribe_rows_max") == [("50000",)]
     assert await client.ask("show tick_timeout") == [("60s",)]
+    assert await client.ask("show max_connections") == [("2500",)]
     assert await client.ask("show spark_python_memory") == [("4096MB",)]
     with pytest.raises(NoonmarkError, match="cannot be changed"):
         await client.ask("set statement_workers = 100")
@@ -299,3 +302,16 @@ async def test_the_timeout_is_for_planning_and_running_together(opened: Database
     assert SYSTEM.monotonic() - begun < 1.5
     client.session._spent_s = 0.0
     assert await client.ask("select count(*) from t") == [(100,)]
+
+
+@with_database
+async def test_a_small_statement_does_not_wait_for_the_planning_of_others(opened: Database) -> None:
+    client, planned = await prepared(opened), threading.Event()
+    planning = asyncio.ensure_future(PLANNER.aside(0, lambda: planned.wait(60)))
+    try:
+        async with asyncio.timeout(30):
+            assert await client.ask("select count(*) from generate_series(1, 5000)") == [(5000,)]
+        assert not planning.done()
+    finally:
+        planned.set()
+        await planning

@@ -47,6 +47,7 @@ DEFAULTS = {
             "statement_write_rows_max",
             "subscribe_rows_max",
             "tick_timeout",
+            "max_connections",
             "spark_driver_memory",
             "spark_python_memory",
         )

@@ -31,6 +31,7 @@ from noonmark.serve.metrics.sources import SourceFigures
 from noonmark.serve.metrics.storage import StorageFigures
 from noonmark.serve.metrics.views import ViewFigures
 from noonmark.serve.metrics.work import WorkFigures
+from noonmark.serve.pgwire.server import Limits as WireLimits
 from noonmark.serve.pgwire.wire import is_loopback
 from noonmark.serve.start import Address, shown, start
 from noonmark.serve.tls import Tls
@@ -109,6 +110,7 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
             trust_local=settings.trust_local,
             metrics=settings.metrics,
             metrics_token=settings.metrics_token,
+            limits=WireLimits(connections=settings.limits.connections),
             clock=database.clock,
         )
         stack.push_async_callback(server.stop)

@@ -6,8 +6,9 @@ its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from noonmark.adapter.peek.rows import Row, finisher
@@ -16,7 +17,11 @@ from noonmark.compute.served import contents
 from noonmark.sql.evaluate import evaluate as value_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
-from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.ir.node import Node, walk
+from noonmark.sql.ir.scalar import Literal, Scalar
+
+#: Nodes and values of a job that is sent from the loop itself.
+_SMALL = 100
 
 #: The rows of an input, with their multiplicities; a row may be there several times.
 Given = Sequence[tuple[Row, int]]
@@ -108,3 +113,29 @@ class Valued:
 
 
 Job = Computed | Answered | Valued
+
+
+def is_small(job: Job) -> bool:
+    """Whether to send it is a matter of microseconds: it has few nodes, with few values in them."""
+    left = _SMALL
+    for part in _parts(job):
+        for node in walk(part):
+            values = node.rows if isinstance(node, r.Constant) else ()
+            if isinstance(node, Literal) and isinstance(node.value, tuple):
+                values = node.value
+            left -= 1 + len(values)
+            if left < 0:
+                return False
+    return True
+
+
+def _parts(job: Job) -> Iterator[Node]:
+    match job:
+        case Valued():
+            yield from chain.from_iterable(job.scalars)
+        case Answered():
+            yield from _parts(job.plan)
+            yield from job.order
+        case Computed():
+            yield job.rest
+            yield from (test for _, test in job.tests)

@@ -24,6 +24,7 @@ class Limits:
         write_rows: the rows that one statement may write, or has of one time of a subscription.
         subscribe_rows: the changes that a subscription has in memory at once.
         tick_timeout_s: how long a small change of one view may take.
+        connections: how many clients may be connected over PostgreSQL's protocol.
         spark_memory_mb: the heap of Spark's driver on this machine; 0 for a quarter of its memory.
         spark_python_memory_mb: what one Python worker of Spark may use.
     """
@@ -33,6 +34,7 @@ class Limits:
     write_rows: int = 2_000_000
     subscribe_rows: int = 50_000
     tick_timeout_s: int = 60
+    connections: int = 2_500
     spark_memory_mb: int = 0
     spark_python_memory_mb: int = 4_096
 
@@ -79,6 +81,7 @@ SETTINGS = (
     Setting(
         "tick_timeout", "tick_timeout_s", "s", 1, "How long a small change of a view may take."
     ),
+    Setting("max_connections", "connections", "", 1, "How many clients may be connected."),
     Setting("spark_driver_memory", "spark_memory_mb", "MB", 0, "The heap of Spark's driver."),
     Setting("spark_python_memory", "spark_python_memory_mb", "MB", 512, "Of a worker of Spark."),
 )

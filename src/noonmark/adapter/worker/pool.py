@@ -32,7 +32,7 @@ from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.worker import frames as f
 from noonmark.adapter.worker.errors import OutOfMemory, WorkerLost
-from noonmark.adapter.worker.job import Given, Job
+from noonmark.adapter.worker.job import Given, Job, is_small
 from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.zygote import ZYGOTE
 from noonmark.errors import NoonmarkError, Stopped
@@ -126,8 +126,11 @@ class Pool:
 
     async def run(self, job: Job, inputs: Mapping[str, Given] | None = None) -> Result:
         """The rows of a job, evaluated by a worker."""
-        # In a thread with a large stack: plans are trees.
-        body, functions = await PLANNER.aside(0, lambda: f.dump_job(job))
+        if is_small(job):
+            body, functions = f.dump_job(job)
+        else:
+            # In a thread with a large stack: plans are trees.
+            body, functions = await PLANNER.aside(0, lambda: f.dump_job(job))
         worker = await self._take()
         loop = asyncio.get_running_loop()
         timer = loop.call_later(LONG_S, worker.slow_down)
