@@ -45,6 +45,10 @@ VIEWS = {
     "GROUP BY k",
     "all_values": "SELECT count(DISTINCT k) AS a, avg(DISTINCT v) AS b FROM l",
     "rows": "SELECT DISTINCT w, s FROM l JOIN r ON l.k = r.k",
+    "places": "SELECT k, v, n, m FROM (SELECT k, v, row_number() OVER w AS n, rank() OVER w AS m "
+    "FROM l WINDOW w AS (PARTITION BY k ORDER BY v DESC, s)) x WHERE n <= 2 AND v > -2",
+    "place": "SELECT k, v FROM (SELECT k, v, row_number() OVER (ORDER BY v) AS n FROM l) x "
+    "WHERE 3 > n",
     "floats": "SELECT k, min(v::float8) AS a, max(v::real) AS b FROM l GROUP BY k",
     "zeros": "SELECT k, max(-(v::float8)) AS a FROM l GROUP BY k",
     "by_float": "SELECT DISTINCT ON (k) k, CASE WHEN w = 1 THEN 'NaN' ELSE w::float8 END AS x "
@@ -95,7 +99,7 @@ def _told(found: Any) -> Any:
 
 APART = {
     "page", "second", "of_join", "mixed", "all_mixed", "of_mixed", "joined", "mixed_join",
-    "ends_join", "values", "some_values", "all_values", "rows",
+    "ends_join", "values", "some_values", "all_values", "rows", "places", "place",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from noonmark.compute.apart import apart
 from noonmark.compute.arrangement import Need, needs
+from noonmark.compute.limited import limited
 from noonmark.compute.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
@@ -94,7 +95,7 @@ class Definition:
         Raises:
             Unsupported: it follows the time in a way that no row decides.
         """
-        return apart(separated(known(inlined(self.relation, {}))))
+        return apart(limited(separated(known(inlined(self.relation, {})))))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
