@@ -162,8 +162,15 @@ RECURSIONS = (
 )
 
 
-@pytest.mark.parametrize("sql", RECURSIONS)
-def test_recursions_are_what_they_mean(sql: str) -> None:
+JOINS = tuple(
+    f"SELECT x.a, y.b FROM e x {kind} JOIN e y ON {on}"
+    for kind in ("", "LEFT", "RIGHT", "FULL")
+    for on in ("x.a = y.b + 1", "x.a = 6 / (y.b - 1) AND x.b < y.b", "x.a + 1 = y.a AND x.b = y.b")
+)
+
+
+@pytest.mark.parametrize("sql", [*RECURSIONS, *JOINS])
+def test_recursions_and_joins_are_what_they_mean(sql: str) -> None:
     chance = random.Random(sql)
     for _ in range(12):
         ends = (None, 1, 2, 3, 4)

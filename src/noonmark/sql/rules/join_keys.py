@@ -19,7 +19,7 @@ def _keys(relation: Relation) -> Relation:
     keys: list[JoinKey] = []
     rest: list[s.Scalar] = []
     for part in s.conjuncts(relation.on):
-        key = as_key(part, width, relation)
+        key = None if s.may_fail(part) else as_key(part, width, relation)
         if key is None:
             rest.append(part)
         else:
@@ -39,8 +39,6 @@ def as_key(part: s.Scalar, width: int, join: Join) -> JoinKey | None:
             null_equal = True
         case _:
             return None
-    if s.may_fail(part):
-        return None
     sides = [_side(each, width) for each in (a, b)]
     if sides == ["right", "left"]:
         a, b = b, a
