@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
 
-from noonmark.compute.view import TickRecord
 from noonmark.durations import Durations
+
+if TYPE_CHECKING:
+    from noonmark.compute.view import TickRecord
 
 
 class TickTotals:
