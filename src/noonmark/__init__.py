@@ -16,9 +16,11 @@ import os as _os
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
+    from noonmark.contents import Contents as _Contents
+    from noonmark.contents import Time as _Time
     from noonmark.embedded import Embedded as _Embedded
 
-__all__ = ["open"]
+__all__ = ["open", "read"]
 
 
 def open(
@@ -40,3 +42,28 @@ def open(
     from noonmark.embedded import Embedded
 
     return Embedded(_os.fspath(url), consensus, spark_master)
+
+
+def read(
+    location: str | _os.PathLike[str],
+    name: str,
+    *,
+    as_of: _Time | None = None,
+    consensus: str | None = None,
+) -> _Contents:
+    """The rows of a table, source or materialized view at one time: no server, no Java.
+
+    Args:
+        location: a folder, ``s3://bucket/prefix``, ``gs://...`` or ``az://...``.
+        name: the relation, with its schema where that is not public.
+        as_of: milliseconds since the epoch, a `datetime`, or a timestamp as text; the newest
+            complete time by default.
+        consensus: where the location's log is; beside the data by default.
+
+    Raises:
+        BeforeSince: the history of that time is gone.
+        NotYetComplete: that time is still open.
+    """
+    from noonmark.contents import read as read_contents  # what only opens pays for no reader
+
+    return read_contents(_os.fspath(location), name, as_of, consensus)

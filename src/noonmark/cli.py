@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from noonmark.contents import export
 from noonmark.demo.command import demo
 from noonmark.errors import NoonmarkError
 from noonmark.serve.command import serve
@@ -24,7 +25,7 @@ def app() -> None:
     """SQL views over changing data, exact at every time."""
 
 
-for _command in (demo, serve, sql, shard):
+for _command in (demo, serve, sql, shard, export):
     app.add_command(_command)
 
 

@@ -25,20 +25,23 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from noonmark import shown
 from noonmark.adapter.contract import CopyIn, CopyOut, Done, Field, Outcome, Row, Rows
 from noonmark.adapter.database import Database
 from noonmark.adapter.session import AdapterSession
 from noonmark.compute.session import Frame, Session, active_session
 from noonmark.errors import Stopped, UsageError
-from noonmark.rows import arrow
+from noonmark.rows import arrow, pgtext
 from noonmark.rows.schema import Column, Schema
-from noonmark.rows.types import is_plain
+from noonmark.rows.types import is_plain, quote_name
 from noonmark.sql.ir.relation import distinct_names
 from noonmark.tvc import Update
 
 T = TypeVar("T")
 
 _USER = "noonmark"
+#: How many rows of a DataFrame are turned into Python's values at a time.
+_COPY_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,19 @@ class Answer:
     def to_spark(self) -> Frame:
         """The rows as a DataFrame of the database's Spark session."""
         return self._database.spark().createDataFrame(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`, where polars is installed."""
+        return shown.to_polars(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        """How notebooks show it: the first rows."""
+        texts = [
+            [None if value is None else pgtext.format_value(value, field.type)
+             for value, field in zip(row, self.fields, strict=True)]
+            for row in self._rows[: shown.ROWS_SHOWN]
+        ]  # fmt: skip
+        return shown.html([field.name for field in self.fields], texts, len(self._rows))
 
 
 @dataclass(frozen=True)
@@ -129,6 +145,25 @@ class Embedded:
         with self._mutex:
             fields, rows = self._wait(_ask(self._session, query, values))
         return Answer(fields, rows, self)
+
+    def insert(self, table: str, rows: Any) -> int:
+        """Write the rows of a DataFrame (pandas, polars, Arrow) to a table, in one commit.
+
+        Columns are found by their names; those of the table that are not there have their default.
+
+        Args:
+            table: the table's name, as SQL writes it.
+            rows: a `pandas.DataFrame`, a `polars.DataFrame`, a `pyarrow.Table`, or whatever has
+                Arrow's C stream.
+
+        Returns:
+            How many rows were written.
+        """
+        found = shown.as_arrow(rows)
+        columns = ", ".join(quote_name(name) for name in found.column_names)
+        text = f"COPY {table} ({columns}) FROM STDIN"
+        with self._mutex:
+            return self._wait(_copy(self._session, text, found))
 
     def subscribe(
         self, query: str, *, snapshot: bool = True, as_of: int | None = None
@@ -232,6 +267,20 @@ async def _finish(outcome: Outcome) -> str:
         await outcome.chunks.aclose()
         return f"{outcome.verb} {count}" if isinstance(outcome, Rows) else f"COPY {count}"
     return await _refuse_copy(outcome)
+
+
+async def _copy(session: AdapterSession, text: str, table: pa.Table) -> int:
+    """Write the rows of a table through COPY."""
+    copy = await _run(session, text, ())
+    assert not isinstance(copy, Done | Rows | CopyOut), "COPY FROM takes rows"
+    try:
+        for batch in table.to_batches(max_chunksize=_COPY_ROWS):
+            await copy.write(await asyncio.to_thread(shown.rows_for, batch, copy.fields))
+    except BaseException:
+        await copy.fail()
+        raise
+    await copy.finish()
+    return int(table.num_rows)
 
 
 async def _refuse_copy(copy: CopyIn) -> str:
