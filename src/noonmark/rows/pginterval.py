@@ -134,9 +134,13 @@ class _Sum:
             raise FieldOverflow("interval out of range") from None
 
 
+#: Marks that say nothing, as PostgreSQL has it.
+_IGNORED = re.compile(r"[!-*,;-?\[-`{-~]")
+
+
 def parse_interval(text: str) -> v.Interval:
     """The interval that `text` stands for."""
-    word = text.strip()
+    word = _IGNORED.sub(" ", text).strip()
     if word.lower() in ("infinity", "+infinity", "-infinity"):
         return v.INTERVAL_NEG_INFINITY if word[0] == "-" else v.INTERVAL_INFINITY
     total = _Sum()

@@ -29,6 +29,14 @@ def _substring_from(text: str, start: int) -> str:
     return text[max(start - 1, 0) :]
 
 
+def _overlay(text: str, new: str, start: int, length: int | None = None) -> str:
+    """The text with so many characters from `start` on replaced: as many as are new, if unsaid."""
+    if start <= 0:
+        raise NegativeLength("negative substring length not allowed")
+    size = len(new) if length is None else length
+    return text[: start - 1] + new + _substring_from(text, start + size)
+
+
 def _substring_regex(text: str, regex: str) -> str | None:
     found = pattern.first(text, pattern.regex(regex))
     if found is None:
@@ -266,6 +274,8 @@ def _plain() -> list[Function]:
         *_strip("left"),
         *_strip("right"),
     ]
+    for more in ((t.Integer,), (t.Integer, t.Integer)):
+        rows.append(Function("overlay", (*two, *more), _TEXT, _overlay, fallible=True))
     for name in ("substring", "substr"):
         rows += [
             Function(name, counted, _TEXT, _substring_from),

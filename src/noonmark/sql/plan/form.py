@@ -188,16 +188,8 @@ def _position(tree: exp.StrPosition, row: Row) -> Scalar:
 
 
 def _overlay(tree: exp.Overlay, row: Row) -> Scalar:
-    text, new = plan(tree.this, row), plan(tree.expression, row)
-    start = coerce(plan(tree.args["from_"], row), t.Integer(), position_of(tree))
-    span = tree.args.get("for_")
-    length = call("length", [new], tree, False) if span is None else plan(span, row)
-    one = Literal(t.Integer(), 1)
-    before = call("-", [start, one], tree, operator=True)
-    rest = call("+", [start, length], tree, operator=True)
-    head = call("substring", [text, one, before], tree, operator=False)
-    tail = call("substring", [text, rest], tree, operator=False)
-    return call("||", [call("||", [head, settle(new)], tree, True), tail], tree, operator=True)
+    parts = [tree.this, tree.expression, tree.args["from_"], tree.args.get("for_")]
+    return call("overlay", [plan(p, row) for p in parts if p is not None], tree, operator=False)
 
 
 def _at_time_zone(tree: exp.AtTimeZone, row: Row) -> Scalar:

@@ -135,6 +135,8 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
             "You might need to add explicit type casts.",
             position=position,
         ) from None
+    if op not in ("=", "<>") and isinstance(target, t.Jsonb):
+        raise unsupported(f"{target} {op} {target}", tree, hint="Documents have no order here.")
     if op not in ("=", "<>") and not is_ordered(target):
         raise UndefinedFunction(f"operator does not exist: {target} {op} {target}")
     return [_as_kind(each, target, position) for each in scalars]
