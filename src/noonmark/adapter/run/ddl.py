@@ -22,7 +22,6 @@ from noonmark.adapter.staged import creation
 from noonmark.adapter.temporary import placed
 from noonmark.errors import (
     DuplicateObject,
-    InvalidValue,
     NameTaken,
     SchemaMismatch,
     UndefinedColumn,
@@ -133,15 +132,10 @@ async def run_create_schema(
     async with store.turn:
         session.access("CREATE SCHEMA", store.catalog).check("database", store.catalog.database)
         if name == TEMPORARY or name.startswith("pg_"):
-            raise InvalidValue(
-                f'unacceptable schema name "{name}"',
-                detail='The prefix "pg_" is reserved for system schemas.',
-                position=statement.name.position,
-            )
-        if name.startswith("pg_") and not store.catalog.has_schema(name):
             raise ReservedName(
                 f'unacceptable schema name "{name}"',
                 detail='The prefix "pg_" is reserved for system schemas.',
+                position=statement.name.position,
             )
         if store.catalog.has_schema(name):
             if not statement.if_not_exists:

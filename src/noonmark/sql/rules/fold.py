@@ -60,7 +60,7 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
         except EvaluationError:
             return scalar
         stays = value is None and isinstance(scalar, s.Call) and scalar.entry.name in _STABLE
-        return scalar if stays else s.Literal(scalar.type, value)
+        return scalar if stays and not _is_null(scalar) else s.Literal(scalar.type, value)
     if _is_null(scalar):
         return s.Literal(scalar.type, None)
     match scalar:
