@@ -138,6 +138,8 @@ TYPES = (
     _kind(146, t.Jsonb),
     _kind(147, t.Array, "element"),
     _kind(148, t.Record, "fields"),
+    _kind(149, t.Vector, "element"),
+    _kind(150, t.RegProc),
 )
 
 KINDS = (*RELATIONS, *PARTS, *SCALARS, *TYPES)
