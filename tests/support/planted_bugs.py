@@ -344,6 +344,13 @@ _BORDERS = (
         ("tests/test_doctests.py",),
     ),
     Bug(
+        "binding: a position inside of a commit record",
+        "source/impl/postgres/position.py",
+        "    if flushed >= end:\n        return Position(end)\n    try:",
+        "    if flushed >= 0:\n        return Position(flushed)\n    try:",
+        ("tests/integration/test_source_postgres_positions.py",),
+    ),
+    Bug(
         "binding: an offset at the end of a step belongs to it",
         "remap/lookup.py",
         'np.searchsorted(self.uppers, offsets, side="right")',

@@ -12,6 +12,7 @@ from typing import Any
 from noonmark.errors import InvalidArgument, NegativeLength
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value
+from noonmark.rows.value import INT32_MIN
 from noonmark.sql.functions import pattern
 from noonmark.sql.functions.errors import NoSuchCharacter
 from noonmark.sql.functions.function import Any_, Function
@@ -51,6 +52,8 @@ def _left(text: str, count: int) -> str:
 
 
 def _right(text: str, count: int) -> str:
+    if count == INT32_MIN:  # in PostgreSQL it has no opposite, and takes nothing away
+        return text
     return text[max(len(text) - count, 0) :] if count >= 0 else text[-count:]
 
 
