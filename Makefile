@@ -34,7 +34,7 @@ demo: $(READY)  ## set up everything and run the main job
 	$(BIN)/noonmark demo
 
 test: $(READY)  ## set up everything and pass the tests; WORKERS=1 for one after the other
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
 	$(BIN)/ruff format --check src tests bench
