@@ -10,7 +10,6 @@ BIN := .venv/bin
 READY := .venv/.ready
 SEED ?= 1
 ONLY ?=
-WORKERS ?= 2
 
 # The first interpreter that is new enough and can make a virtual environment.
 FIND_PYTHON = for name in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
@@ -33,8 +32,8 @@ help:  ## this list
 demo: $(READY)  ## set up everything and run the main job
 	$(BIN)/noonmark demo
 
-test: $(READY)  ## set up everything and pass the tests; WORKERS=1 for one after the other
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+test: $(READY)  ## set up everything and pass the tests
+	$(BIN)/pytest
 
 check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
 	$(BIN)/ruff format --check src tests bench
