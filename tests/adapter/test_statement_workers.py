@@ -26,7 +26,8 @@ from support.reading import Conversation, connect, with_database
 ENDLESS = "select count(*) from generate_series(1,100000) a, generate_series(1,100000) b"
 MUCH = [
     ENDLESS,
-    "with recursive w(x) as (select 1 union all select x + 1 from w) select count(*) from w",
+    "with recursive w(x) as (select 1 union all select x + g from w, generate_series(1, 3) g) "
+    "select count(*) from w",
     "select count(*) from generate_series('0001-01-01'::timestamp, '9999-12-31', '1 second') s",
     "select (repeat('a', 40) || 'b') ~ '^(a+)+\\1c$'",
     "select repeat('ab', 20000) ~ '(?=(a|b)*c)(ab)*d'",

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from noonmark.rows import types as t
 from noonmark.sql.functions.function import Function
 
 HEAD = struct.Struct("!cQ")
@@ -43,7 +44,9 @@ def loads(body: bytes | memoryview) -> Any:
 class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> Any:
         if isinstance(value, Function):
-            return value.id, value.strict
+            # One whose result depends on its arguments stays where its session is.
+            result = value.result if isinstance(value.result, t.SqlType) else None
+            return value.id, value.strict, result
         return None
 
 
@@ -68,7 +71,22 @@ class Remote:
 
     id: str
     strict: bool
+    result: t.SqlType | None
     ask: Callable[[str, tuple[Any, ...]], Any]
+
+    def takes(self, _: tuple[t.SqlType, ...]) -> bool:
+        """Yes: that was found where the call was planned."""
+        return True
+
+    def result_type(self, _: tuple[t.SqlType, ...]) -> t.SqlType:
+        """The type of the result, for a plan that is written anew here."""
+        if self.result is None:
+            raise TypeError(f"the type of {self.id} is known where its session is")
+        return self.result
+
+    def fails(self, _: tuple[t.SqlType, ...]) -> bool:
+        """The session may always refuse to answer."""
+        return True
 
     def meaning(self, *values: Any) -> Any:
         """What the session answers."""
@@ -80,7 +98,7 @@ def load_job(body: bytes, ask: Callable[[str, tuple[Any, ...]], Any]) -> Any:
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, pid: Any) -> Any:
-            name, strict = pid
-            return Remote(name, strict, ask)
+            name, strict, result = pid
+            return Remote(name, strict, result, ask)
 
     return Unpickler(io.BytesIO(body)).load()
