@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.clock import SYSTEM
-from noonmark.errors import Stopped
+from noonmark.errors import InternalError, Stopped
 from noonmark.ingest import Engine, Ingestion, InPlaceEngine
 from noonmark.ingest_task import RESULT, GatherTask, IngestTask, Row
 from noonmark.oracle import MemoryOracle
@@ -175,7 +175,7 @@ class World:
             self._note_binding(tick.time, self.bound_at(tick.time))
             self._check_releases()
             self._note_answers(tick.time)
-        except (Crash, Stopped):
+        except (Crash, Stopped, InternalError):
             if not self.fuse.dead:
                 raise
             self._die()

@@ -91,6 +91,8 @@ STATEMENTS = {
     ("DELETE", "read target"): "delete from {o} where a = 1",
     ("DELETE", "relation"): "delete from {w}.mine where exists (select 1 from {o})",
     ("TRUNCATE", "target"): "truncate table {o}",
+    ("CREATE TEMPORARY", "database"): "create temporary table x (a int)",
+    ("REFRESH MATERIALIZED VIEW", "view"): "refresh materialized view {o}",
     ("COPY FROM", "target"): "copy {o} from stdin",
     ("CREATE TABLE", "schema"): "create table {o}.x (a int)",
     ("CREATE VIEW", "schema"): "create view {o}.x as select 1 as a",
@@ -197,6 +199,8 @@ def cells(database: str = "noonmark") -> list[Cell]:
 def _applies(place: tuple[str, str, str, str], way: str) -> bool:
     """Whether a way means something for a place."""
     statement, _, kind, right = place
+    if right == "TEMPORARY" and way in LACK:  # everybody has it, as in PostgreSQL
+        return False
     alone = kind in ("schema", "database", "system")  # what is in no schema of users
     if kind == "system":
         return way in ("nothing", "superuser") and right != OWN
