@@ -64,10 +64,18 @@ class SinkKills:
             )
 
     def round(self) -> None:
-        """A server, some transfers, and its end a moment after the last of them."""
+        """A server, some transfers, and its end a moment after the last of them.
+
+        In every other round the sink has written by then: it is killed between two writes, and not
+        before its first one.
+        """
         with self._serving() as (child, lines, session):
             for _ in range(self.random.randrange(3, 60)):
                 self._transfer(session)
+            if self.faults["kill -9"] % 2:
+                self._wait_for_more(lines)
+                for _ in range(self.random.randrange(3, 60)):
+                    self._transfer(session)
             lines.read(self.random.uniform(0.0, 0.05))
             child.kill()
             child.wait()
@@ -84,6 +92,14 @@ class SinkKills:
                     return
                 lines.read(0.1)
         raise Violation(f"the topic has {found}, and the table {wanted}")
+
+    def _wait_for_more(self, lines: Lines) -> None:
+        before = self.messages
+        for _ in range(_LOOKS):
+            if len(self._records()) > before:
+                return
+            lines.read(0.1)
+        raise Violation("the sink writes nothing")
 
     def _transfer(self, session: psycopg.Connection[Any]) -> None:
         giver, taker = self.random.sample(range(ACCOUNTS), 2)

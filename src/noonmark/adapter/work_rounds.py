@@ -117,7 +117,7 @@ class Rounds:
                 _tell(answer, told)
 
     async def _round(self, waiting: Sequence[Waiting]) -> None:
-        from noonmark.compute import dataflow
+        from noonmark.compute import dataflow  # Spark's modules: a server starts without
 
         answers = {view.name: answer for view, answer in waiting}
         begins = [self._quick.run(view.begin) for view, _ in waiting]
@@ -138,7 +138,7 @@ class Rounds:
 
     async def _together(self, walks: Sequence[Tick], answers: dict[str, Answer]) -> None:
         """Small changes in one job; those that it does not end with, each alone."""
-        from noonmark.compute import dataflow
+        from noonmark.compute import dataflow  # Spark's modules: a server starts without
         from noonmark.compute.limit import TickExceeded
 
         if len(walks) == 1:
@@ -158,7 +158,7 @@ class Rounds:
     async def _alone(
         self, tick: Tick, answers: dict[str, Answer], pool: DaemonPool | None = None
     ) -> None:
-        from noonmark.compute import dataflow
+        from noonmark.compute import dataflow  # Spark's modules: a server starts without
         from noonmark.compute.limit import Limit
 
         name, limit = tick[0].name, Limit()

@@ -14,6 +14,7 @@ from noonmark.compute.apart import apart
 from noonmark.compute.arrangement import Need, needs
 from noonmark.compute.limited import limited
 from noonmark.compute.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
+from noonmark.compute.served import contents
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
@@ -121,8 +122,6 @@ def known(node: r.Relation) -> r.Relation:
         EvaluationError: such a recursion has no answer: the view would never have one.
     """
     if isinstance(node, r.Recursive) and _is_alone(node):
-        from noonmark.compute.served import contents
-
         rows = contents(node, {})
         return r.Constant(node.schema, tuple(row for row, n in rows.items() for _ in range(n)))
 

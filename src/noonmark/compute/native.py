@@ -138,12 +138,12 @@ def _others() -> dict[str, Builder]:
 
 
 def _year(date: Column) -> Made:
-    """Before year 1 comes year -1; infinities have none."""
+    """Before year 1 comes year -1; that of an infinity is refused, as everywhere."""
     days = f.unix_date(date)
     infinite = days.isin(DATE_INFINITY.days, DATE_NEG_INFINITY.days)
     year = f.year(date)
     value = f.when(~infinite, f.when(year > 0, year).otherwise(year - 1))
-    return Made(value, "22003 year of an infinity is not a number")
+    return Made(value, "0A000 the year of an infinite date is not supported")
 
 
 FUNCTIONS: dict[str, Builder] = {**_integers(), **_floats(), **_others()}

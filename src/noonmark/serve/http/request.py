@@ -17,6 +17,7 @@ from noonmark.adapter.contract import Prepared, Session
 from noonmark.errors import InvalidSyntax, InvalidValue, ProtocolViolation
 from noonmark.rows.pgtext import parse_value
 from noonmark.serve.pgwire.codec import time_zone
+from noonmark.serve.placed import placed
 
 BODY_BYTES_MAX = 16 << 20
 
@@ -73,17 +74,13 @@ async def statements(session: Session, request: Request) -> list[Todo]:
     """The statements to run, one by one."""
     found: list[Todo] = []
     if request.query is not None:
-        at = 0
-        for text in await session.split(request.query):
-            at = max(request.query.find(text, at), 0)
-            found.append(Todo(text, [], at))
-            at += len(text)
-        return found
+        pieces = await session.split(request.query)
+        return [Todo(text, [], at) for at, text in placed(request.query, pieces)]
     for one in request.queries or ():
         texts = await session.split(one.query)
         if len(texts) > 1:
             raise InvalidSyntax("a query with parameters is one statement")
-        found += [Todo(text, one.params, max(one.query.find(text), 0)) for text in texts]
+        found += [Todo(text, one.params, at) for at, text in placed(one.query, texts)]
     return found
 
 

@@ -44,6 +44,7 @@ from noonmark.serve.pgwire.codec import (
 from noonmark.serve.pgwire.deliver import SLICE_ROWS, Stream, send_copy, take_copy
 from noonmark.serve.pgwire.link import Link, Lost
 from noonmark.serve.pgwire.statements import Names, Portal, encoder
+from noonmark.serve.placed import placed
 
 #: What a handler still has to wait for.
 Waiting = Coroutine[Any, Any, None]
@@ -187,9 +188,7 @@ class Conversation:
             self._link.send(reply.EMPTY_QUERY)
         if len(statements) > 1:
             self._begin_implicit()
-        at = 0
-        for statement in statements:
-            at = max(text.find(statement, at), 0)
+        for at, statement in placed(text, statements):
             self._let_go()
             try:
                 await self._run(statement)
@@ -197,7 +196,6 @@ class Conversation:
                 self._fail(_told(error), offset=at)
                 self._skipping = True
                 break
-            at += len(statement)
         await self._ready()
 
     async def _run(self, text: str) -> None:
