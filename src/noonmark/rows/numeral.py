@@ -26,7 +26,7 @@ import decimal
 from decimal import Decimal
 from typing import Any
 
-from noonmark.errors import InvalidValue
+from noonmark.errors import InvalidValue, NumberTooLarge
 from noonmark.rows.types import NUMERIC_SCALE_MAX, NUMERIC_WHOLE_MAX
 
 #: Exact on every number that plain numeric has; what has no value is NaN.
@@ -76,7 +76,7 @@ def numeral(number: Decimal | int) -> Numeral:
     """The numeral of a number, with the scale that it has.
 
     Raises:
-        InvalidValue: it is beyond what plain numeric holds.
+        NumberTooLarge: it is beyond what plain numeric holds.
     """
     if type(number) is Numeral:
         return number
@@ -88,11 +88,11 @@ def numeral(number: Decimal | int) -> Numeral:
     if not value:
         value = Numeral((0, (0,), min(exponent, 0)))  # there is no negative zero
     elif value.adjusted() >= NUMERIC_WHOLE_MAX:
-        raise InvalidValue("value overflows numeric format")
+        raise NumberTooLarge("value overflows numeric format")
     elif exponent > 0:
         return Numeral(number.quantize(Decimal(1), context=EXACT_CONTEXT))  # type: ignore[union-attr]
     if -exponent > NUMERIC_SCALE_MAX:
-        raise InvalidValue("value overflows numeric format")
+        raise NumberTooLarge("value overflows numeric format")
     return value
 
 

@@ -20,6 +20,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from noonmark.errors import InvalidSyntax, TooComplex
+from noonmark.sql import numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
 
@@ -64,6 +65,12 @@ class _Parser(PostgresParser):
         TokenType.HASH_ARROW: _call("#>"),
         TokenType.DHASH_ARROW: _call("#>>"),
         TokenType.PLACEHOLDER: _call("?"),
+    }
+    UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+        **PostgresParser.UNARY_PARSERS,
+        TokenType.PLUS: lambda self: self.expression(
+            exp.Anonymous(this="+", expressions=[self._parse_unary()])
+        ),
     }
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
@@ -140,6 +147,13 @@ class Dialect(Postgres):
 
     INDEX_OFFSET = 0  # subscripts stay as they are written
     Parser = _Parser
+
+    def tokenize(self, sql: str, dialect: Any = None) -> Any:
+        """The tokens of sqlglot, and numbers as PostgreSQL has them."""
+        plain, written = numbers.marked(sql)
+        tokens = super().tokenize(plain, dialect)
+        numbers.unmark(tokens, written)
+        return tokens
 
 
 def parse(text: str, offset: int = 0) -> exp.Expr:

@@ -2,6 +2,7 @@
 
 Law (cover): tokens do not overlap and come in the order of the text; what stands between two of
 them is white space or a comment. So a text can be cut at any token and the pieces mean the same.
+A number goes as far as letters and digits do: whether it is one, `noonmark.sql.numbers` says.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _TOKEN = re.compile(
     | (?P<dollar>\$(?:[^\W\d]\w*)?\$)
     | (?P<parameter>\$\d+)
     | (?P<word>[^\W\d][\w$]*)
-    | (?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)
+    | (?P<number>(?:[0-9](?:_?[0-9])*\.?(?:[0-9](?:_?[0-9])*)?|\.[0-9](?:_?[0-9])*)
+        (?:[eE][+-]?[0-9](?:_?[0-9])*)?[\w$]*)
     | (?P<sign>::|:=|=>|<=|>=|<>|!=|\|\||->>|->|\#>>|\#>|.)
     """,
     re.VERBOSE | re.DOTALL,

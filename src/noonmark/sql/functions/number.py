@@ -123,6 +123,10 @@ def _degrees(radians: float) -> float:
     return radians / math.radians(1)  # as PostgreSQL rounds it
 
 
+def _radians(degrees: float) -> float:
+    return _float_mul(degrees, math.radians(1))
+
+
 def _float_sign(a: float) -> float:
     return float((a > 0) - (a < 0))  # of NaN, it is 0
 
@@ -197,13 +201,11 @@ def _exact_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> in
         or not (low.is_finite() and high.is_finite() and low != high)
     ):
         return _width_bucket(float(value), float(low), float(high), count)  # it says why
-    if low > high:
-        value, low, high = -value, -low, -high
-    if value < low:
-        return 0
-    if value >= high:
-        return count + 1
-    return int(Fraction(value - low) * count / Fraction(high - low)) + 1
+    below, beyond = (value > low, value <= high) if low > high else (value < low, value >= high)
+    if below or beyond:
+        return 0 if below else count + 1
+    first, last = Fraction(low), Fraction(high)
+    return int((Fraction(value) - first) * count / (last - first)) + 1
 
 
 def _array_bucket(types: tuple[t.SqlType, ...], value: Any, bounds: tuple[Any, ...]) -> int:
@@ -230,6 +232,7 @@ def _integers() -> list[Function]:
             Function("%", two, kind(), int_mod, fallible=True),
             Function("mod", two, kind(), int_mod, fallible=True),
             Function("-", one, kind(), operator.neg, fallible=True),
+            Function("+", one, kind(), lambda a: a),
             Function("abs", one, kind(), abs, fallible=True),
             Function("&", two, kind(), operator.and_),
             Function("|", two, kind(), operator.or_),
@@ -260,6 +263,7 @@ def _floats() -> list[Function]:
     for kind in FLOATS:
         rows += [
             Function("-", (kind,), kind(), operator.neg),
+            Function("+", (kind,), kind(), lambda a: a),
             Function("abs", (kind,), kind(), abs),
         ]
     one, two = (t.Double,), (t.Double, t.Double)
@@ -283,7 +287,7 @@ def _floats() -> list[Function]:
         Function("atan", one, t.Double(), math.atan),
         Function("atan2", two, t.Double(), math.atan2),
         Function("degrees", one, t.Double(), lambda a: checked(_degrees, a), fallible=True),
-        Function("radians", one, t.Double(), math.radians),
+        Function("radians", one, t.Double(), _radians, fallible=True),
         Function("pi", (), t.Double(), lambda: math.pi),
         Function("round", one, t.Double(), _rounding(round)),
         Function("trunc", one, t.Double(), _rounding(math.trunc)),

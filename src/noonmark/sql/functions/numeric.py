@@ -180,6 +180,7 @@ TABLE = (
     Function("%", TWO, _sum_type, _modulo, fallible=True),
     Function("mod", TWO, _sum_type, _modulo, fallible=True),
     Function("-", ONE, _same_type, WIDE.minus),
+    Function("+", ONE, _same_type, lambda a: a),
     Function("abs", ONE, _same_type, lambda a: a.copy_abs()),
     Function("sign", ONE, _sign_type, _sign),
     Function("round", ONE, _whole_type, lambda a: quantize(a, 0)),

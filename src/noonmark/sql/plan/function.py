@@ -150,6 +150,13 @@ def _array(tree: exp.Anonymous, row: Row) -> Scalar:
     return array_subquery(tree.expressions[0], row)
 
 
+def _plus(tree: exp.Anonymous, row: Row) -> Scalar:
+    """``+ x``: the number itself."""
+    result = call("+", [plan(each, row) for each in tree.expressions], tree, operator=True)
+    assert isinstance(result, Call)
+    return result.arguments[0]
+
+
 def _to_text(tree: exp.Anonymous, row: Row) -> Scalar:
     return coerce(plan(tree.expressions[0], row), t.Text(), position_of(tree))
 
@@ -160,4 +167,5 @@ _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "row": _row,
     "array": _array,
     "text": _to_text,
+    "+": _plus,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -102,7 +103,8 @@ def _unary(name: str) -> Callable[[Any, Row], Scalar]:
 
 def _negative(written: Literal) -> Literal:
     """A number that was written with a minus: the least of a type has no counterpart above."""
-    value = -written.value
+    number = written.value  # a Decimal's own minus rounds to the digits of a context
+    value = number.copy_negate() if isinstance(number, Decimal) and number else -number
     if isinstance(written.type, t.BigInt) and value == -(1 << 31):
         return Literal(t.Integer(), value)
     if isinstance(written.type, t.Numeric) and value == -(1 << 63):
