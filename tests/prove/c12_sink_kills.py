@@ -1,7 +1,7 @@
 """C12 at the other end: a server that writes to Kafka is killed 50 times while money moves.
 
 What a reader of committed records sees is every change once, and after each transaction the table
-at one time (`support.sink_kills`).
+at one time (`support.sink_topic`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, one_kafka() as kafka:
         run = SinkKills(Path(folder) / "data", kafka, chosen.seed)
         violations = kill_often(run, chosen.count, chosen.seed)
-    note = f"{run.transfers} transfers, {run.messages} messages at {run.times} times"
+    topic = run.topic
+    note = f"{run.bank.transfers} transfers, {topic.messages} messages at {topic.times} times"
     goal = f"0 in {chosen.count} kills"
     return answer("Kafka sink: no duplicate, no gap, consistent groups", goal, violations,
                   run.faults, note)  # fmt: skip
