@@ -281,16 +281,21 @@ class Ingestion:
         """Whether all that is bound is durable in every collection."""
         return self.resumption_frontier() == self.remap.upper
 
-    def seal_at(self, txn: MultiWriteHandle, time: int) -> None:
+    def seal_at(
+        self, txn: MultiWriteHandle, time: int, frontier: Antichain[Partitioned] | None = None
+    ) -> None:
         """Add to a transaction: every collection is complete at a time, at which nothing is new.
 
-        For who writes to them what does not come from upstream, in the same transaction, at that
-        time. When it is durable, the ingestion has to be taken up again.
+        For who writes to them what this ingestion has not read, in the same transaction, at that
+        time; `frontier` is then how far upstream was read. When it is durable, the ingestion has to
+        be taken up again.
         """
         assert self.is_settled, "what is bound is read first"
-        remap = mint(self.remap, self.remap.latest, time).remap
-        txn.append(self.remap_target.write, None, self.remap.upper, remap.upper)
-        self._append_outputs(txn, [], remap, time)
+        reached = self.remap.latest if frontier is None else frontier
+        minted = mint(self.remap, reached, time)
+        lower, upper = self.remap.upper, minted.remap.upper
+        txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
+        self._append_outputs(txn, [], minted.remap, time)
 
     @property
     def is_finished(self) -> bool:

@@ -4,8 +4,8 @@ All rows of the table's snapshot get one time. Nothing is committed here: `stage
 that would. Once they are committed, and the collection is as far as those of the ingestion, it
 becomes one more output of that, and is brought forward with them.
 
-Law (difference): `difference(old, new, ...)` are the updates at one time that make the contents of
-one collection those of another: every row as often as it is there too little, or too often.
+Law (difference): `difference((old, new), ...)` are the updates at one time that make the contents
+of one collection those of another: every row as often as it is there too little, or too often.
 
 Where it runs: driver; the reading where the engine runs.
 """
@@ -101,7 +101,9 @@ def write_difference(
     client: Client,
     txn: MultiWriteHandle,
     names: tuple[str, str],
-    times: tuple[int, int],
+    as_of: tuple[int, int],
+    *,
+    time: int,
     spark: Callable[[], Any],
 ) -> int:
     """Add to a transaction what makes the contents of one collection those of another.
@@ -111,22 +113,22 @@ def write_difference(
         txn: the transaction.
         names: the collection to be changed, and the one whose contents it gets. The columns of the
             second are those of the first.
-        times: of the contents, and of the changes.
+        as_of: the times of the contents, one for each.
+        time: that of the changes.
         spark: asked when there is much to compare.
 
     Returns:
         how many updates there are.
     """
     handle = client.create_or_load(names[0])[0]
-    as_of, time = times
     size = sum(b.bytes for name in names for b in client.state.collection(name).batches)
     if size <= _IN_PLACE_BYTES_MAX or client.blob.url.startswith("memory:"):
-        table = difference(client, names[0], names[1], as_of, time)
+        table = difference(client, names, as_of, time)
         txn.write(handle, table)
         return len(table)
     from noonmark.persist.spark_difference import stage_difference  # only who needs Spark does
 
-    staged = stage_difference(spark(), client, names, times)
+    staged = stage_difference(spark(), client, names, as_of, time)
     for parts in staged.runs:
         txn.add(append_command(handle.collection, parts))
     if staged.rest is not None:
@@ -134,18 +136,19 @@ def write_difference(
     return staged.rows
 
 
-def difference(client: Client, old: str, new: str, as_of: int, time: int) -> pa.Table:
+def difference(
+    client: Client, names: tuple[str, str], as_of: tuple[int, int], time: int
+) -> pa.Table:
     """See the module; in memory."""
-    names = client.state.collection(old).schema.names
+    found = client.state.collection(names[0])
     tables = []
-    for name, sign in ((old, -1), (new, 1)):
-        for table in _contents(client, client.create_or_load(name)[0], as_of):
+    for name, at, sign in zip(names, as_of, (-1, 1), strict=True):
+        for table in _contents(client, client.create_or_load(name)[0], at):
             diffs = pa.array(sign * table.column(DIFF).to_numpy())
             times = pa.array(np.full(table.num_rows, time))
-            data = table.select(list(names))
+            data = table.select(list(found.schema.names))
             tables.append(data.append_column(TIME, times).append_column(DIFF, diffs))
     if not tables:
-        found = client.state.collection(old)
         return stored_schema(found, len(found.schemas) - 1).empty_table()
     return consolidate(pa.concat_tables(tables))
 

@@ -316,7 +316,7 @@ def test_a_refresh_survives_a_restart(
             await error(client, "select * from a")
             with monkeypatch.context() as patch:
                 patch.setattr("noonmark.adapter.upstream.refresh._join", crash)
-                patch.setattr("noonmark.adapter.upstream.refresh._forget", lambda *_: None)
+                patch.setattr("noonmark.adapter.upstream.refresh.forget", lambda *_: None)
                 with pytest.raises(Crash):
                     await client.ask("alter source s refresh table a")
             assert any(name.startswith("staging_") for name in made.client.state.names)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,6 +85,20 @@ class KafkaServer:
 
     def drop_topic(self, name: str) -> None:
         self._wait(lambda admin: admin.delete_topics([name])[name])
+
+    def remake_topic(self, name: str, partitions: int = 1) -> None:
+        """Delete a topic, and make another one of that name as soon as brokers let it go."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        self.drop_topic(name)
+        for _ in range(_POLLS_MAX):
+            try:
+                return self.make_topic(name, partitions)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+                threading.Event().wait(0.1)
+        raise AssertionError(f"{name} does not go")
 
     def add_partitions(self, name: str, total: int) -> None:
         from confluent_kafka.admin import NewPartitions

@@ -54,7 +54,7 @@ def status_of_table(state: str, error: Failure | None) -> str:
 
 def remedy_of(catalog: Catalog, source: Item) -> Remedy:
     """What a reader of the source's relations is told to do about an error."""
-    if source.definition.get("upstream") != "postgres":
+    if source.definition.get("upstream") not in ("postgres", "kafka"):
         return create_again
     name = quote_name(source.name)
 

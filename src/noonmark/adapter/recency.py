@@ -32,7 +32,7 @@ from noonmark.errors import QueryCanceled, Unsupported
 from noonmark.persist.definite import error_at
 from noonmark.persist.state import State
 from noonmark.remap.rows import element_of
-from noonmark.source.contract import START, HasAcknowledged, Source
+from noonmark.source.contract import START, HasAcknowledged, Source, shown_partition
 from noonmark.tvc import Antichain, Partitioned, known_partitions
 
 if TYPE_CHECKING:
@@ -132,6 +132,10 @@ async def _time_of(database: Database, item: Item, waiting: dict[str, str]) -> i
         if worker is not None and seen is not None:
             worker.want(seen)
         await _moved(database, progress, seen)
+        now = database.catalog.by_number.get(item.number)
+        if now is not None and now is not item:
+            # It may be read anew: what it said before is bound under other partitions, or never.
+            return await _time_of(database, now, waiting)
         before, known = known, await _bound(database, progress)
         if before is not None and known is not None and known[1] == before[1]:
             # Upstream lets nobody read on yet: asking at once again would only cost.
@@ -159,7 +163,8 @@ def _missing(
     unit = source.offset_unit
     below = known_partitions(bound)
     behind = [
-        f"partition {partition}, offsets {below.get(partition, 0) // unit} to {offset // unit - 1}"
+        f"partition {shown_partition(partition)}, "
+        f"offsets {below.get(partition, 0) // unit} to {offset // unit - 1}"
         for partition, offset in ({} if latest.is_empty() else known_partitions(latest)).items()
         if offset > below.get(partition, 0)
     ]

@@ -26,7 +26,7 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import feeds_of
 from noonmark.adapter.ended import ERRORED, errors_now, outputs_of, remedy_of, said
 from noonmark.adapter.upstream.prepare import open_source
-from noonmark.adapter.upstream.refresh import drop_orphans
+from noonmark.adapter.upstream.staging import drop_orphans
 from noonmark.adapter.work_rates import Rates
 from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
@@ -194,8 +194,7 @@ class SourceWorker:
         database, item = self._database, self.item
         source = self.source()
         parts = {each.kind: each for each in database.catalog.parts_of(item.number)}
-        if item.definition["upstream"] == "postgres":
-            drop_orphans(database.client, database.catalog, item)
+        drop_orphans(database.client, database.catalog, item)
         return Ingestion(
             database.client,
             database.oracle.blocking,

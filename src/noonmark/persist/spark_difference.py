@@ -20,17 +20,16 @@ if TYPE_CHECKING:
 
 
 def stage_difference(
-    spark: SparkSession, client: Client, names: tuple[str, str], times: tuple[int, int]
+    spark: SparkSession, client: Client, names: tuple[str, str], as_of: tuple[int, int], time: int
 ) -> Staged:
-    """The updates that make the first collection, as of the first time, the second one.
+    """The updates that make the first collection the second one, each as of its time.
 
-    They are at the second time, stored and not committed.
+    They are at `time`, stored and not committed.
     """
-    as_of, time = times
     columns = [_quoted(name) for name in client.state.collection(names[0]).schema.names]
     frames = []
-    for name, sign in zip(names, (-1, 1), strict=True):
-        plan = plan_at(client, name, Query(as_of, despite_error=True))
+    for name, at, sign in zip(names, as_of, (-1, 1), strict=True):
+        plan = plan_at(client, name, Query(at, despite_error=True))
         rows = frame_of(spark, client, plan).select(*columns)
         frames.append(rows.withColumn(DIFF, f.lit(sign).cast("bigint")))
     both = frames[0].unionByName(frames[1])

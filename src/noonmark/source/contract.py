@@ -6,7 +6,9 @@ what it opens (connections, files) it opens where it runs and closes again.
 
 Offsets. A record stands at a point (partition, offset) of the order `noonmark.tvc.Partitioned`;
 frontiers come from `partition_frontier`, so that a partition may appear at any time. `EMPTY` means:
-finished, nothing will ever follow. All records of one transaction have one offset.
+finished, nothing will ever follow. All records of one transaction have one offset. Partitions that
+are numbers may say which incarnation of upstream they belong to (`PARTITIONS_MAX`): one whose order
+began anew has other partitions, so that offsets of the two are never compared.
 
 Law (complete): when `latest` returned F, every record at a point not in F exists and can be read,
 and no transaction lies on both sides of F. What upstream may still lose in a crash is not complete.
@@ -65,6 +67,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from noonmark.clock import Clock
 from noonmark.errors import InvalidValue
@@ -95,6 +98,9 @@ ERRORS_SCHEMA = Schema.of(
 """The collection ``<source>_errors``; `key` is the record's key as a record literal."""
 
 PartitionKind = Literal["number", "name"]
+
+PARTITIONS_MAX = 1 << 32
+"""Numbers of partitions are nearer to zero; how often this lies in one is its incarnation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +225,30 @@ class HasNews(Protocol):
 
     def news(self) -> Mapping[int, str]:
         """What the last probe found that an output could have: a sentence for each."""
+
+
+@runtime_checkable
+class HasIncarnations(Protocol):
+    """A source that may be read anew, beside what was bound before."""
+
+    def is_current(self, partition: Partition) -> bool:
+        """Whether records of a partition are read now: it is no end, nor of what was before."""
+
+
+def shown_partition(partition: Partition) -> Partition:
+    """A partition as users see it: without its incarnation."""
+    if isinstance(partition, str):
+        return partition
+    number = abs(partition) % PARTITIONS_MAX
+    return number if partition >= 0 else -number
+
+
+def shown_partitions(partitions: Any) -> Any:
+    """`shown_partition` of an array."""
+    if not pa.types.is_integer(partitions.type):
+        return partitions
+    size = pa.scalar(PARTITIONS_MAX, pa.int64())
+    return pc.subtract(partitions, pc.multiply(pc.divide(partitions, size), size))
 
 
 def ranges(

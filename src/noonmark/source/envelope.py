@@ -44,7 +44,7 @@ from noonmark.rows.arrow import arrow_schema, from_array
 from noonmark.rows.pgnested import join_record
 from noonmark.rows.pgtext import format_value
 from noonmark.rows.schema import Column, Schema
-from noonmark.source.contract import ERRORS_SCHEMA, OFFSET, PARTITION, REASON
+from noonmark.source.contract import ERRORS_SCHEMA, OFFSET, PARTITION, REASON, shown_partitions
 from noonmark.source.format.decode import KEYED, RAW, TOMBSTONE
 
 Kind = Literal["NONE", "UPSERT", "DEBEZIUM"]
@@ -145,7 +145,7 @@ def _errors(
     count = records.num_rows
     columns = [
         pa.repeat(pa.scalar(output, pa.string()), count),
-        records.column(PARTITION).cast(pa.string()),
+        shown_partitions(records.column(PARTITION)).cast(pa.string()),
         _floor(records.column(OFFSET), unit),
         pa.nulls(count, pa.string()) if keys is None else pa.array(keys, pa.string()),
         raw,

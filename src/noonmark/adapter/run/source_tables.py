@@ -2,7 +2,8 @@
 
 ADD and REFRESH read tables beside those that go on (`adapter.upstream.refresh`); the statement is
 done when their relations show them. REFRESH of a source that has ended as a whole gives it another
-slot, and reads all of its tables; of any other source, it reads them one after the other.
+slot, and reads all of its tables; of any other source, it reads them one after the other. A source
+FROM KAFKA reads its topic anew (`adapter.upstream.renew`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from noonmark.adapter.run.ddl_drop import doomed, removal_of
 from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.upstream.prepare import Leftover, upstream_name
 from noonmark.adapter.upstream.refresh import Wanted, at_work, read_beside
+from noonmark.adapter.upstream.renew import renew_topic
 from noonmark.errors import (
     DependentObjects,
     NameTaken,
@@ -28,6 +30,7 @@ from noonmark.errors import (
     UsageError,
     WrongObjectType,
 )
+from noonmark.rows.types import quote_name
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -47,6 +50,9 @@ async def run_source_tables(
     item = _source_item(session, statement)
     if item is None:
         return Done(TAG, (Notice(f'source "{statement.name}" does not exist, skipping'),))
+    if item.definition["upstream"] == "kafka":
+        await renew_topic(session.database, item)
+        return Done(TAG)
     if statement.action == "drop":
         return await _drop(session, item, statement)
     if item.definition.get("pending"):
@@ -67,10 +73,18 @@ def _source_item(session: AdapterSession, statement: st.AlterSourceTables) -> It
     if item.kind != "source":
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
     access.check("object", item)
-    if item.definition.get("upstream") != "postgres":
+    upstream = item.definition.get("upstream")
+    if upstream == "kafka" and statement.action == "refresh":
+        if statement.tables:
+            raise Unsupported(
+                "a topic is one table: REFRESH TABLE is not supported",
+                hint=f"Run: ALTER SOURCE {quote_name(item.name)} REFRESH;",
+                position=name.position,
+            )
+    elif upstream != "postgres":
         raise Unsupported(
             f"ALTER SOURCE ... {statement.action.upper()} is for sources FROM POSTGRES",
-            detail=f'"{item.name}" is FROM {str(item.definition.get("upstream")).upper()}.',
+            detail=f'"{item.name}" is FROM {str(upstream).upper()}.',
             hint="Make another source beside it, and let its readers use that.",
             position=name.position,
         )

@@ -9,6 +9,7 @@ from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, Item
 from noonmark.adapter.ended import ERRORED, status_of_table
 from noonmark.adapter.system.facts import Facts, Row, relation
 from noonmark.rows.value import Interval, timestamptz_of
+from noonmark.source.contract import HasIncarnations
 from noonmark.tvc import known_partitions
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _source_statistics(facts: Facts) -> Iterable[Row]:
         if worker is not None:
             status = worker.status
             records, size = worker.rates.totals()
-            known, committed = _offsets(item, worker)
+            known, committed = _offsets(worker)
             lag = None if known is None or committed is None else known - committed
             yield (item.id, item.name, records, size, status.rows, status.rows,
                    status.ticks > 0, known, committed, lag, _lag_seconds(facts, worker),
@@ -207,18 +208,21 @@ def _lag_seconds(facts: Facts, worker: SourceWorker) -> float | None:
     return None if upper is None else max(0, facts.now_ms - upper) / 1000
 
 
-def _offsets(item: Item, worker: SourceWorker) -> tuple[int | None, int | None]:
+def _offsets(worker: SourceWorker) -> tuple[int | None, int | None]:
     """How far upstream is known to be, and how far it is durable here: offsets, added up."""
     ingestion, last = worker.ingestion, worker.status.last
     if ingestion is None or last is None:
         return None, None
+    source: object = ingestion.source
     unit = ingestion.source.offset_unit
-    # The log is partition 0 of a database; what else it has are fates of tables.
-    log = item.definition.get("upstream") == "postgres"
     sums = []
     for frontier in (ingestion.remap.latest, last.released):
-        known = known_partitions(frontier).items()
-        sums.append(sum(offset // unit for partition, offset in known if not log or partition == 0))
+        counted = {
+            partition: offset // unit
+            for partition, offset in known_partitions(frontier).items()
+            if not isinstance(source, HasIncarnations) or source.is_current(partition)
+        }
+        sums.append(sum(counted.values()))
     return sums[0], sums[1]
 
 

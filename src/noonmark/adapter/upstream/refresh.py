@@ -21,24 +21,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.upstream.staging import create, forget, staging_name
 from noonmark.errors import NotYetComplete, SerializationFailure
 from noonmark.ingest_feed import postgres_table
 from noonmark.ingest_stage import Staging, stage
 from noonmark.persist import command as c
-from noonmark.persist.state import schema_to_wire
 from noonmark.source.contract import ERRORS_SCHEMA
-from noonmark.storage.description import CollectionDescription, description_of
 from noonmark.tvc import Antichain
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.work_sources import SourceWorker
-    from noonmark.persist.client import Client
     from noonmark.source.impl.postgres import Postgres
     from noonmark.source.impl.postgres.restage import Relation, Restaged
 
-KIND = "staging"
 #: How long a source that was just taken up may take for its first tick.
 _BEGIN_S = 30.0
 
@@ -110,7 +107,8 @@ async def read_beside(
             await _join(database, item, restaged, staged, new_slot=new_slot)
         except BaseException:
             await asyncio.to_thread(restaged.abandon)
-            await asyncio.to_thread(_forget, database.client, staged)
+            names = [name for each in staged for name in (each.collection, each.errors)]
+            await asyncio.to_thread(forget, database.client, names)
             raise
         await asyncio.to_thread(restaged.close)
     return restaged.notices
@@ -143,17 +141,13 @@ class _Staged:
 def _stage(database: Database, item: Item, restaged: Restaged, output: int) -> _Staged:
     """Read one table; blocks."""
     client, source = database.client, restaged.source
-    name = f"staging_{item.number}_{database.clock.fresh_id()}"
+    name = staging_name(client, item)
     feed = postgres_table(source, output, name)
     progress = next(p for p in database.catalog.parts_of(item.number) if p.kind == "progress")
     # Before every time that the source may be complete at when the table joins.
     time = (client.state.collection(progress.collection).upper.only() or 1) - 1
-    details = {"source": item.number}
     wanted = ((name, feed.schema, feed.key), (f"{name}_errors", ERRORS_SCHEMA, ("key",)))
-    for each, schema, key in wanted:
-        about = CollectionDescription(schema, key, KIND, details).annotation()
-        made = c.Create(each, key, schema_to_wire(schema), Antichain.of(time), about)
-        client.submit((made,)).result()
+    create(client, item, wanted, time)
     collection, errors = (client.state.collection(each) for each, _, _ in wanted)
     worker = database.work.sources[item.number]
     what = Staging(feed, collection, errors, time)
@@ -201,25 +195,3 @@ async def _join(
             await store.change([replace(item, definition=definition)], beside=commands)
         finally:
             await database.work.take_up([item.number])
-
-
-def _forget(client: Client, staged: Sequence[_Staged]) -> None:
-    """Drop what was staged and did not join; blocks."""
-    for each in staged:
-        for name in (each.collection, each.errors):
-            if name in client.state.names:
-                client.drop(name).result()
-
-
-def drop_orphans(client: Client, catalog: Catalog, item: Item) -> None:
-    """Drop what a process staged for a source and did not live to commit; blocks."""
-    known = {
-        name for p in item.definition.get("pending", ()) for name in (p["staging"], p["errors"])
-    }
-    for name in [name for name in client.state.names if name.startswith("staging_")]:
-        found = client.state.collection(name)
-        if not found.annotation or name in known or catalog.of_collection(name) is not None:
-            continue
-        about = description_of(found)
-        if about.kind == KIND and about.details.get("source") == item.number:
-            client.drop(name).result()

@@ -19,23 +19,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.ended import remedy_of
-from noonmark.ingest_stage import write_difference
+from noonmark.adapter.upstream.swap import Read, Swap
 from noonmark.persist import command as c
-from noonmark.persist.definite import error_at
-from noonmark.persist.plan import Query
-from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage.description import CollectionDescription
 from noonmark.tvc import Antichain, known_partitions
@@ -129,6 +120,11 @@ class _Switch:
         """The one commit."""
         return self.database.client.atomic()
 
+    @cached_property
+    def swap(self) -> Swap:
+        """What it does to relations and errors."""
+        return Swap(self.database, self.item, self.txn, self.time)
+
     def commit(self) -> Catalog:
         """All of it; the catalog from then on."""
         database, txn = self.database, self.txn
@@ -140,7 +136,12 @@ class _Switch:
             else self._new_item(each, next(numbers))
             for each in self.pending
         ]
-        self._move_errors(changed)
+        names = {p["staging"]: now.collection for p, now in zip(self.pending, changed, strict=True)}
+        tables = {number for number, part in self.parts.items() if part.kind == "subsource"}
+        is_whole = {each["part"] for each in self.pending} >= tables
+        beside = [Read(each["errors"], each["time"]) for each in self.pending]
+        errors = self.ingestion.errors
+        self.swap.errors(errors, self.as_of, names, beside, is_whole=is_whole)
         self.ingestion.seal_at(txn, self.time)
         for each, now in zip(self.pending, changed, strict=True):
             staging = state.collection(each["staging"])
@@ -159,17 +160,9 @@ class _Switch:
 
     def _refresh(self, part: Item, pending: dict[str, Any]) -> Item:
         """The new contents of a relation; returns its item as it is from then on."""
-        client = self.database.client
-        names = part.collection, pending["staging"]
-        target, staging = map(client.state.collection, names)
-        failure = error_at(staging.errors, self.as_of)
-        if failure is not None:  # it has ended again
-            remedy = remedy_of(self.database.catalog, self.item)(part.collection, False)
-            failure = msgspec.structs.replace(failure, hint=remedy, origin=part.collection)
-        if error_at(target.errors, self.time) != failure:
-            self.txn.add(c.SetError(target.id, self.time, failure))
-        times = self.as_of, self.time
-        write_difference(client, self.txn, names, times, self.database.started_spark)
+        staging = self.database.client.state.collection(pending["staging"])
+        shown, beside = Read(part.collection, self.as_of), Read(staging.name, self.as_of)
+        self.swap.contents(shown, beside, is_whole=False)
         definition = {**part.definition, "output": pending["output"]}
         return replace(part, schema=staging.schema, definition=definition)
 
@@ -201,47 +194,3 @@ class _Switch:
         source = Postgres.from_plain("", dict(definition["source"]))
         source = retired(source, [part.definition["output"] for part in refreshed])
         return replace(self.item, definition={**definition, "source": source.to_plain()})
-
-    def _move_errors(self, changed: Sequence[Item]) -> None:
-        """Rows of ``<source>_errors``: old outputs' go, those of new ones get their names."""
-        target, state = self.ingestion.errors, self.database.client.state
-        names = {p["staging"]: now.collection for p, now in zip(self.pending, changed, strict=True)}
-        tables = {number for number, part in self.parts.items() if part.kind == "subsource"}
-        stored = _contents(self.database, target.read.collection, self.as_of)
-        output = stored.column("output")
-        mask = pc.is_in(output, pa.array([*names, *names.values()], pa.string()))
-        if {each["part"] for each in self.pending} >= tables:
-            mask = pc.or_(mask, pc.is_null(output))  # what ended the source as a whole is over
-        gone = stored.filter(mask)
-        made = [_at(gone, self.time, sign=-1)]
-        moved = [gone.filter(pc.is_in(gone.column("output"), pa.array(list(names), pa.string())))]
-        for each in self.pending:
-            moved.append(_contents(self.database, state.names[each["errors"]], each["time"]))
-        for table in moved:
-            shown = [names.get(name, name) for name in table.column("output").to_pylist()]
-            place = table.column_names.index("output")
-            renamed = table.set_column(place, "output", pa.array(shown, pa.string()))
-            made.append(_at(renamed, self.time, sign=1))
-        updates = pa.concat_tables(made)
-        if updates.num_rows:
-            self.txn.write(target.write, updates)
-
-
-def _contents(database: Database, number: int, as_of: int) -> pa.Table:
-    client = database.client
-    plan = client.reader.plan(number, Query(as_of))
-    tables = list(client.iterate(client.reader.contents(plan)))
-    if tables:
-        return pa.concat_tables(tables)
-    from noonmark.persist.read import shape, stored_schema
-
-    newest = len(plan.collection.schemas) - 1
-    return shape(stored_schema(plan.collection, newest).empty_table(), plan)
-
-
-def _at(table: pa.Table, time: int, *, sign: int) -> pa.Table:
-    """Contents as updates at a time."""
-    diffs = pa.array(sign * table.column(DIFF).to_numpy())
-    data = table.drop_columns([DIFF])
-    times = pa.array(np.full(table.num_rows, time, np.int64))
-    return data.append_column(TIME, times).append_column(DIFF, diffs)

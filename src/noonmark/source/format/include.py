@@ -21,7 +21,13 @@ import pyarrow as pa
 from noonmark.errors import SchemaMismatch
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column
-from noonmark.source.contract import HEADERS, OFFSET, PARTITION, PartitionKind
+from noonmark.source.contract import (
+    HEADERS,
+    OFFSET,
+    PARTITION,
+    PartitionKind,
+    shown_partitions,
+)
 from noonmark.source.format.convert import Reasons
 
 IncludeKind = Literal["partition", "offset", "timestamp", "headers", "header", "header bytes"]
@@ -57,7 +63,7 @@ class Include:
         """Its values for raw records; adds a reason where there is none."""
         match self.kind:
             case "partition":
-                return batch.column(PARTITION)
+                return shown_partitions(batch.column(PARTITION))
             case "offset":
                 return pa.array(batch.column(OFFSET).to_numpy() // offset_unit)
             case "timestamp":

@@ -11,10 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from noonmark.source.impl.kafka.setup import StartFrom, create, validate
+    from noonmark.source.impl.kafka.setup import StartFrom, create, renew, validate
     from noonmark.source.impl.kafka.source import Kafka
 
-_PLACES = {"Kafka": "source", "StartFrom": "setup", "create": "setup", "validate": "setup"}
+_SETUP = ("StartFrom", "create", "renew", "validate")
+_PLACES = {"Kafka": "source", **dict.fromkeys(_SETUP, "setup")}
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +24,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
 
 
-__all__ = ["Kafka", "StartFrom", "create", "validate"]
+__all__ = ["Kafka", "StartFrom", "create", "renew", "validate"]

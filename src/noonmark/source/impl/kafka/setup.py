@@ -1,7 +1,9 @@
 """Making a Kafka source: which topic, and where in it reading starts.
 
 The start is fixed when the source is made: the first offsets that there are, those that were asked
-for, or those of a timestamp. What lies before is never read, and retention may take it.
+for, or those of a timestamp. What lies before is never read, and retention may take it. A source
+that is renewed reads a topic that was made again from its beginning, and the same topic from where
+it began before, or from the first records that are still there.
 
 Where it runs: driver.
 """
@@ -9,8 +11,9 @@ Where it runs: driver.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -53,14 +56,40 @@ async def create(options: Options, topic: str, group: str, start: StartFrom | No
         ConfigError: the topic does not exist, or the start cannot be.
         SourceStalled: the brokers do not answer.
     """
+    return await _answered(partial(_create, options, topic, group, start or StartFrom()))
+
+
+async def renew(source: Kafka) -> Kafka:
+    """The next incarnation of a source: whatever topic has its name now, read anew.
+
+    Raises:
+        ConfigError: there is no topic of that name.
+        SourceStalled: the brokers do not answer.
+    """
+    return await _answered(partial(_renew, source))
+
+
+async def _answered(ask: Callable[[], Kafka]) -> Kafka:
     for _ in range(_TRIES):
         try:
-            return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
+            return await asyncio.to_thread(ask)
         except RefusedHere:
             raise
         except SourceStalled:  # a topic that was just made may have no leader yet
             await asyncio.sleep(_PAUSE_S)
-    return await asyncio.to_thread(_create, options, topic, group, start or StartFrom())
+    return await asyncio.to_thread(ask)
+
+
+def _renew(source: Kafka) -> Kafka:
+    admin = open_admin(source.options)
+    _require(admin, source.topic)
+    found = describe(admin, source.topic)
+    first = beginnings(admin, source.topic, found.partitions)
+    if found.id == source.topic_id:
+        end, asked = ends(admin, source.topic, found.partitions), dict(source.start)
+        first = {p: max(offset, min(asked.get(p, 0), end[p])) for p, offset in first.items()}
+    start = tuple(sorted(first.items()))
+    return replace(source, topic_id=found.id, start=start, incarnation=source.incarnation + 1)
 
 
 def _create(options: Options, topic: str, group: str, start: StartFrom) -> Kafka:

@@ -10,12 +10,14 @@ that is open, and a transaction whose commit was answered a moment before its pa
 it. `acknowledged` is the high watermark, which has every record that was acknowledged with
 acks=all; whoever must see them waits until so much is bound.
 
-What ends it is bound too, so that it has a time. Partition -1 stands for the source as a whole, and
--2 - p for partition p:
+What ends it is bound too, so that it has a time, under a partition of its own (`partitions`):
 
 - another topic under the same name (`Doom.RECREATED`): the id of the topic is not the one that the
   source was made on; nothing of it is read;
 - a partition that ends before what was bound (`Doom.WENT_BACK`): brokers lost acknowledged records.
+
+A topic that is to be read anew is another incarnation of it, and a source of its own, whose
+partitions lie beside the others (`setup.renew`).
 
 Records that retention removed before they were read are an error at the first offset that is lost;
 what is still there is read.
@@ -46,6 +48,7 @@ from noonmark.source.contract import (
     ranges,
     record_schema,
 )
+from noonmark.source.impl.kafka import partitions
 from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
     Options,
@@ -57,12 +60,11 @@ from noonmark.source.impl.kafka.client import (
     open_admin,
     open_consumer,
 )
+from noonmark.source.impl.kafka.partitions import WHOLE, fate
 from noonmark.source.impl.kafka.records import batches
 from noonmark.source.impl.upstream import Holding, Live, Numbered
 from noonmark.tvc import Partition, known_partitions, partition_frontier
 
-#: The partition that stands for the source as a whole.
-WHOLE = -1
 SPLIT_OFFSETS = 1 << 18
 #: How the ends of a topic's partitions are asked for.
 Ends = Callable[[Any, str, tuple[int, ...]], dict[int, int]]
@@ -100,6 +102,7 @@ class Kafka(Numbered, Holding):
         topic_id: which topic of that name.
         group: the consumer group that the resumption frontier is committed to.
         start: the first offset to read of each partition that there was at the start.
+        incarnation: how often the topic was read anew before.
     """
 
     options: Options = field(repr=False)
@@ -107,6 +110,7 @@ class Kafka(Numbered, Holding):
     topic_id: str
     group: str
     start: tuple[tuple[int, int], ...] = ()
+    incarnation: int = 0
     _live: Clients = field(default_factory=Clients, init=False, repr=False, compare=False)
 
     @property
@@ -132,22 +136,38 @@ class Kafka(Numbered, Holding):
 
     async def _ask(self, known: Frontier, ends_now: Ends) -> Frontier:
         offsets = known_partitions(known)
-        if known.is_empty() or WHOLE in offsets:
+        if known.is_empty() or WHOLE in self._own(known):
             return known
-        return partition_frontier(await asyncio.to_thread(self._probe, offsets, ends_now))
+        found = await asyncio.to_thread(self._probe, self._own(known), ends_now)
+        for number, offset in found.items():
+            offsets[partitions.at(number, self.incarnation)] = offset
+        return partition_frontier(offsets)
 
-    def _probe(self, known: dict[Partition, int], ends_now: Ends) -> dict[Partition, int]:
+    def _own(self, frontier: Frontier) -> dict[int, int]:
+        """The offsets of this incarnation, by the numbers of its partitions."""
+        found = {
+            partitions.of(partition, self.incarnation): offset
+            for partition, offset in known_partitions(frontier).items()
+        }
+        return {number: offset for number, offset in found.items() if number is not None}
+
+    def is_current(self, partition: Partition) -> bool:
+        """See `HasIncarnations.is_current`."""
+        number = partitions.of(partition, self.incarnation)
+        return number is not None and number >= 0
+
+    def _probe(self, known: dict[int, int], ends_now: Ends) -> dict[int, int]:
         with self._live.mutex:
             if self._live.admin is None:
                 self._live.admin = open_admin(self.options)
             topic = describe(self._live.admin, self.topic)
             if topic.id != self.topic_id:
                 return {**known, WHOLE: int(Doom.RECREATED)}
-            found: dict[Partition, int] = dict(known)
+            found = dict(known)
             for partition, end in ends_now(self._live.admin, self.topic, topic.partitions).items():
                 if end < known.get(partition, 0):
-                    found[_fate(partition)] = int(Doom.WENT_BACK)
-                elif _fate(partition) not in known:
+                    found[fate(partition)] = int(Doom.WENT_BACK)
+                elif fate(partition) not in known:
                     found[partition] = end
             return found
 
@@ -156,18 +176,20 @@ class Kafka(Numbered, Holding):
         splits = []
         first = dict(self.start)
         for partition, start, stop in ranges(lower, upper):
-            number = int(partition)
+            number = partitions.of(partition, self.incarnation)
+            if number is None:
+                continue  # what was before is read, or given up
             if number < 0:
-                splits += [Split(number, 0, stop)] if start == 0 else []
+                splits += [Split(partition, 0, stop)] if start == 0 else []
                 continue
             for at in range(max(start, first.get(number, 0)), stop, SPLIT_OFFSETS):
                 end = min(at + SPLIT_OFFSETS, stop)
-                splits.append(Split(number, at, end, weight=end - at))
+                splits.append(Split(partition, at, end, weight=end - at))
         return splits
 
     async def release(self, frontier: Frontier) -> None:
         """See `Source.release`: the consumer group's offsets follow."""
-        offsets = {int(p): o for p, o in known_partitions(frontier).items() if int(p) >= 0}
+        offsets = {number: o for number, o in self._own(frontier).items() if number >= 0}
         await asyncio.to_thread(self._release, offsets)
 
     def _release(self, offsets: dict[int, int]) -> None:
@@ -182,7 +204,7 @@ class Kafka(Numbered, Holding):
 
     def ended(self, frontier: Frontier) -> dict[int, str]:
         """See `HasEnds.ended`."""
-        found = {int(p): o for p, o in known_partitions(frontier).items() if int(p) < 0}
+        found = {number: o for number, o in self._own(frontier).items() if number < 0}
         if not found:
             return {}
         first = max(found)  # the source as a whole, if it is among them
@@ -192,9 +214,10 @@ class Kafka(Numbered, Holding):
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """See `Source.read`."""
-        partition = int(split.partition)
-        if partition < 0:
-            raise SourceBroken(_explain(self.topic, partition, Doom(split.upper)), ends=True)
+        number = partitions.of(split.partition, self.incarnation)
+        assert number is not None, "a split is of the source that planned it"
+        if number < 0:
+            raise SourceBroken(_explain(self.topic, number, Doom(split.upper)), ends=True)
         admin = open_admin(self.options)
         if describe(admin, self.topic).id != self.topic_id:
             reason = _explain(self.topic, WHOLE, Doom.RECREATED)
@@ -202,18 +225,18 @@ class Kafka(Numbered, Holding):
         del admin
         consumer = open_consumer(self.options, self.group)
         try:
-            yield from self._read(consumer, split)
+            yield from self._read(consumer, split, number)
         finally:
             consumer.close()
 
-    def _read(self, consumer: Any, split: Split) -> Iterator[pa.RecordBatch]:
-        where = TopicPartition(self.topic, int(split.partition), split.lower)
+    def _read(self, consumer: Any, split: Split, number: int) -> Iterator[pa.RecordBatch]:
+        where = TopicPartition(self.topic, number, split.lower)
         with errors():
             low, _ = consumer.get_watermark_offsets(where, timeout=TIMEOUT_S)
         if low > split.lower:
             gone = min(low, split.upper)
             reason = (
-                f"offsets {split.lower} to {gone - 1} of partition {split.partition} were removed"
+                f"offsets {split.lower} to {gone - 1} of partition {number} were removed"
                 " before they were read: retention overtook the source"
             )
             yield error_batch("number", split.partition, [(split.lower, None, None, reason)], 0)
@@ -233,21 +256,19 @@ class Kafka(Numbered, Holding):
             "topic_id": self.topic_id,
             "group": self.group,
             "start": [list(each) for each in self.start],
+            "incarnation": self.incarnation,
         }
 
     @classmethod
     def from_plain(cls, options: Options, plain: dict[str, Any]) -> Kafka:
         """The inverse of `to_plain`."""
         start = tuple((int(partition), int(offset)) for partition, offset in plain["start"])
-        return cls(options, plain["topic"], plain["topic_id"], plain["group"], start)
-
-
-def _fate(partition: Partition) -> int:
-    return -2 - int(partition)
+        what = plain["topic"], plain["topic_id"], plain["group"], start
+        return cls(options, *what, int(plain.get("incarnation", 0)))
 
 
 def _explain(topic: str, partition: int, doom: Doom) -> str:
     if doom == Doom.RECREATED:
         return f'topic "{topic}" was deleted and made again: it is another topic'
-    number = -2 - partition
+    number = fate(partition)
     return f"partition {number} of topic {topic!r} lost records that it had: it ends before them"

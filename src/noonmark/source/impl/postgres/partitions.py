@@ -11,17 +11,17 @@ says nothing about it. So is a slot: what ended the source under an earlier one 
 
 from __future__ import annotations
 
-_GENERATION = 1 << 32
+from noonmark.source.contract import PARTITIONS_MAX
 
 
 def log(generation: int) -> int:
     """The partition of the log."""
-    return generation * _GENERATION
+    return generation * PARTITIONS_MAX
 
 
 def whole(generation: int) -> int:
     """The partition that stands for the source as a whole."""
-    return -1 - generation * _GENERATION
+    return -1 - generation * PARTITIONS_MAX
 
 
 def fate(output: int) -> int:
@@ -31,7 +31,7 @@ def fate(output: int) -> int:
 
 def fated(partition: int) -> int | None:
     """The output whose fate a partition stands for; None when it stands for something else."""
-    return partition - 1 if 0 < partition < _GENERATION else None
+    return partition - 1 if 0 < partition < PARTITIONS_MAX else None
 
 
 def joined(output: int) -> int:

@@ -133,6 +133,10 @@ class Postgres(Numbered, Holding):
         """The partition of the log."""
         return partitions.log(self.generation)
 
+    def is_current(self, partition: Partition) -> bool:
+        """See `HasIncarnations.is_current`: what is not the log are fates of tables."""
+        return partition == self.log
+
     @property
     def start(self) -> Position:
         """Where the slot began."""
