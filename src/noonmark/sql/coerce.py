@@ -25,6 +25,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.sql.functions.cast import cast, cast_exists
+from noonmark.sql.functions.errors import AmbiguousFunction
 from noonmark.sql.functions.fit import bounded, numeric_for
 from noonmark.sql.functions.function import Any_, Signature, Table
 from noonmark.sql.functions.function import Parameter as Parameter_
@@ -63,8 +64,6 @@ def as_kind(source: t.SqlType, target: type[t.SqlType]) -> t.SqlType:
         return source
     if target is t.Numeric:
         return numeric_for(source)
-    if target is t.Array:
-        return t.Array(t.Text())
     return target()
 
 
@@ -211,7 +210,7 @@ def resolve(
     best = max(score for score, _, _ in fitting)
     found = [(entry, targets) for score, entry, targets in fitting if score == best]
     if len(found) > 1 and all(each == UNKNOWN for each in types):
-        raise UndefinedFunction(
+        raise AmbiguousFunction(
             f"{_shown(name, types, operator)} is not unique",
             hint="Could not choose a best candidate. You might need to add explicit type casts.",
             position=position,
@@ -256,7 +255,7 @@ def _fitting(
     fits = []
     for entry in table.by_name.get(name, ()):
         parameters = entry.parameters_for(len(types))
-        targets = None if parameters is None else _targets(parameters, types, guess=guess)
+        targets = None if parameters is None else _targets(entry, parameters, types, guess=guess)
         if parameters is not None and targets is not None:
             exact = sum(
                 source == target and isinstance(parameter, type)
@@ -271,7 +270,7 @@ def _fitting(
 
 
 def _targets(
-    parameters: Sequence[Parameter_], types: Sequence[t.SqlType], *, guess: bool
+    entry: Signature, parameters: Sequence[Parameter_], types: Sequence[t.SqlType], *, guess: bool
 ) -> list[t.SqlType] | None:
     """What each argument becomes for these parameters; None if it cannot."""
     element = _element(parameters, types, guess=guess)
@@ -283,11 +282,19 @@ def _targets(
             if element is None:
                 return None
             targets.append(t.Array(element) if parameter is Any_.ARRAY else element)
+        elif parameter is t.Array:
+            if source != UNKNOWN and not _is_array_of(source, entry.element):
+                return None
+            targets.append(t.Array(entry.element()))
         elif not is_implicit(source, parameter):
             return None
         else:
             targets.append(as_kind(source, parameter))
     return targets
+
+
+def _is_array_of(source: t.SqlType, element: type[t.SqlType]) -> bool:
+    return isinstance(source, t.Array) and is_implicit(source.element, element)
 
 
 def _element(

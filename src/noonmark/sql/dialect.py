@@ -48,7 +48,7 @@ _STRINGS = frozenset(
     (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING)
 )
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-_SYNTAX = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+_SYNTAX = ("CAST", "EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 
 
 class _Parser(PostgresParser):
@@ -58,7 +58,12 @@ class _Parser(PostgresParser):
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: PostgresParser.FUNCTION_PARSERS[name] for name in _SYNTAX
     }
-    LAMBDAS: ClassVar[dict[Any, Any]] = {}
+    FUNC_TOKENS: ClassVar[set[Any]] = {*PostgresParser.FUNC_TOKENS, TokenType.OVERLAPS}
+    LAMBDAS: ClassVar[dict[Any, Any]] = {
+        TokenType.FARROW: lambda self, names: self.expression(
+            exp.Kwarg(this=exp.var(names[0].name), expression=self._parse_disjunction())
+        )
+    }
     JSON_OPERATORS: ClassVar[dict[Any, Any]] = {
         TokenType.ARROW: _call("->"),
         TokenType.DARROW: _call("->>"),
@@ -111,6 +116,26 @@ class _Parser(PostgresParser):
         if this is not None and this.meta.get(_CONSTANT) and self._curr.text == "[":
             self.raise_error("Expected an operator")
         return super()._parse_bracket(this)
+
+    def _parse_position(self, haystack_first: bool = False) -> Any:  # noqa: ARG002 - sqlglot's
+        """``POSITION(x IN y)``; there is no other form."""
+        part = self._parse_bitwise()
+        if not self._match(TokenType.IN):
+            self.raise_error("Expected IN")
+        return self.expression(exp.StrPosition(this=self._parse_bitwise(), substr=part))
+
+    def _parse_substring(self) -> Any:
+        """Also ``SUBSTRING(x SIMILAR pattern ESCAPE escape)``."""
+        start = self._index
+        text = self._parse_bitwise()
+        if not self._match_text_seq("SIMILAR"):
+            self._retreat(start)
+            return super()._parse_substring()
+        pattern = self._parse_bitwise()
+        if not self._match_text_seq("ESCAPE"):
+            self.raise_error("Expected ESCAPE")
+        parts = [text, pattern, self._parse_bitwise()]
+        return self.expression(exp.Anonymous(this="substring", expressions=parts))
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
         """Types, also arrays of those that are oids: sqlglot's own stops before the brackets."""

@@ -6,7 +6,9 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
     refused     Noonmark answers 0A000: it says what it does not do. Counted by what it said.
     form        the same rows, except that one of several equal intervals stands for them in another
                 form (1 day, 24:00:00): which one DISTINCT, GROUP BY, a set operation, min or max
-                keeps is nobody's promise. Only in statements that have one of these.
+                keeps, and which of them ORDER BY puts first, is nobody's promise. Only in
+                statements that have one of these. Likewise which of two equal numerics (0, 0.00)
+                INTERSECT keeps.
     order       both fail, in a statement with more than one row or condition, with errors of the
                 class of data (22): which row or condition is evaluated first is nobody's promise.
     once        in such a statement one fails with an error of that class and the other does not
@@ -151,14 +153,22 @@ def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -
         return "wrong"
     if _same(mine.rows, theirs.rows, ordered=ordered):
         return "answered"
-    plain = [[tuple(map(_one_form, row)) for row in each.rows] for each in (mine, theirs)]
+    trims = [oid == _NUMERIC and "intersect" in sql for oid in _oids(mine)]
+    plain = [
+        [
+            tuple(_one_form(cell, trim) for cell, trim in zip(row, trims, strict=True))
+            for row in each.rows
+        ]
+        for each in (mine, theirs)
+    ]
     kept = not one_row and _KEEPS_ONE.search(sql)
     return "form" if kept and _same(plain[0], plain[1], ordered=False) else "wrong"
 
 
-#: What keeps one of several equal values.
+_NUMERIC = 1700
+#: What keeps one of several equal values, or puts one of them first.
 _KEEPS_ONE = re.compile(
-    r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets)"
+    r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets|order by)"
 )
 _SPAN = re.compile(
     r"(?:(-?\d+) years? ?)?(?:(-?\d+) mons? ?)?(?:(-?\d+) days? ?)?"
@@ -166,10 +176,12 @@ _SPAN = re.compile(
 )
 
 
-def _one_form(cell: str | None) -> str | None:
-    """A text in which equal intervals are written alike."""
+def _one_form(cell: str | None, trims: bool) -> str | None:
+    """A text in which equal intervals, and a number that `trims` says so of, are written alike."""
     if cell is None:
         return None
+    if trims:
+        return cell.rstrip("0").rstrip(".") if "." in cell else cell
     return _SPAN.sub(lambda m: f"<{_hours(m)}>" if m[0].strip() else m[0], cell)
 
 

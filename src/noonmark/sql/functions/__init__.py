@@ -8,28 +8,34 @@ from __future__ import annotations
 
 from noonmark.sql.functions import (
     aggregate,
+    angle,
     array,
+    binary,
     calendar,
     digest,
     document,
     extract,
+    identifier,
     jsonb,
     key,
     number,
     numeric,
     quoting,
+    regexp,
     rowset,
     template,
     text,
+    unicode,
     window,
+    zoned,
 )
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
 
 FUNCTIONS: Table[Function] = Table()
 for _module in (
-    *(number, numeric, text, quoting, digest),
-    *(calendar, extract, template, array, jsonb, document, key),
+    *(number, numeric, angle, text, regexp, unicode, quoting, binary, digest, identifier),
+    *(calendar, zoned, extract, template, array, jsonb, document, key),
 ):
     FUNCTIONS.add(_module.TABLE)
 

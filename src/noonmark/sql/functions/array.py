@@ -10,9 +10,17 @@ from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.rows.order import sort_key
 from noonmark.rows.pgtext import format_value
+from noonmark.sql.functions.errors import (
+    NoSuchSubscript,
+    NotHeldHere,
+    NullRefused,
+    TooManyItems,
+)
 from noonmark.sql.functions.function import Any_, Function
 
 Types = tuple[t.SqlType, ...]
+#: As many as PostgreSQL's arrays have.
+_ITEMS_MAX = 134_217_727
 
 
 def _subscript(array: tuple[Any, ...], at: int) -> Any:
@@ -39,6 +47,57 @@ def _position(types: Types, array: tuple[Any, ...] | None, wanted: Any) -> int |
         return None
     key = _keys(types)
     return next((at for at, x in enumerate(array, 1) if key(x) == key(wanted)), None)
+
+
+def _position_from(
+    types: Types, array: tuple[Any, ...] | None, wanted: Any, start: int | None
+) -> int | None:
+    if not array:
+        return None
+    if start is None:
+        raise NullRefused("initial position must not be null")
+    key = _keys(types)
+    skipped = max(start - 1, 0)
+    found = (at for at, x in enumerate(array[skipped:], 1) if key(x) == key(wanted))
+    return None if (at := next(found, None)) is None else at + skipped
+
+
+def _sorted(
+    types: Types, array: tuple[Any, ...], descending: bool = False, first: bool | None = None
+) -> tuple[Any, ...]:
+    """NULLs behind all others, unless it is told, or goes down."""
+    assert isinstance(types[0], t.Array)
+    if isinstance(types[0].element, t.Jsonb):
+        raise NotHeldHere("documents have no order")
+    present = [x for x in array if x is not None]
+    nulls = [None] * (len(array) - len(present))
+    present.sort(key=sort_key(types[0].element), reverse=descending)
+    before = descending if first is None else first
+    return (*nulls, *present) if before else (*present, *nulls)
+
+
+def _trimmed(array: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    if not 0 <= count <= len(array):
+        message = f"number of elements to trim must be between 0 and {len(array)}"
+        raise NoSuchSubscript(message)
+    return array[: len(array) - count]
+
+
+def _filled(
+    value: Any, sizes: tuple[int | None, ...] | None, starts: Any = (1,)
+) -> tuple[Any, ...]:
+    if sizes is None or starts is None:
+        raise NullRefused("dimension array or low bound array cannot be null")
+    if not sizes:
+        return ()
+    if None in sizes or None in starts:
+        raise NullRefused("dimension values cannot be null")
+    if len(sizes) > 1 or starts != (1,):
+        raise NotHeldHere("an array of several dimensions, or one that starts elsewhere than at 1")
+    size = sizes[0] or 0
+    if not 0 <= size <= _ITEMS_MAX:
+        raise TooManyItems(f"array size exceeds the maximum allowed ({_ITEMS_MAX})")
+    return (value,) * size
 
 
 def _remove(types: Types, array: tuple[Any, ...] | None, unwanted: Any) -> Any:
@@ -88,14 +147,16 @@ def _to_string_with(
     return _to_string(types, array, separator, null)
 
 
-def _from_string(text: str | None, separator: str | None) -> tuple[str, ...] | None:
+def from_string(
+    text: str | None, separator: str | None, null: str | None = None
+) -> tuple[str | None, ...] | None:
+    """The parts of a text between separators, or its characters; NULL where one is as told."""
     if text is None:
         return None
     if not text:
         return ()
-    if separator is None:
-        return tuple(text)
-    return tuple(text.split(separator)) if separator else (text,)
+    parts = list(text) if separator is None else text.split(separator) if separator else [text]
+    return tuple(None if null is not None and part == null else part for part in parts)
 
 
 class Quantified:
@@ -215,8 +276,43 @@ TABLE = (
         gives_null=True,
         typed=True,
     ),
+    *(
+        Function(
+            "string_to_array", (t.Text,) * n, _TEXTS, from_string, strict=False, gives_null=True
+        )
+        for n in (2, 3)
+    ),
     Function(
-        "string_to_array", (t.Text, t.Text), _TEXTS, _from_string, strict=False, gives_null=True
+        "array_position",
+        (_A, _E, t.Integer),
+        _INT,
+        _position_from,
+        strict=False,
+        gives_null=True,
+        typed=True,
+        fallible=True,
+    ),
+    Function(
+        "array_dims", (_A,), t.Text(), lambda a: f"[1:{len(a)}]" if a else None, gives_null=True
+    ),
+    Function("array_reverse", (_A,), _first, lambda a: a[::-1]),
+    *(
+        Function("array_sort", (_A, *more), _first, _sorted, typed=True, fallible=True)
+        for more in ((), (t.Boolean,), (t.Boolean, t.Boolean))
+    ),
+    Function("trim_array", (_A, t.Integer), _first, _trimmed, fallible=True),
+    *(
+        Function(
+            "array_fill",
+            (_E, *(t.Array,) * n),
+            lambda types: t.Array(types[0]),
+            _filled,
+            element=t.Integer,
+            strict=False,
+            fallible=True,
+            size=lambda _, sizes, *__: 8 * (sizes[0] or 0) if sizes else 0,
+        )
+        for n in (1, 2)
     ),
     *_quantified(),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from noonmark.rows.zone import instant_offset, local_offset, zone_named
 from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.instant import DAY, Fields
+from noonmark.sql.functions.number import checked
 from noonmark.sql.functions.truncate import date_bin, truncate_interval, truncate_stamp
 
 #: 2000-01-01, in seconds since 1970.
@@ -88,6 +90,13 @@ def _sign(a: v.Interval) -> int:
     return (micros > 0) - (micros < 0)
 
 
+def _infinite(stamp: i.Stamp, by: v.Interval) -> i.Stamp:
+    """An infinite timestamp + interval."""
+    if i.is_infinite(by) and (by.months > 0) != (stamp == v.TIMESTAMP_INFINITY):
+        raise DatetimeOutOfRange("timestamp out of range")
+    return stamp
+
+
 def _shifted(micros: int, by: v.Interval, make: Callable[[int], i.Stamp]) -> i.Stamp:
     if i.is_infinite(by):
         return v.TIMESTAMP_INFINITY if by.months > 0 else v.TIMESTAMP_NEG_INFINITY
@@ -97,14 +106,14 @@ def _shifted(micros: int, by: v.Interval, make: Callable[[int], i.Stamp]) -> i.S
 def stamp_add(stamp: i.Stamp, by: v.Interval) -> i.Stamp:
     """Timestamp + interval."""
     if i.is_infinite(stamp):
-        return stamp
+        return _infinite(stamp, by)
     return _shifted(v.micros_of_timestamp(stamp), by, i.timestamp)
 
 
 def stamptz_add(stamp: i.Stamp, by: v.Interval) -> i.Stamp:
     """Timestamptz + interval."""
     if i.is_infinite(stamp):
-        return stamp
+        return _infinite(stamp, by)
     return _shifted(v.micros_of_timestamptz(stamp), by, i.timestamptz)
 
 
@@ -172,7 +181,8 @@ def _calendar_age(last: Fields, first: Fields, sign: int) -> v.Interval:
     return i.interval(sign * months, sign * days, sign * clock)
 
 
-def _time_add(value: dt.time | v.EndOfDay, by: v.Interval) -> dt.time | v.EndOfDay:
+def time_add(value: dt.time | v.EndOfDay, by: v.Interval) -> dt.time | v.EndOfDay:
+    """Time + interval, around the clock."""
     if i.is_infinite(by):
         raise DatetimeOutOfRange("cannot add infinite interval to time")
     return v.time_of((v.micros_of_time(value) + by.micros) % DAY)
@@ -198,7 +208,7 @@ def _make_date(year: int, month: int, day: int) -> i.Date:
 
 
 def _clock_micros(hour: int, minute: int, second: float) -> int:
-    micros = round(second * 1_000_000) if math.isfinite(second) else -1
+    micros = round(second * 1_000_000) if 0 <= second <= 61 else -1
     valid = 0 <= hour <= 24 and 0 <= minute <= 59 and 0 <= micros <= 60_000_000
     total = hour * i.HOUR + minute * i.MINUTE + micros if valid else -1
     if not 0 <= total <= DAY:
@@ -206,7 +216,8 @@ def _clock_micros(hour: int, minute: int, second: float) -> int:
     return total
 
 
-def _make_timestamp(year: int, month: int, day: int, *clock: Any) -> i.Stamp:
+def make_timestamp(year: int, month: int, day: int, *clock: Any) -> i.Stamp:
+    """The timestamp of its fields."""
     days = v.days_of(_make_date(year, month, day))
     return i.timestamp(days * DAY + _clock_micros(*clock))
 
@@ -245,6 +256,42 @@ def _justify_days(a: v.Interval) -> v.Interval:
     elif months < 0 < days:
         months, days = months + 1, days - 30
     return i.interval(months, days, a.micros)
+
+
+def _towards_zero(count: int, size: int) -> int:
+    return abs(count) // size * (1 if count > 0 else -1)
+
+
+def _justify_interval(a: v.Interval) -> v.Interval:
+    """Months, days and time of one sign, none of the latter as much as one of the former."""
+    if i.is_infinite(a):
+        return a
+    whole = _towards_zero(a.micros, DAY)
+    days, micros = a.days + whole, a.micros - whole * DAY
+    whole = _towards_zero(days, 30)
+    months, days = a.months + whole, days - whole * 30
+    if months > 0 and (days, micros) < (0, 0):
+        months, days = months - 1, days + 30
+    elif months < 0 and (days, micros) > (0, 0):
+        months, days = months + 1, days - 30
+    if days > 0 > micros:
+        days, micros = days - 1, micros + DAY
+    elif days < 0 < micros:
+        days, micros = days + 1, micros - DAY
+    return i.interval(months, days, micros)
+
+
+def _make_interval(*fields: Any) -> v.Interval:
+    years, months, weeks, days, hours, minutes, seconds = fields
+    micros = checked(operator.mul, float(seconds), 1e6, underflow=True)
+    if not math.isfinite(micros):
+        raise DatetimeOutOfRange("interval out of range")
+    clock = hours * i.HOUR + minutes * i.MINUTE + round(micros)
+    return i.interval(years * 12 + months, weeks * 7 + days, clock)
+
+
+def _make_time(hour: int, minute: int, second: float) -> dt.time | v.EndOfDay:
+    return v.time_of(_clock_micros(hour, minute, second))
 
 
 def _to_zone(zone: str, stamp: i.Stamp) -> i.Stamp:
@@ -294,9 +341,9 @@ TABLE = (
         ("+", (_I, _Z), _Z, lambda by, value: stamptz_add(value, by)),
         ("-", (_Z, _I), _Z, _minus(stamptz_add)),
         ("-", (_Z, _Z), _I, _between(v.micros_of_timestamptz)),
-        ("+", (_T, _I), _T, _time_add),
-        ("+", (_I, _T), _T, lambda by, value: _time_add(value, by)),
-        ("-", (_T, _I), _T, _minus(_time_add)),
+        ("+", (_T, _I), _T, time_add),
+        ("+", (_I, _T), _T, lambda by, value: time_add(value, by)),
+        ("-", (_T, _I), _T, _minus(time_add)),
         ("-", (_T, _T), _I, _time_between),
         ("+", (_I, _I), _I, interval_add),
         ("-", (_I, _I), _I, _minus(interval_add)),
@@ -308,8 +355,11 @@ TABLE = (
         ("age", (_Z, _Z), _I, _age(v.micros_of_timestamptz)),
         ("justify_hours", (_I,), _I, _justify_hours),
         ("justify_days", (_I,), _I, _justify_days),
+        ("justify_interval", (_I,), _I, _justify_interval),
+        ("make_interval", (*(t.Integer,) * 6, t.Double), _I, _make_interval),
+        ("make_time", (t.Integer, t.Integer, t.Double), _T, _make_time),
         ("make_date", (t.Integer,) * 3, _D, _make_date),
-        ("make_timestamp", (*(t.Integer,) * 5, t.Double), _S, _make_timestamp),
+        ("make_timestamp", (*(t.Integer,) * 5, t.Double), _S, make_timestamp),
         ("to_timestamp", (t.Double,), _Z, _to_timestamp),
         ("timezone", (t.Text, _S), _Z, _to_zone),
         ("timezone", (t.Text, _Z), _S, _in_zone),

@@ -11,7 +11,7 @@ from typing import Any
 
 from noonmark.errors import InvalidArgument, InvalidText
 from noonmark.rows import types as t
-from noonmark.sql.functions.errors import NullRefused
+from noonmark.sql.functions.errors import NoSuchSubscript, NullRefused
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.jsonb import as_text, descend, jsonb_of, parse
 
@@ -53,6 +53,8 @@ def _index(step: str, at: int) -> int:
 
 
 def _set(document: str, path: Path, value: str, create: bool = True) -> str:
+    if not create and document in ("{}", "[]"):
+        return document
     new = parse(value)
 
     def last(node: Any, key: Any) -> None:
@@ -93,6 +95,55 @@ def _delete(document: str, path: Path) -> str:
     return _changed(document, path, "delete", last)
 
 
+_TREATMENTS = (
+    'null_value_treatment must be "delete_key", "return_target", "use_json_null", '
+    'or "raise_exception"'
+)
+
+
+def _set_lax(
+    document: str | None,
+    path: Path | None,
+    value: str | None,
+    create: bool | None = True,
+    treatment: str | None = "use_json_null",
+) -> str | None:
+    """A value set at a path; what NULL does there, it is told."""
+    if document is None or path is None or create is None:
+        return None
+    if treatment is None:
+        raise InvalidArgument(_TREATMENTS)
+    if value is not None:
+        return _set(document, path, value, create)
+    match treatment:
+        case "use_json_null":
+            return _set(document, path, "null", create)
+        case "delete_key":
+            return _delete(document, path)
+        case "return_target":
+            return document
+        case "raise_exception":
+            raise NullRefused("JSON value must not be null")
+    raise InvalidArgument(_TREATMENTS)
+
+
+def _object(items: tuple[str | None, ...]) -> str:
+    """Keys and values by turns, all of them texts."""
+    if len(items) % 2:
+        raise NoSuchSubscript("array must have even number of elements")
+    return _object_of(items[::2], items[1::2])
+
+
+def _object_of(keys: tuple[str | None, ...], values: tuple[str | None, ...]) -> str:
+    if bool(keys) != bool(values):
+        raise NoSuchSubscript("wrong number of array subscripts")
+    if len(keys) != len(values):
+        raise NoSuchSubscript("mismatched array dimensions")
+    if None in keys:
+        raise NullRefused("null value not allowed for object key")
+    return jsonb_of(dict(zip(keys, values, strict=True)))
+
+
 def _pretty(document: str) -> str:
     return _shown(parse(document), "\n")
 
@@ -121,6 +172,20 @@ TABLE = (
     Function("jsonb_set", (_J, t.Array, _J, _B), _J(), _set, fallible=True),
     Function("jsonb_insert", (_J, t.Array, _J), _J(), _insert, fallible=True),
     Function("jsonb_insert", (_J, t.Array, _J, _B), _J(), _insert, fallible=True),
+    *(
+        Function(
+            "jsonb_set_lax",
+            (_J, t.Array, _J, *more),
+            _J(),
+            _set_lax,
+            strict=False,
+            gives_null=True,
+            fallible=True,
+        )
+        for more in ((), (_B,), (_B, t.Text))
+    ),
+    Function("jsonb_object", (t.Array,), _J(), _object, fallible=True),
+    Function("jsonb_object", (t.Array, t.Array), _J(), _object_of, fallible=True),
     Function("jsonb_pretty", (_J,), t.Text(), _pretty),
     Function(
         "jsonb_extract_path",
@@ -128,6 +193,7 @@ TABLE = (
         _J(),
         _extract,
         strict=False,
+        null_by_first=True,
         gives_null=True,
         variadic=True,
     ),
@@ -137,6 +203,7 @@ TABLE = (
         t.Text(),
         lambda a, *path: None if (found := _extract(a, *path)) is None else as_text(parse(found)),
         strict=False,
+        null_by_first=True,
         gives_null=True,
         variadic=True,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noonmark.errors import EvaluationError, InvalidArgument
+from noonmark.errors import EvaluationError, InvalidArgument, SqlError, UndefinedFunction
 
 
 class InvalidBuckets(InvalidArgument, id="invalid_buckets", sqlstate="2201G"):
@@ -27,3 +27,27 @@ class NotHeldHere(EvaluationError, id="not_held_here", sqlstate="0A000"):
 
 class InvalidPower(InvalidArgument, id="invalid_power", sqlstate="2201F"):
     """A power or a root that is no number."""
+
+
+class NoSuchSubscript(InvalidArgument, id="no_such_subscript", sqlstate="2202E"):
+    """A number of a part that is not there."""
+
+
+class EscapeMisused(InvalidArgument, id="escape_misused", sqlstate="2200C"):
+    """An escape character where none may be."""
+
+
+class TooManyItems(InvalidArgument, id="too_many_items", sqlstate="54000"):
+    """An array of more items than one can have."""
+
+
+class InvalidUnicode(EvaluationError, id="invalid_unicode", sqlstate="42601"):
+    """An escape that stands for no character."""
+
+
+class AmbiguousFunction(UndefinedFunction, id="ambiguous_function", sqlstate="42725"):
+    """Several functions of a name take the arguments, and none of them better than another."""
+
+
+class IndeterminateType(SqlError, id="indeterminate_type", sqlstate="42P18"):
+    """Nothing says of what type something is."""

@@ -48,6 +48,7 @@ class Signature:
     gives_null: bool = False
     variadic: bool = False  # the last parameter may occur once or more
     scalar: bool = False  # of a table function: one column, also where that is a record
+    element: type[t.SqlType] = t.Text  # of parameters that are arrays of a type of their own
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,6 +106,7 @@ class Function(Signature):
 
     fallible: bool | Callable[[tuple[t.SqlType, ...]], bool] = False  # may depend on the types
     decided_by: tuple[int, ...] = ()  # the arguments that alone decide whether it fails
+    null_by_first: bool = False  # not strict, and yet NULL if the first argument is
     typed: bool = False  # the meaning takes the tuple of argument types before the arguments
     #: For a function whose result may be much longer than its arguments: about how long it is,
     #: or how long a text is that takes as much to make.

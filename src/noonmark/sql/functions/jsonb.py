@@ -158,6 +158,15 @@ def _delete_key(document: str, key: str) -> str:
     raise InvalidArgument("cannot delete from scalar")
 
 
+def _delete_keys(document: str, keys: tuple[str | None, ...]) -> str:
+    data, unwanted = parse(document), set(keys) - {None}
+    if isinstance(data, dict):
+        return _write({k: x for k, x in data.items() if k not in unwanted})
+    if isinstance(data, list):
+        return _write([x for x in data if not (isinstance(x, str) and x in unwanted)])
+    raise InvalidArgument("cannot delete from scalar")
+
+
 def _delete_at(document: str, at: int) -> str:
     data = parse(document)
     if not isinstance(data, list):
@@ -195,11 +204,13 @@ def _key(value: Any, sql_type: t.SqlType) -> str:
     return data if isinstance(data, str) else _write(data)
 
 
-def _strip_nulls(document: str) -> str:
+def _strip_nulls(document: str, in_arrays: bool = False) -> str:
     def strip(node: Any) -> Any:
         if isinstance(node, dict):
             return {k: strip(x) for k, x in node.items() if x is not None}
-        return [strip(x) for x in node] if isinstance(node, list) else node
+        if isinstance(node, list):
+            return [strip(x) for x in node if not in_arrays or x is not None]
+        return node
 
     return _write(strip(parse(document)))
 
@@ -231,7 +242,11 @@ TABLE = (
     Function("-", (_J, t.Integer), t.Jsonb(), _delete_at, fallible=True),
     Function("jsonb_typeof", (_J,), t.Text(), _typeof),
     Function("jsonb_array_length", (_J,), t.Integer(), _array_length, fallible=True),
+    Function("-", (_J, t.Array), t.Jsonb(), _delete_keys, fallible=True),
     Function("jsonb_strip_nulls", (_J,), t.Jsonb(), _strip_nulls),
+    Function("jsonb_strip_nulls", (_J, t.Boolean), t.Jsonb(), _strip_nulls),
+    Function("jsonb_build_array", (), t.Jsonb(), lambda: "[]"),
+    Function("jsonb_build_object", (), t.Jsonb(), lambda: "{}"),
     Function("to_jsonb", _ANY, t.Jsonb(), _to_jsonb, typed=True),
     Function(
         "jsonb_build_array", _ANY, t.Jsonb(), _build_array, strict=False, variadic=True, typed=True

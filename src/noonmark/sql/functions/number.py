@@ -278,6 +278,7 @@ def _floats() -> list[Function]:
         rows.append(Function(name, one, t.Double(), compute, fallible=True))
     rows += [
         Function("power", two, t.Double(), float_power, fallible=True),
+        Function("pow", two, t.Double(), float_power, fallible=True),
         Function("^", two, t.Double(), float_power, fallible=True),
         Function("cbrt", one, t.Double(), _cbrt),
         Function("sinh", one, t.Double(), lambda a: _grown(math.sinh, a)),

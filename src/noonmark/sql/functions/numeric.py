@@ -6,13 +6,14 @@ The scales of the results are told in `functions.fit`.
 from __future__ import annotations
 
 import decimal
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 
-from noonmark.errors import DivisionByZero
+from noonmark.errors import DivisionByZero, OutOfRange
 from noonmark.rows import types as t
-from noonmark.rows.numeral import scale_of
+from noonmark.rows.numeral import EXACT_CONTEXT, scale_of
 from noonmark.rows.types import NUMERIC_SCALE_MAX, NUMERIC_WHOLE_MAX
 from noonmark.sql.functions.errors import InvalidPower
 from noonmark.sql.functions.fit import WIDE, bounded, plain, quantize
@@ -170,6 +171,45 @@ def _whole_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
     return t.Numeric() if digits is None else bounded(digits[0] + 1, 0)
 
 
+def _counted(a: Decimal, b: Decimal) -> tuple[int, int, int] | None:
+    """Both as whole numbers of the last digit that either shows, and its scale."""
+    if not a.is_finite() or not b.is_finite():
+        return None
+    scale = max(scale_of(a), scale_of(b))
+    whole = [int(EXACT_CONTEXT.scaleb(each.copy_abs(), scale)) for each in (a, b)]
+    return whole[0], whole[1], scale
+
+
+def _number(count: int, scale: int) -> Decimal:
+    return EXACT_CONTEXT.scaleb(Decimal(count), -scale)
+
+
+def _divisor(a: Decimal, b: Decimal) -> Decimal:
+    counted = _counted(a, b)
+    if counted is None:
+        return Decimal("NaN")
+    return _number(math.gcd(*counted[:2]), counted[2])
+
+
+def _multiple(a: Decimal, b: Decimal) -> Decimal:
+    counted = _counted(a, b)
+    if counted is None:
+        return Decimal("NaN")
+    return _number(math.lcm(*counted[:2]), counted[2])
+
+
+#: Of what number the factorial still is a numeric.
+_FACTORIAL_MAX = 32_177
+
+
+def _factorial(number: int) -> Decimal:
+    if number < 0:
+        raise OutOfRange("factorial of a negative number is undefined")
+    if number > _FACTORIAL_MAX:
+        raise OutOfRange("value overflows numeric format")
+    return Decimal(math.factorial(number))
+
+
 ONE, TWO, PLAIN = (t.Numeric,), (t.Numeric, t.Numeric), t.Numeric()
 
 TABLE = (
@@ -201,4 +241,9 @@ TABLE = (
     Function("ln", ONE, PLAIN, natural_logarithm, fallible=True),
     Function("log", ONE, PLAIN, lambda a: logarithm(_TEN, a), fallible=True),
     Function("log", TWO, PLAIN, logarithm, fallible=True),
+    Function("log10", ONE, PLAIN, lambda a: logarithm(_TEN, a), fallible=True),
+    Function("pow", TWO, PLAIN, power, fallible=True, size=power_size),
+    Function("gcd", TWO, PLAIN, _divisor),
+    Function("lcm", TWO, PLAIN, _multiple, fallible=True),
+    Function("factorial", (t.BigInt,), PLAIN, _factorial, fallible=True, size=lambda n: 100 * n),
 )

@@ -17,6 +17,7 @@ from functools import lru_cache
 import re2
 
 from noonmark.errors import InvalidArgument, InvalidEscape
+from noonmark.sql.functions.errors import EscapeMisused
 from noonmark.sql.pattern.matcher import Matcher, Spans, Subject, matcher
 from noonmark.sql.pattern.parser import parse
 
@@ -109,36 +110,74 @@ def _up_to_the_end(parts: list[str]) -> list[str]:
 @lru_cache(maxsize=_KEPT)
 def similar(pattern: str, escape: str = "\\") -> Matcher:
     """The SIMILAR TO pattern; matches whole strings."""
-    return regex(_as_regex(pattern, escape))
+    return regex(similar_text(pattern, escape))
 
 
-def _as_regex(pattern: str, escape: str) -> str:
-    parts, at, inside = [], 0, False
-    while at < len(pattern):
-        character = pattern[at]
-        if escape and character == escape:
-            at += 1
-            if at == len(pattern):
-                break  # an escape that ends the pattern escapes nothing
-            parts.append("\\" + pattern[at])
-        elif inside:
-            parts.append("\\\\" if character == "\\" else character)
-            inside = character != "]" or pattern[at - 1] in "[^"
-        elif character == "[":
-            inside = True
-            parts.append("[")
-            if pattern[at + 1 : at + 2] == "^":
-                at += 1
-                parts.append("^")
-        elif character == "(":
-            parts.append("(?:")
+@lru_cache(maxsize=_KEPT)
+def similar_text(pattern: str, escape: str = "\\") -> str:
+    """The regular expression of a SIMILAR TO pattern, which is for all of a text.
+
+    Two escaped double quotes mark the part that SUBSTRING gives: what is before it takes as
+    little of the text as it can, and it as much.
+    """
+    if len(escape) > 1:
+        raise InvalidEscape(
+            "invalid escape string", hint="Escape string must be empty or one character."
+        )
+    return _Similar(pattern, escape).text()
+
+
+class _Similar:
+    """A pattern on its way to a regular expression."""
+
+    def __init__(self, pattern: str, escape: str) -> None:
+        self.pattern = pattern
+        self.escape = escape
+        self.depth = 0  # of square brackets
+        self.inside = 0  # how far inside of them: a ] ends them from 3 on
+        self.marks = 0
+
+    def text(self) -> str:
+        parts, escaped = [], False
+        for character in self.pattern:
+            if escaped:
+                parts.append(self._escaped(character))
+                escaped = False
+            elif character == self.escape:
+                escaped = True  # one that ends the pattern escapes nothing
+            elif self.depth:
+                parts.append(self._bracketed(character))
+            else:
+                if character == "[":
+                    self.depth, self.inside = 1, 1
+                parts.append(_SIMILAR.get(character, character))
+        return f"^(?:{''.join(parts)})$"
+
+    def _escaped(self, character: str) -> str:
+        if character != '"' or self.depth:
+            self.inside = 3
+            return f"\\{character}"
+        self.marks += 1
+        if self.marks > len(_MARKS):
+            raise EscapeMisused(
+                "SQL regular expression may not contain more than two "
+                "escape-double-quote separators"
+            )
+        return _MARKS[self.marks - 1]
+
+    def _bracketed(self, character: str) -> str:
+        if character == "]" and self.inside > 2:
+            self.depth -= 1
+        elif character == "^":
+            self.inside += 1
         else:
-            parts.append(_SIMILAR.get(character, character))
-        at += 1
-    return f"^(?:{''.join(parts)})$"
+            self.depth += character == "["
+            self.inside = 3
+        return "\\\\" if character == "\\" else character
 
 
-_SIMILAR = {"%": ".*", "_": ".", ".": "\\.", "^": "\\^", "$": "\\$", "\\": "\\\\"}
+_MARKS = ("){1,1}?(", "){1,1}(?:")
+_SIMILAR = {"%": ".*", "_": ".", "(": "(?:", ".": "\\.", "^": "\\^", "$": "\\$", "\\": "\\\\"}
 
 
 # -- all matches ----------------------------------------------------------------------------------
@@ -151,9 +190,14 @@ def first(text: str, found: Matcher) -> tuple[Subject, Spans] | None:
     return None if spans is None else (subject, spans)
 
 
-def every(subject: Subject) -> Iterator[Spans]:
-    """All matches from the left, none inside of another; an empty one moves on a character."""
+def every(subject: Subject, start: int = 0) -> Iterator[Spans]:
+    """All matches from the left, none inside of another; an empty one moves on a character.
+
+    The first is looked for behind `start` characters.
+    """
     at = 0
+    while start and at <= subject.length:
+        at, start = subject.after(at), start - 1
     while at <= subject.length:
         spans = subject.find(at)
         if spans is None:
@@ -177,12 +221,17 @@ def split(text: str, found: Matcher) -> Iterator[str]:
     yield subject.cut(start, subject.length)
 
 
-def replace(text: str, found: Matcher, new: str, everywhere: bool) -> str:
-    r"""The text with the first match, or all, replaced; ``\1`` and ``\&`` stand for captures."""
+def replace(text: str, found: Matcher, new: str, number: int, skipped: int = 0) -> str:
+    r"""The text with the match of a number, or all (0), replaced; ``\1`` and ``\&`` are captures.
+
+    They are looked for, and counted, behind so many characters.
+    """
     subject, start, parts = found.on(text), 0, []
     pieces = _pieces(new)
-    for spans in every(subject):
+    for at, spans in enumerate(every(subject, skipped), 1):
         assert spans[0] is not None
+        if number and at != number:
+            continue
         parts.append(subject.cut(start, spans[0][0]))
         for piece in pieces:
             if isinstance(piece, str):
@@ -190,7 +239,7 @@ def replace(text: str, found: Matcher, new: str, everywhere: bool) -> str:
             elif piece < len(spans) and (span := spans[piece]) is not None:
                 parts.append(subject.cut(*span))
         start = spans[0][1]
-        if not everywhere:
+        if number:
             break
     parts.append(subject.cut(start, subject.length))
     return "".join(parts)

@@ -49,6 +49,44 @@ def _literal(text: str) -> str:
     return f"E{quoted}" if "\\" in text else quoted
 
 
+_BLANKS = " \t\n\r\f\v"
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_UNQUOTED = re.compile("[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
+
+
+def _parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
+    """The names of a qualified name."""
+
+    def invalid(detail: str | None = None) -> InvalidArgument:
+        return InvalidArgument(f'string is not a valid identifier: "{text}"', detail=detail)
+
+    names: list[str] = []
+    rest = text.lstrip(_BLANKS)
+    while True:
+        match = _QUOTED.match(rest) or _UNQUOTED.match(rest)
+        if match is None:
+            if rest.startswith('"'):
+                raise invalid("String has unclosed double quotes.")
+            if rest.startswith("."):
+                raise invalid('No valid identifier before ".".')
+            raise invalid('No valid identifier after ".".' if names else None)
+        if match[0] == '""':
+            raise invalid("Quoted identifier must not be empty.")
+        is_quoted = match[0][0] == '"'
+        names.append(match[0][1:-1].replace('""', '"') if is_quoted else _lowered(match[0]))
+        rest = rest[match.end() :].lstrip(_BLANKS)
+        if not rest.startswith("."):
+            break
+        rest = rest[1:].lstrip(_BLANKS)
+    if rest and strict:
+        raise invalid()
+    return tuple(names)
+
+
+def _lowered(name: str) -> str:
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
+
 def _format(types: tuple[t.SqlType, ...], pattern: str | None, *values: Any) -> str | None:
     if pattern is None:
         return None
@@ -132,6 +170,10 @@ _MANY: dict[str, Any] = {
 
 TABLE = (
     Function("quote_ident", (t.Text,), _TEXT, _ident),
+    *(
+        Function("parse_ident", (t.Text, *more), t.Array(_TEXT), _parse_ident, fallible=True)
+        for more in ((), (t.Boolean,))
+    ),
     Function("quote_literal", (t.Text,), _TEXT, _literal),
     Function("quote_nullable", (t.Text,), _TEXT, _nullable, strict=False),
     Function(

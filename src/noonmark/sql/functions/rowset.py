@@ -14,11 +14,12 @@ from noonmark.errors import InvalidArgument, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.order import interval_micros
+from noonmark.sql.functions import regexp
+from noonmark.sql.functions.array import from_string
 from noonmark.sql.functions.calendar import stamp_add, stamptz_add
 from noonmark.sql.functions.fit import WIDE
 from noonmark.sql.functions.function import Any_, Function
 from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
-from noonmark.sql.functions.pattern import regex, split
 
 ROWS_MAX = 10_000_000
 
@@ -126,8 +127,8 @@ def _pair(value: t.SqlType) -> t.Record:
     return t.Record((t.Field("key", t.Text()), t.Field("value", value)))
 
 
-def _split(text: str, separator: str) -> Rows:
-    return ((part,) for part in split(text, regex(separator)))
+def _split(text: str | None, separator: str | None, null: str | None = None) -> Rows:
+    return ((part,) for part in from_string(text, separator, null) or ())
 
 
 _J, _TEXT = (t.Jsonb,), t.Text()
@@ -149,6 +150,17 @@ def _series_rows() -> list[Function]:
         parameters = (stamp, stamp, t.Interval)
         rows.append(Function("generate_series", parameters, stamp(), _stamp_series(add)))
     return rows
+
+
+def _expressions() -> list[Function]:
+    return [
+        Function(name, (t.Text,) * count, gives, act, steps=regexp.steps)
+        for name, gives, act in (
+            ("regexp_split_to_table", _TEXT, regexp.split_rows),
+            ("regexp_matches", t.Array(_TEXT), regexp.every_match),
+        )
+        for count in (2, 3)
+    ]
 
 
 TABLE = (
@@ -175,12 +187,9 @@ TABLE = (
         _pair(_TEXT),
         lambda d: ((k, as_text(x)) for k, x in _members(d).items()),
     ),
-    Function(
-        "regexp_split_to_table",
-        (t.Text, t.Text),
-        _TEXT,
-        _split,
-        steps=lambda p, n: regex(p).steps(n),
+    *_expressions(),
+    *(
+        Function("string_to_table", (t.Text,) * n, _TEXT, _split, strict=False, gives_null=True)
+        for n in (2, 3)
     ),
-    Function("string_to_table", (t.Text, t.Text), _TEXT, lambda x, s: ((p,) for p in x.split(s))),
 )

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.errors import InvalidArgument, NegativeLength
+from noonmark.errors import InvalidArgument, NegativeLength, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows.pgtext import format_value
-from noonmark.rows.value import INT32_MIN
+from noonmark.rows.value import INT32_MAX, INT32_MIN
 from noonmark.sql.functions import pattern
 from noonmark.sql.functions.errors import NoSuchCharacter
 from noonmark.sql.functions.function import Any_, Function
+from noonmark.sql.functions.regexp import replaced_size
 
 _BOOL, _INT, _TEXT = t.Boolean(), t.Integer(), t.Text()
 
@@ -35,16 +36,9 @@ def _overlay(text: str, new: str, start: int, length: int | None = None) -> str:
     if start <= 0:
         raise NegativeLength("negative substring length not allowed")
     size = len(new) if length is None else length
+    if start + size > INT32_MAX:
+        raise OutOfRange("integer out of range")
     return text[: start - 1] + new + _substring_from(text, start + size)
-
-
-def _substring_regex(text: str, regex: str) -> str | None:
-    found = pattern.first(text, pattern.regex(regex))
-    if found is None:
-        return None
-    subject, spans = found
-    span = spans[1] if len(spans) > 1 else spans[0]
-    return None if span is None else subject.cut(*span)
 
 
 def _left(text: str, count: int) -> str:
@@ -72,11 +66,6 @@ def _repeat(text: str, times: int) -> str:
     if len(text) * max(times, 0) > t.LENGTH_MAX:
         raise InvalidArgument("requested length too large")
     return text * max(times, 0)
-
-
-def _replaced_size(text: str, _: str, new: str, __: str = "") -> int:
-    """How long a text can be after every match is `new`; a match may be empty."""
-    return len(text) + (len(text) + 1) * len(new)
 
 
 def _replace(text: str, old: str, new: str) -> str:
@@ -136,46 +125,6 @@ def _concat_ws(types: tuple[t.SqlType, ...], separator: str | None, *values: Any
     return separator.join(format_value(x, kind) for x, kind in pairs if x is not None)
 
 
-def _regexp_replace(text: str, regex: str, new: str, flags: str = "") -> str:
-    return pattern.replace(text, pattern.regex(regex, flags), new, "g" in flags)
-
-
-def _regexp_match(text: str, regex: str, flags: str = "") -> tuple[str | None, ...] | None:
-    if "g" in flags:
-        raise InvalidArgument(
-            'regexp_match() does not support the "global" option',
-            hint="Use the regexp_matches function instead.",
-        )
-    found = pattern.first(text, pattern.regex(regex, flags))
-    if found is None:
-        return None
-    subject, spans = found
-    kept = spans[1:] or spans
-    return tuple([None if span is None else subject.cut(*span) for span in kept])
-
-
-def _regexp_count(text: str, regex: str) -> int:
-    return sum(1 for _ in pattern.every(pattern.regex(regex).on(text)))
-
-
-def _regexp_substr(text: str, regex: str) -> str | None:
-    found = pattern.first(text, pattern.regex(regex))
-    if found is None:
-        return None
-    subject, spans = found
-    assert spans[0] is not None
-    return subject.cut(*spans[0])
-
-
-def _regexp_instr(text: str, regex: str) -> int:
-    found = pattern.first(text, pattern.regex(regex))
-    if found is None:
-        return 0
-    subject, spans = found
-    assert spans[0] is not None
-    return len(subject.cut(0, spans[0][0])) + 1
-
-
 def _like(ignore_case: bool) -> Callable[[str, str], bool]:
     return lambda text, like: pattern.like(like, "\\", ignore_case).matches(text)
 
@@ -231,6 +180,15 @@ def _utf8(form: str) -> None:
         raise InvalidArgument(f'unrecognized encoding: "{form}"', hint="There is UTF8.")
 
 
+def _in_base() -> list[Function]:
+    """Of a negative number the digits of its bits."""
+    return [
+        Function(name, (kind,), _TEXT, lambda n, b=bits, f=form: format(n & (1 << b) - 1, f))
+        for name, form in (("to_hex", "x"), ("to_oct", "o"), ("to_bin", "b"))
+        for kind, bits in ((t.Integer, 32), (t.BigInt, 64))
+    ]
+
+
 def _strip(ends: str) -> list[Function]:
     name = {"both": "btrim", "left": "ltrim", "right": "rtrim"}[ends]
     way = {"both": str.strip, "left": str.lstrip, "right": str.rstrip}[ends]
@@ -262,13 +220,12 @@ def _plain() -> list[Function]:
         Function(
             "repeat", counted, _TEXT, _repeat, fallible=True, size=lambda x, n: len(x) * max(n, 0)
         ),
-        Function("strpos", two, _INT, lambda text, part: text.find(part) + 1),
+        *(Function(n, two, _INT, lambda x, part: x.find(part) + 1) for n in ("strpos", "position")),
         Function("starts_with", two, _BOOL, str.startswith),
-        Function("replace", (t.Text,) * 3, _TEXT, _replace, size=_replaced_size),
+        Function("replace", (t.Text,) * 3, _TEXT, _replace, size=replaced_size),
         Function("translate", (t.Text,) * 3, _TEXT, _translate),
         Function("split_part", (t.Text, t.Text, t.Integer), _TEXT, _split_part, fallible=True),
-        Function("to_hex", (t.Integer,), _TEXT, lambda n: f"{n & 0xFFFFFFFF:x}"),
-        Function("to_hex", (t.BigInt,), _TEXT, lambda n: f"{n & 0xFFFFFFFFFFFFFFFF:x}"),
+        *_in_base(),
         Function("encode", (t.Bytea, t.Text), _TEXT, _encode, fallible=True),
         Function("decode", two, t.Bytea(), _decode, fallible=True),
         Function("convert_from", (t.Bytea, t.Text), _TEXT, _convert_from, fallible=True),
@@ -346,50 +303,7 @@ def _matching() -> list[Function]:
                 steps=steps,
             ),
         ]
-    return rows + _expressions()
-
-
-def _expressions() -> list[Function]:
-    """The functions of regular expressions."""
-    two, three, four = (t.Text,) * 2, (t.Text,) * 3, (t.Text,) * 4
-    texts = t.Array(_TEXT)
-
-    def function(name: str, takes: Any, gives: t.SqlType, act: Any, **more: Any) -> Function:
-        return Function(name, takes, gives, act, fallible=True, steps=steps, **more)
-
-    def steps(regex: str, length: int) -> float:
-        return pattern.regex(regex).steps(length)
-
-    def search(flags: str) -> Callable[[str, str], bool]:
-        return lambda text, regex: pattern.regex(regex, flags).test(text)
-
-    return [
-        function("~", two, _BOOL, search(""), decided_by=(1,)),
-        function("~*", two, _BOOL, search("i"), decided_by=(1,)),
-        Function(
-            "similar to",
-            two,
-            _BOOL,
-            lambda text, similar: pattern.similar(similar).test(text),
-            fallible=True,
-            steps=lambda similar, length: pattern.similar(similar).steps(length),
-        ),
-        function("regexp_like", two, _BOOL, search("")),
-        function("regexp_count", two, _INT, _regexp_count),
-        function("substring", two, _TEXT, _substring_regex, gives_null=True),
-        function("regexp_replace", three, _TEXT, _regexp_replace, size=_replaced_size),
-        function("regexp_replace", four, _TEXT, _regexp_replace, size=_replaced_size),
-        function(
-            "regexp_split_to_array",
-            two,
-            texts,
-            lambda text, regex: tuple(pattern.split(text, pattern.regex(regex))),
-        ),
-        function("regexp_substr", two, _TEXT, _regexp_substr, gives_null=True),
-        function("regexp_instr", two, _INT, _regexp_instr),
-        function("regexp_match", two, texts, _regexp_match, gives_null=True),
-        function("regexp_match", three, texts, _regexp_match, gives_null=True),
-    ]
+    return rows
 
 
 TABLE = (*_plain(), *_joining(), *_matching())

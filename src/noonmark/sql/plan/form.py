@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from noonmark.errors import (
     DatatypeMismatch,
+    InvalidSyntax,
     NoonmarkError,
     OutOfRange,
 )
@@ -15,6 +16,7 @@ from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
+from noonmark.sql.functions.errors import IndeterminateType
 from noonmark.sql.functions.fit import numeric_for
 from noonmark.sql.functions.truncate import unit_name
 from noonmark.sql.ir.scalar import (
@@ -65,7 +67,21 @@ def type_named(tree: exp.DataType) -> t.SqlType:
         raise
 
 
+def _empty_array(tree: exp.Cast) -> Scalar | None:
+    """``ARRAY[]::integer[]``: only the cast says of what it is."""
+    inner = tree.this
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    if not isinstance(inner, exp.Array) or inner.expressions:
+        return None
+    target = type_named(tree.args["to"])
+    return MakeArray(target, ()) if isinstance(target, t.Array) else None
+
+
 def _cast(tree: exp.Cast, row: Row) -> Scalar:
+    empty = _empty_array(tree)
+    if empty is not None:
+        return empty
     scalar = plan(tree.this, row)
     spelled = system_type_name(tree.args["to"])
     if row.statement.session is not None and spelled == "oid" and isinstance(scalar, Literal):
@@ -184,12 +200,28 @@ def _trim(tree: exp.Trim, row: Row) -> Scalar:
 
 def _position(tree: exp.StrPosition, row: Row) -> Scalar:
     arguments = [plan(tree.this, row), plan(tree.args["substr"], row)]
-    return call("strpos", arguments, tree, operator=False)
+    return call("position", arguments, tree, operator=False)
 
 
 def _overlay(tree: exp.Overlay, row: Row) -> Scalar:
     parts = [tree.this, tree.expression, tree.args["from_"], tree.args.get("for_")]
     return call("overlay", [plan(p, row) for p in parts if p is not None], tree, operator=False)
+
+
+def _normalize(tree: exp.Normalize, row: Row) -> Scalar:
+    form = tree.args.get("form")
+    arguments = [plan(tree.this, row), *([Literal(t.Text(), form.name)] if form else [])]
+    return call("normalize", arguments, tree, operator=False)
+
+
+def _overlaps(tree: exp.Overlaps, row: Row) -> Scalar:
+    spans = [tree.this, tree.expression]
+    for span, side in zip(spans, ("left", "right"), strict=True):
+        if not isinstance(span, exp.Tuple) or len(span.expressions) != 2:
+            message = f"wrong number of parameters on {side} side of OVERLAPS expression"
+            raise InvalidSyntax(message, position=position_of(span))
+    ends = [plan(each, row) for span in spans for each in span.expressions]
+    return call("overlaps", ends, tree, operator=False)
 
 
 def _at_time_zone(tree: exp.AtTimeZone, row: Row) -> Scalar:
@@ -199,7 +231,11 @@ def _at_time_zone(tree: exp.AtTimeZone, row: Row) -> Scalar:
 def _array(tree: exp.Array, row: Row) -> Scalar:
     items = [plan(each, row) for each in tree.expressions]
     if not items:
-        raise DatatypeMismatch("cannot determine type of empty array", position=position_of(tree))
+        raise IndeterminateType(
+            "cannot determine type of empty array",
+            hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].",
+            position=position_of(tree),
+        )
     elements = same_type(items, "ARRAY", tree)
     return MakeArray(t.Array(elements[0].type), tuple(elements))
 
@@ -306,6 +342,8 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.Trim: _trim,
     exp.StrPosition: _position,
     exp.Overlay: _overlay,
+    exp.Overlaps: _overlaps,
+    exp.Normalize: _normalize,
     exp.AtTimeZone: _at_time_zone,
     exp.Array: _array,
     exp.Tuple: _tuple,

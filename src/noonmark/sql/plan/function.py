@@ -76,7 +76,7 @@ def ask(name: str, arguments: Sequence[Scalar], tree: exp.Expr, row: Row) -> Sca
 
 
 def _plain(argument: exp.Expr) -> exp.Expr:
-    if isinstance(argument, exp.Distinct | exp.Order | exp.Star | exp.Alias):
+    if isinstance(argument, exp.Distinct | exp.Order | exp.Star | exp.Alias | exp.Kwarg):
         raise unsupported(f"{type(argument).__name__} in a function's arguments", argument)
     return argument
 
@@ -150,6 +150,33 @@ def _array(tree: exp.Anonymous, row: Row) -> Scalar:
     return array_subquery(tree.expressions[0], row)
 
 
+#: The parameters of make_interval, of which any may be left out.
+_INTERVAL_PARTS = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+
+
+def _make_interval(tree: exp.Anonymous, row: Row) -> Scalar:
+    """``make_interval(1, days => 3)``: what is not given is zero."""
+    given: list[Scalar | None] = [None] * len(_INTERVAL_PARTS)
+    for at, each in enumerate(tree.expressions):
+        named = isinstance(each, exp.Kwarg)
+        name = name_of(each.this) if named else ""
+        place = _INTERVAL_PARTS.index(name) if name in _INTERVAL_PARTS else at
+        if (named and name not in _INTERVAL_PARTS) or place >= len(given) or given[place]:
+            raise UndefinedFunction(
+                "function make_interval does not exist with these arguments",
+                position=position_of(tree),
+            )
+        given[place] = plan(each.expression if named else each, row)
+    filled = [Literal(t.Integer(), 0) if each is None else each for each in given]
+    return call("make_interval", filled, tree, operator=False)
+
+
+def _quoted(tree: exp.Anonymous, row: Row) -> Scalar:
+    """Of a value of any type its text is quoted."""
+    texts = [coerce(plan(each, row), t.Text(), position_of(tree)) for each in tree.expressions]
+    return call(name_of(tree.this), texts, tree, operator=False)
+
+
 def _plus(tree: exp.Anonymous, row: Row) -> Scalar:
     """``+ x``: the number itself."""
     result = call("+", [plan(each, row) for each in tree.expressions], tree, operator=True)
@@ -168,4 +195,7 @@ _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "array": _array,
     "text": _to_text,
     "+": _plus,
+    "make_interval": _make_interval,
+    "quote_literal": _quoted,
+    "quote_nullable": _quoted,
 }

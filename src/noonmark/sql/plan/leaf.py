@@ -18,6 +18,7 @@ from noonmark.rows.pginterval import cut_interval, parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions.fit import WIDE
+from noonmark.sql.functions.unicode import unescaped
 from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import (
     BOOLEAN,
@@ -80,6 +81,15 @@ def _escaped_string(tree: exp.ByteString, _: Row) -> Scalar:
     return Literal(UNKNOWN, tree.this)
 
 
+def _unicode_string(tree: exp.UnicodeString, _: Row) -> Scalar:
+    """A string with numbers of characters, behind the mark that UESCAPE says."""
+    escape = tree.args.get("escape")
+    mark = str(escape.this) if escape else "\\"
+    if len(mark) != 1 or mark in "0123456789abcdefABCDEF+'\" \t\n":
+        raise InvalidSyntax("invalid Unicode escape character", position=position_of(tree))
+    return Literal(UNKNOWN, unescaped(str(tree.this), mark))
+
+
 def _interval(tree: exp.Interval, _: Row) -> Scalar:
     text, unit = tree.this, tree.args.get("unit")
     if not isinstance(text, exp.Literal) or isinstance(unit, exp.IntervalSpan):
@@ -117,6 +127,7 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.Boolean: _boolean,
     exp.ByteString: _escaped_string,
     exp.RawString: lambda tree, _: Literal(UNKNOWN, tree.this),  # between dollars
+    exp.UnicodeString: _unicode_string,
     exp.Interval: _interval,
     exp.Paren: _paren,
     exp.Parameter: _parameter,

@@ -285,7 +285,7 @@ def _like_each(name: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], ro
 
 def _escape(tree: exp.Escape, row: Row) -> Scalar:
     inner = tree.this
-    names = {exp.Like: "like", exp.ILike: "ilike"}
+    names = {exp.Like: "like", exp.ILike: "ilike", exp.SimilarTo: "similar to"}
     if type(inner) not in names:
         raise unsupported(f"ESCAPE of {type(inner).__name__}", tree)
     arguments = [plan(each, row) for each in (inner.this, inner.expression, tree.expression)]

@@ -26,6 +26,8 @@ _BY_KIND: dict[type[exp.Expr], str] = {
     exp.Substring: "substring",
     exp.StrPosition: "position",
     exp.Overlay: "overlay",
+    exp.Overlaps: "overlaps",
+    exp.Normalize: "normalize",
     exp.Tuple: "row",
     exp.AtTimeZone: "timezone",
     exp.CurrentUser: "current_user",

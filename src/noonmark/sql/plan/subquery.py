@@ -51,6 +51,7 @@ from noonmark.sql.ir.scalar import (
     column,
     conjunction,
     map_columns,
+    may_fail,
 )
 from noonmark.sql.plan.frame import inside
 from noonmark.sql.plan.operator import compare_rows
@@ -95,7 +96,14 @@ def _gives_one_row(relation: Relation) -> bool:
 def exists(tree: exp.Expr, row: Row) -> Scalar:
     """Whether a query gives a row."""
     frame, scope = inside(row)
-    return _is_there(plan_query(tree, frame).output(), scope, row, tree)
+    return _is_there(_unasked(plan_query(tree, frame).output()), scope, row, tree)
+
+
+def _unasked(relation: Relation) -> Relation:
+    """The rows of a query of which nothing is asked but whether there are any: no value fails."""
+    if not isinstance(relation, Project) or not any(map(may_fail, relation.scalars)):
+        return relation
+    return Project(relation.input, (TRUE,), ("exists",))
 
 
 def array_subquery(tree: exp.Expr, row: Row) -> Scalar:
@@ -229,7 +237,7 @@ def _semi_join(tree: exp.Expr, row: Row) -> bool:
         tree = tree.this
     if isinstance(tree, exp.Exists):
         frame, scope = inside(row)
-        relation = plan_query(tree.this, frame).output()
+        relation = _unasked(plan_query(tree.this, frame).output())
         return _apply(JoinKind.ANTI if negated else JoinKind.SEMI, relation, scope, TRUE, row)
     if isinstance(tree, exp.In) and tree.args.get("query") is not None:
         word, op = ("all", "<>") if negated else ("any", "=")

@@ -12,7 +12,7 @@ Filter by TRUE          its input;   by FALSE or NULL    no rows
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from noonmark.errors import EvaluationError
@@ -23,18 +23,12 @@ from noonmark.sql.ir.asked import Ask, Now, Parameter
 from noonmark.sql.ir.node import Node, children, rebuild, walk_once
 from noonmark.sql.ir.relation import Constant, Filter, Relation
 from noonmark.sql.rules.rewrite import bottom_up
+from noonmark.sql.rules.stable import is_stable
 
 #: A longer text is not part of a plan: it is made when the plan is run.
 SIZE_MAX = 64 << 10
 #: A pattern that takes so many microseconds, and a cast of so long a text, are left to the run.
 STEPS_MAX = 1_000
-
-#: PostgreSQL computes these for each statement anew: it does not know beforehand that one is NULL,
-#: and so asks for the other arguments of a strict function of it; nor that one fails.
-_STABLE = frozenset(
-    ("to_char", "date_part", "to_jsonb", "jsonb_build_object", "jsonb_build_array", "format",
-     "concat", "concat_ws", "array_to_string")
-)  # fmt: skip
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -59,7 +53,7 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
             value = evaluate(scalar)
         except EvaluationError:
             return scalar
-        stays = value is None and isinstance(scalar, s.Call) and scalar.entry.name in _STABLE
+        stays = value is None and is_stable(scalar)
         return scalar if stays and not _is_null(scalar) else s.Literal(scalar.type, value)
     if _is_null(scalar):
         return s.Literal(scalar.type, None)
@@ -87,6 +81,8 @@ def _is_null(scalar: s.Scalar) -> bool:
     match scalar:
         case s.Call(arguments=arguments) if scalar.entry.strict:
             parts: tuple[s.Scalar, ...] = arguments
+        case s.Call(arguments=arguments) if scalar.entry.null_by_first:
+            parts = arguments[:1]
         case s.Compare(left=left, right=right):
             parts = (left, right)
         case _:
@@ -99,22 +95,17 @@ def _is_null(scalar: s.Scalar) -> bool:
 def failing(scalar: s.Scalar) -> Iterator[s.Scalar]:
     """The parts of a folded scalar that fail whatever the row is, in the order of evaluation.
 
-    Not those that a condition may leave out: they are asked when it lets them.
+    Also those that a condition of the row may leave out: PostgreSQL computes constants while it
+    plans, and only conditions that are constant themselves keep it from one.
     """
-    match scalar:
-        case s.Case(branches=branches) if branches:
-            parts: Sequence[Any] = (branches[0].condition,)
-        case s.Coalesce(arguments=arguments):
-            parts = arguments[:1]
-        case s.And(parts=conditions) | s.Or(parts=conditions):
-            parts = conditions[:1]
-        case _:
-            parts = [each for each in children(scalar) if isinstance(each, s.Scalar)]
-    for part in parts:
-        yield from failing(part)
+    for part in children(scalar):
+        inner = children(part) if isinstance(part, s.When) else (part,)
+        for each in inner:
+            if isinstance(each, s.Scalar):
+                yield from failing(each)
     kinds = (s.Call, s.Cast, s.Compare)
-    stable = isinstance(scalar, s.Call) and scalar.entry.name in _STABLE
-    if isinstance(scalar, kinds) and not stable and _is_constant(scalar) and _is_quick(scalar):
+    constant = isinstance(scalar, kinds) and _is_constant(scalar) and _is_quick(scalar)
+    if constant and not is_stable(scalar):
         yield scalar
 
 
@@ -122,9 +113,18 @@ def refuse_constants(relation: Relation) -> None:
     """Raise what some constant of a simplified plan raises, before any row is looked at."""
     for node in walk_once(relation):
         if isinstance(node, Relation):
-            for part in children(node):
-                for found in failing(part) if isinstance(part, s.Scalar) else ():
+            for scalar in _scalars(node):
+                for found in failing(scalar):
                     evaluate(found)
+
+
+def _scalars(node: Any) -> Iterator[s.Scalar]:
+    """Those of one relation, also of its calls and keys."""
+    for part in children(node):
+        if isinstance(part, s.Scalar):
+            yield part
+        elif not isinstance(part, Relation):
+            yield from _scalars(part)
 
 
 def _is_quick(scalar: s.Scalar) -> bool:
@@ -148,7 +148,9 @@ def _junction(scalar: s.And | s.Or) -> s.Scalar:
         flat += part.parts if type(part) is kind else [part]
     kept = list(dict.fromkeys(part for part in flat if part != neutral))
     if decisive in kept:
-        return decisive
+        before = kept[: kept.index(decisive)]
+        wrong = [part for part in before if next(failing(part), None) is not None]
+        return kind((*wrong, decisive)) if wrong else decisive
     if len(kept) == 1:
         return kept[0]
     if not kept:
