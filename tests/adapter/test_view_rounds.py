@@ -1,4 +1,4 @@
-"""Views tick in rounds: as many Spark jobs as levels, one commit when idle, nobody held back."""
+"""Views tick in rounds: as many runs of works as levels, one commit when idle, nobody held back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from noonmark.adapter import work_rounds
 from noonmark.adapter.database import Database
 from noonmark.adapter.work_rounds import Rounds
 from noonmark.clock import SYSTEM
 from noonmark.compute import dataflow
-from noonmark.compute.walk import job
+from noonmark.compute.resident.runner import ByResidents
+from noonmark.compute.runner import Named
 from noonmark.errors import Determinate
+from noonmark.supervise import Supervisor
 from support.reading import connect, database
 
 if TYPE_CHECKING:
@@ -30,17 +33,20 @@ VIEWS = {
 
 
 @pytest.mark.spark
-def test_the_jobs_of_a_tick_are_its_levels(
+def test_the_runs_of_a_tick_are_its_levels(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs: list[list[str]] = []
-    usual = job.run
+    usual = ByResidents.run
 
-    def counted(session: SparkSession, works: Sequence[tuple[str, job.Work]]) -> Any:
+    def counted(
+        runner: ByResidents, session: SparkSession, works: Sequence[Named], group: str
+    ) -> Any:
         jobs.append(sorted(name for name, _ in works))
-        return usual(session, works)
+        return usual(runner, session, works, group)
 
-    monkeypatch.setattr(dataflow, "run", counted)
+    monkeypatch.setattr(ByResidents, "run", counted)
+    monkeypatch.setattr(work_rounds, "_RESIDENT_MS_MAX", 60_000.0)
     # However busy the machine is: no view is slow here.
     monkeypatch.setattr(dataflow, "QUICK_MS", 60_000.0)
 
@@ -83,6 +89,7 @@ class Fake:
     def __init__(self, name: str, act: Callable[[], str]) -> None:
         self.name = name
         self.act = act
+        self.walked_ms: float | None = None
 
     def begin(self) -> Fake:
         return self
@@ -120,7 +127,7 @@ def test_a_slow_view_and_a_failing_one_hold_back_nobody(monkeypatch: pytest.Monk
             raise Determinate("it did not happen")
 
         names = {"slow", "quick", "fails"}
-        rounds: Any = Rounds(SYSTEM, lambda: names, lambda: 60.0)
+        rounds: Any = Rounds(SYSTEM, lambda: names, lambda: 60.0, Supervisor())
         acts = {"slow": slow, "quick": lambda: "quick", "fails": fails}
         ticks = {
             name: asyncio.ensure_future(rounds.tick(Fake(name, act))) for name, act in acts.items()

@@ -54,7 +54,10 @@ class Work:
         self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
         workers = database.workers
         self.rounds = Rounds(
-            database.clock, self._about_to_tick, lambda: workers.limits.tick_timeout_s
+            database.clock,
+            self._about_to_tick,
+            lambda: workers.limits.tick_timeout_s,
+            database.supervisor,
         )
 
     async def start(self) -> None:

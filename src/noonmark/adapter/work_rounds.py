@@ -4,13 +4,15 @@ A view's worker says when its view can go on. A round waits, shortly, for all vi
 by what is known at its beginning; then
 
     those whose inputs did not change     move on in one commit
-    small changes                         are one Spark job, a task each, and one commit
+    small changes                         go to resident tasks together, and are one commit
     a large change, a first hydration,
     a walk that takes longer than others  has jobs and a commit of its own
 
-So the Spark jobs of a tick of everything are as many as there are levels of views over views. No
-part of a round waits for another, and a round does not wait for the one before: a slow view holds
-back nobody who does not read it. What fails is told to its own worker alone.
+Where residents are not to be had, small changes are one Spark job: the jobs of a tick of everything
+are at most as many as there are levels of views over views. A view whose walk takes long has a job
+of its own, and leaves the residents to the others. No part of a round waits for another, and a
+round does not wait for the one before: a slow view holds back nobody who does not read it. What
+fails is told to its own worker alone.
 
 A tick has an end. What several views do together is ended after `TOGETHER_S`, and each of them
 ticks alone then: one row that a view does not get past holds its neighbours back so long, once. A
@@ -30,10 +32,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from noonmark import defect
 from noonmark.adapter.pool import DaemonPool
 from noonmark.clock import Clock
+from noonmark.supervise import Supervisor
 
 if TYPE_CHECKING:
     from noonmark.compute.dataflow import Done, Tick
     from noonmark.compute.limit import Limit
+    from noonmark.compute.resident.runner import ByResidents
+    from noonmark.compute.runner import Runner
     from noonmark.compute.view import TickRecord, View
 
 #: Views that tick at once: Spark plans in the driver, and more only wait for each other.
@@ -42,6 +47,8 @@ TICKS_MAX = 8
 _GATHER_S = 0.05
 #: How long small changes of several views may take together: they are quick ones.
 TOGETHER_S = 2.0
+#: A walk that took longer is no work for a resident.
+_RESIDENT_MS_MAX = 1000.0
 
 Answer: TypeAlias = "asyncio.Future[TickRecord | None]"
 Waiting: TypeAlias = "tuple[View, Answer]"
@@ -54,10 +61,15 @@ class Rounds:
         clock: of the database.
         ready: the names of the views that wait, and can go on by now.
         tick_timeout_s: how long a small change of one view may take.
+        supervisor: of the residents.
     """
 
     def __init__(
-        self, clock: Clock, ready: Callable[[], set[str]], tick_timeout_s: Callable[[], float]
+        self,
+        clock: Clock,
+        ready: Callable[[], set[str]],
+        tick_timeout_s: Callable[[], float],
+        supervisor: Supervisor,
     ) -> None:
         self._clock = clock
         self._ready = ready
@@ -68,6 +80,8 @@ class Rounds:
         #: For ticks alone: nobody else waits behind them for a thread, nor they for slow ones.
         self._quick = DaemonPool(TICKS_MAX, "noonmark-view")
         self._slow = DaemonPool(TICKS_MAX, "noonmark-slow-view")
+        self._supervisor = supervisor
+        self._by_residents: ByResidents | None = None
         #: What ends the ticks that are under way, by view.
         self._limits: dict[str, Limit] = {}
 
@@ -77,6 +91,8 @@ class Rounds:
             self.give_up(name)
         self._quick.stop()
         self._slow.stop()
+        if self._by_residents is not None:
+            self._by_residents.stop()
 
     def give_up(self, name: str) -> None:
         """End the tick of a view, if one is under way; nothing of it will be committed."""
@@ -118,6 +134,7 @@ class Rounds:
 
     async def _round(self, waiting: Sequence[Waiting]) -> None:
         from noonmark.compute import dataflow  # Spark's modules: a server starts without
+        from noonmark.compute.resident.runner import ByResidents
 
         answers = {view.name: answer for view, answer in waiting}
         begins = [self._quick.run(view.begin) for view, _ in waiting]
@@ -129,6 +146,8 @@ class Rounds:
                 _tell(answer, begun)
             else:
                 ticks.append((view, begun))
+        if ticks and self._by_residents is None:
+            self._by_residents = ByResidents(self._supervisor)
         shares = dataflow.shared(ticks, apart=True)
         await asyncio.gather(
             self._settle(self._quick, dataflow.advance_together, shares.still, answers),
@@ -147,28 +166,43 @@ class Rounds:
         again: list[Tick] = []
 
         def tick(ticks: Sequence[Tick]) -> Sequence[Done]:
-            done = dataflow.tick_together(ticks, seconds=TOGETHER_S)
+            done = dataflow.tick_together(ticks, seconds=TOGETHER_S, runner=self._runner(ticks))
             late = {view.name for view, outcome in done if isinstance(outcome, TickExceeded)}
             again.extend(each for each in ticks if each[0].name in late)
             return [each for each in done if each[0].name not in late]
 
         await self._settle(self._quick, tick, walks, answers)
-        await asyncio.gather(*(self._alone(each, answers) for each in again))
+        await asyncio.gather(*(self._alone(each, answers, by_job=True) for each in again))
 
     async def _alone(
-        self, tick: Tick, answers: dict[str, Answer], pool: DaemonPool | None = None
+        self,
+        tick: Tick,
+        answers: dict[str, Answer],
+        pool: DaemonPool | None = None,
+        *,
+        by_job: bool = False,
     ) -> None:
         from noonmark.compute import dataflow  # Spark's modules: a server starts without
         from noonmark.compute.limit import Limit
 
         name, limit = tick[0].name, Limit()
         self._limits[name] = limit
-        how = partial(dataflow.tick_alone, limit=limit, seconds=self._tick_timeout_s())
+        runner = self._runner([] if by_job else [tick])
+        how = partial(
+            dataflow.tick_alone, limit=limit, seconds=self._tick_timeout_s(), runner=runner
+        )
         try:
             await self._settle(pool or self._slow, how, [tick], answers)
         finally:
             if self._limits.get(name) is limit:
                 del self._limits[name]
+
+    def _runner(self, ticks: Sequence[Tick]) -> Runner:
+        """Who does the works: residents, if none of them takes long."""
+        from noonmark.compute.runner import JOBS  # Spark's modules: a server starts without
+
+        quick = all((view.walked_ms or 0.0) <= _RESIDENT_MS_MAX for view, _ in ticks)
+        return self._by_residents if ticks and quick and self._by_residents else JOBS
 
     async def _settle(
         self,

@@ -22,13 +22,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from noonmark.compute import poison
 from noonmark.compute.limit import Limit, TickExceeded
+from noonmark.compute.runner import JOBS, Runner
 from noonmark.compute.tick import NO_OUTPUT, Output
 from noonmark.compute.view import Begun, TickRecord, View
-from noonmark.compute.walk.job import Work, run
+from noonmark.compute.walk.job import Work
 from noonmark.errors import (
     Determinate,
     FrontierRegression,
@@ -157,7 +159,10 @@ def shared(begun: Sequence[Tick], *, apart: bool = False) -> Shares:
 
 
 def tick_alone(
-    ticks: Sequence[Tick], limit: Limit | None = None, seconds: float | None = None
+    ticks: Sequence[Tick],
+    limit: Limit | None = None,
+    seconds: float | None = None,
+    runner: Runner = JOBS,
 ) -> list[Done]:
     """Ticks each in jobs and a commit of its own.
 
@@ -166,17 +171,20 @@ def tick_alone(
         limit: gives them up.
         seconds: how long a small change may take; one that takes longer is searched for the row
             that it does not get past.
+        runner: does small changes.
     """
     limit = limit or Limit()
-    return [done for each in ticks for done in _alone(*each, limit, seconds)]
+    return [done for each in ticks for done in _alone(*each, limit, seconds, runner)]
 
 
-def _alone(view: View, tick: Begun, limit: Limit, seconds: float | None) -> list[Done]:
+def _alone(
+    view: View, tick: Begun, limit: Limit, seconds: float | None, runner: Runner
+) -> list[Done]:
     if tick.work is not None:
-        done = tick_together([(view, tick)], limit, seconds)
+        done = tick_together([(view, tick)], limit, seconds, runner)
         return [_explained(view, tick.work, outcome) for _, outcome in done]
     try:
-        with limit.of(view.spark, tick.group, None):
+        with limit.of(partial(JOBS.end, view.spark, tick.group), None):
             return [(view, view.finish(tick, None))]
     except NoonmarkError as error:
         return _overtaken(view, tick, error)
@@ -217,33 +225,38 @@ def advance_together(still: Sequence[Tick]) -> list[Done]:
 
 
 def tick_together(
-    walks: Sequence[Tick], limit: Limit | None = None, seconds: float | None = None
+    walks: Sequence[Tick],
+    limit: Limit | None = None,
+    seconds: float | None = None,
+    runner: Runner = JOBS,
 ) -> list[Done]:
-    """Small changes of several views: one Spark job, a task each, and one commit.
+    """Small changes of several views: run together, and one commit.
 
     Args:
         walks: what to do.
         limit: gives it up.
         seconds: how long it may take: then all of them are told `TickExceeded`.
+        runner: does the works.
     """
     if not walks:
         return []
     limit = limit or Limit()
     spark, group = walks[0][0].spark, walks[0][1].group
-    names = ", ".join(view.name for view, _ in walks)
-    spark.sparkContext.setJobGroup(group, f"delta {names}"[:200], interruptOnCancel=True)
     works = [(view.name, tick.work) for view, tick in walks if tick.work is not None]
     try:
-        with limit.of(spark, group, seconds):
-            made = run(spark, works)
+        with limit.of(partial(runner.end, spark, group), seconds):
+            made, jobs = runner.run(spark, works, group)
     except (NoonmarkError, *SPARK_ERRORS) as error:  # of one of them: each by itself, to know which
         if limit.over:
+            if len(walks) == 1 and seconds is not None:
+                walks[0][0].walked_ms = seconds * 1000
             return [(view, exceeded(view, seconds)) for view, _ in walks]
         if len(walks) == 1:
             view = walks[0][0]
             own = error if isinstance(error, NoonmarkError) else _unfinished(view, error)
             return [(view, own)]
-        return [done for each in walks for done in tick_together([each], seconds=seconds)]
+        alone = (tick_together([each], seconds=seconds) for each in walks)
+        return [done for each in alone for done in each]
     outputs: list[tuple[View, Begun, Output]] = []
     failed: list[Done] = []
     for (view, tick), each in zip(walks, made, strict=True):
@@ -251,7 +264,7 @@ def tick_together(
             outputs.append((view, tick, view.output(tick, each)))
         except NoonmarkError as error:
             failed.append((view, error))
-    return failed + commit_together(outputs, jobs=1)
+    return failed + commit_together(outputs, jobs)
 
 
 def commit_together(made: Sequence[tuple[View, Begun, Output]], jobs: int) -> list[Done]:

@@ -15,10 +15,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from noonmark.compute.limit import Limit
-from noonmark.compute.walk.job import Work, run
+from noonmark.compute.runner import JOBS
+from noonmark.compute.walk.job import Work
 from noonmark.errors import NoonmarkError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark_errors import SPARK_ERRORS
@@ -64,10 +66,9 @@ def find(spark: SparkSession, view: str, work: Work, seconds: float, limit: Limi
 
 def _ends(spark: SparkSession, view: str, work: Work, seconds: float) -> bool:
     group, limit = f"noonmark-halving-{view}", Limit()
-    spark.sparkContext.setJobGroup(group, f"halving {view}", interruptOnCancel=True)
     try:
-        with limit.of(spark, group, seconds):
-            run(spark, [(view, work)])
+        with limit.of(partial(JOBS.end, spark, group), seconds):
+            JOBS.run(spark, [(view, work)], group)
     except (NoonmarkError, *SPARK_ERRORS):
         if limit.over:
             threading.Event().wait(_GONE_S)

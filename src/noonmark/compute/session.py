@@ -22,6 +22,7 @@ Where it runs: driver.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -73,6 +74,12 @@ _CONTEXT = {
 #: The sessions that were derived from a session, by their settings.
 Settings: TypeAlias = "tuple[tuple[str, str], ...]"
 _DERIVED: WeakKeyDictionary[SparkSession, dict[Settings, SparkSession]] = WeakKeyDictionary()
+
+#: How many resident tasks a session has room for (`noonmark.compute.resident`).
+RESIDENTS = "spark.noonmark.residents"
+#: On this machine there is one a core, up to so many: each is a process with what it has open.
+_RESIDENTS_MAX = 4
+_LOCAL = re.compile(r"local(?:\[(\d+|\*)((?:,\d+)?)\])?")
 
 _IMPORTING = threading.Lock()
 _LOOPBACK = "127.0.0.1"
@@ -169,7 +176,9 @@ def _new_session(master: str, app: str, options: Mapping[str, str]) -> SparkSess
     from pyspark.sql import SparkSession
 
     settings = {**MEANING, **_CONTEXT, **_local_settings(master), **_policy(), **options}
-    builder = SparkSession.builder.master(master).appName(app)
+    widened, room = with_room(master, options)
+    settings = {**room, **settings}
+    builder = SparkSession.builder.master(widened).appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
     with _environment(_launch_environment(master)):
@@ -181,6 +190,17 @@ def _new_session(master: str, app: str, options: Mapping[str, str]) -> SparkSess
                 detail=str(error),
                 hint="Check the master and the options; Spark's own words are on standard error.",
             ) from error
+
+
+def with_room(master: str, options: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """A master on this machine with cores for residents beside those for jobs, and its settings."""
+    local = _LOCAL.fullmatch(master)
+    if local is None:
+        return master, {}
+    cores = os.cpu_count() or 1 if local[1] == "*" else int(local[1] or 1)
+    residents = int(options.get(RESIDENTS, min(cores, _RESIDENTS_MAX)))
+    settings = {RESIDENTS: str(residents), "spark.default.parallelism": str(cores)}
+    return f"local[{cores + residents}{local[2] or ''}]", settings
 
 
 def _policy() -> dict[str, str]:

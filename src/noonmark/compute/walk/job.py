@@ -121,20 +121,28 @@ _PROGRAMS: dict[bytes, Program] = {}
 
 def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
     """Runs on executors."""
-    from pyspark import SparkFiles
+    shelf = shelf_here()
+    for each in packed:
+        yield pickle.dumps(timed(shelf, *pickle.loads(each)))
+
+
+def shelf_here() -> Shelf:
+    """Runs on executors, when a task begins: what this process has open."""
+    from pyspark import SparkFiles  # the driver's other callers need no Spark
 
     task.settle()
     root = str(Path(SparkFiles.getRootDirectory()) / "noonmark-parts")
-    shelf = _SHELVES.setdefault(root, Shelf(Path(root)))
-    for each in packed:
-        name, work = pickle.loads(each)
-        began = SYSTEM.monotonic()
-        try:
-            done = perform(shelf, name, work)
-            made: Made | NoonmarkError = replace(done, ms=(SYSTEM.monotonic() - began) * 1000)
-        except NoonmarkError as error:
-            made = error
-        yield pickle.dumps(made)
+    return _SHELVES.setdefault(root, Shelf(Path(root)))
+
+
+def timed(shelf: Shelf, name: str, work: Work) -> Made | NoonmarkError:
+    """Runs on executors: what a work made, with how long that took; or the error of it."""
+    began = SYSTEM.monotonic()
+    try:
+        made = perform(shelf, name, work)
+    except NoonmarkError as error:
+        return error
+    return replace(made, ms=(SYSTEM.monotonic() - began) * 1000)
 
 
 def perform(shelf: Shelf, name: str, work: Work) -> Made:

@@ -1,0 +1,6 @@
+"""Resident tasks: long-lived Spark tasks that take ticks over a connection to the driver.
+
+lines   a connection between the driver and a task
+task    what runs on an executor
+pool    the residents of a Spark context, on the driver
+"""

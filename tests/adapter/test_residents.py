@@ -1,0 +1,179 @@
+"""Ticks by resident tasks: no job around them, and nothing lost when residents die."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from noonmark.adapter.database import Database
+from noonmark.compute.resident.lines import Line, LineLost
+from noonmark.compute.resident.pool import Residents
+from noonmark.compute.resident.runner import ByResidents
+from noonmark.compute.session import with_room
+from noonmark.supervise import Supervisor
+from support.reading import connect, database
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+_WAIT_S = 60
+
+
+def _pool(opened: Database) -> Residents:
+    by_residents: Any = opened.work.rounds._by_residents
+    assert isinstance(by_residents, ByResidents)
+    assert by_residents._known is not None
+    return by_residents._known
+
+
+def _wait(is_there: Callable[[], bool]) -> None:
+    for _ in range(_WAIT_S * 20):
+        if is_there():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it does not come")
+
+
+def _are_up(pool: Residents) -> bool:
+    return all(each.line is not None for each in pool.residents)
+
+
+def test_ticks_need_no_job_and_survive_their_residents(tmp_path: Path, spark: SparkSession) -> None:
+    """Residents are killed at random moments: every answer has what was acknowledged before."""
+    random = Random(11)
+
+    async def main() -> None:
+        async with asyncio.timeout(250), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            await client.ask("create table t (k int, v int)")
+            await client.ask("create table names (k int, name text)")
+            await client.ask("insert into names select n, 'n' || n from generate_series(0, 9) n")
+            await client.ask(
+                "create materialized view totals as select name, sum(v) as total, max(v) as high "
+                "from t join names using (k) group by name"
+            )
+            await client.ask("create materialized view all_in_all as select sum(v) as v from t")
+            await client.ask("select * from totals")
+            pool = _pool(opened)
+            assert len(pool.residents) == 2
+            await asyncio.to_thread(_wait, lambda: _are_up(pool))
+            total = 0
+            for at in range(60):
+                if at % 10 == 9:
+                    await asyncio.to_thread(_kill_one, random)
+                value = random.randrange(1000)
+                await client.ask(f"insert into t values ({at % 10}, {value})")
+                total += value
+                assert await client.ask("select sum(total) from totals") == [(total,)]
+                assert await client.ask("select v from all_in_all") == [(total,)]
+            await asyncio.to_thread(_wait, lambda: _are_up(pool))
+            await client.ask("insert into t values (0, 0)")
+            await client.ask("select * from totals")
+            jobs = await client.ask("select jobs from noonmark.ticks where strategy = 'delta'")
+            assert jobs.count((0,)) > 60
+
+    asyncio.run(main())
+
+
+def _kill_one(random: Random) -> None:
+    """End one Python worker of Spark as nobody foresees."""
+    found = _workers()
+    if found:
+        os.kill(random.choice(found), signal.SIGKILL)
+
+
+def _workers() -> list[int]:
+    """The Python workers below this process, not the process that forks them."""
+    parents: dict[int, int] = {}
+    daemons = set()
+    for each in Path("/proc").iterdir():
+        if not each.name.isdigit():
+            continue
+        try:
+            command = (each / "cmdline").read_bytes()
+            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if b"pyspark.daemon" in command or b"pyspark/daemon.py" in command:
+            daemons.add(int(each.name))
+            parents[int(each.name)] = parent
+    return [number for number in daemons if parents[number] in daemons]
+
+
+def test_they_end_with_the_database(tmp_path: Path, spark: SparkSession) -> None:
+    """A session that the caller goes on with has all its cores again."""
+    found: list[Residents] = []
+
+    async def main() -> None:
+        async with asyncio.timeout(100), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            await client.ask("create table t (k int)")
+            await client.ask("create materialized view v as select count(*) as n from t")
+            await client.ask("insert into t values (1)")
+            assert await client.ask("select n from v") == [(1,)]
+            found.append(_pool(opened))
+            await asyncio.to_thread(_wait, lambda: _are_up(found[0]))
+
+    asyncio.run(main())
+    tracker = spark.sparkContext.statusTracker()
+    groups = [each.job_group for each in found[0].residents]
+
+    def gone() -> bool:
+        active = set(tracker.getActiveJobsIds())
+        return not any(active & set(tracker.getJobIdsForGroup(group)) for group in groups)
+
+    _wait(gone)
+
+
+def test_a_work_that_is_ended_ends_its_resident_and_another_comes(spark: SparkSession) -> None:
+    pool = Residents(spark, Supervisor())
+    try:
+        _wait(lambda: _are_up(pool))
+        first = [each.line for each in pool.residents]
+        (share,) = pool._lend(["v"], "group")
+        pool.end(spark, "group")
+        with pytest.raises(LineLost):
+            share.line.receive()
+        assert share.resident.was_ended
+        pool._give_back([share])
+        _wait(lambda: _are_up(pool) and share.resident.line not in first)
+    finally:
+        pool.stop()
+
+
+def test_strangers_are_refused() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as stranger,
+    ):
+        end, _ = server.accept()
+        stranger.sendall(b"\0\0\0\x05hello")
+        with pytest.raises(LineLost):
+            Line.answering(end, b"secret")
+
+
+@pytest.mark.parametrize(
+    ("master", "options", "widened", "cores"),
+    [
+        ("local[2]", {}, "local[4]", "2"),
+        ("local", {}, "local[2]", "1"),
+        ("local[8,3]", {"spark.noonmark.residents": "1"}, "local[9,3]", "8"),
+        ("local[2]", {"spark.noonmark.residents": "0"}, "local[2]", "2"),
+    ],
+)
+def test_a_machine_has_room_for_them_beside_jobs(
+    master: str, options: dict[str, str], widened: str, cores: str
+) -> None:
+    found, settings = with_room(master, options)
+    assert (found, settings["spark.default.parallelism"]) == (widened, cores)
+    assert with_room("spark://host:7077", options) == ("spark://host:7077", {})
