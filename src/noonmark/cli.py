@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from noonmark.backup.command import backup, restore
 from noonmark.contents import export
 from noonmark.demo.command import demo
 from noonmark.errors import NoonmarkError
@@ -25,7 +26,7 @@ def app() -> None:
     """SQL views over changing data, exact at every time."""
 
 
-for _command in (demo, serve, sql, shard, export):
+for _command in (demo, serve, sql, shard, export, backup, restore):
     app.add_command(_command)
 
 
