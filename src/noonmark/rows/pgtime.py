@@ -1,9 +1,8 @@
 """Dates and times as PostgreSQL writes them (DateStyle ISO) and reads them.
 
 Law (round trip): ``parse_x(format_x(v)) == v`` for every value, and ``format_x`` gives the very
-text that PostgreSQL gives. Reading takes the ISO forms: ``2024-02-29``, with ``T`` or blank before
-the time, an offset such as ``Z``, ``+02`` or ``-03:30``, ``BC`` at the end, ``infinity`` and
-``epoch``. Words that depend on the clock (``now``, ``today``) and names of months are refused.
+text that PostgreSQL gives. Reading takes every form that PostgreSQL reads (`rows.pgdatetime`),
+except words that depend on the clock (``now``, ``today``), which are refused.
 
 An instant is written in the session's time zone. Beyond Python's years it is written in UTC,
 because no zone's rules are known there.
@@ -13,23 +12,23 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from noonmark.errors import FieldOverflow, InvalidDatetime, InvalidOffset
 from noonmark.rows import value as v
 from noonmark.rows.calendar import civil_from_days, days_from_civil, days_in_month
+from noonmark.rows.pgdatetime import Reading, TimeReading
+from noonmark.rows.pgfields import Unreadable, fields_of
 
-_INFINITIES = {"infinity": 1, "+infinity": 1, "-infinity": -1}
-_DATE = r"(?P<year>\d{4,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
-_PACKED = re.compile(r"(\d{4})(\d{2})(\d{2})(?=\D|$)", re.ASCII)
-_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
-_HALF = r"(?:\s*(?P<half>[aApP][mM]))?"
-_ZONE = r"(?P<zone>[zZ]|[+-]\d{1,2}(?::?\d{2}(?::\d{2})?)?)"
-_ERA = r"(?:\s*(?P<era>[bB][cC]|[aA][dD]))?"
-_DATE_ONLY = re.compile(rf"{_DATE}(?:\s+{_ZONE})?{_ERA}", re.ASCII)
-_CLOCK = rf"{_TIME}{_HALF}(?:\s*{_ZONE})?"
-_TIME_ONLY = re.compile(rf"[tT]?{_CLOCK}", re.ASCII)
-_PACKED_TIME = re.compile(r"[tT]?(\d{2})(\d{2})(\d{2})?(\.\d*)?", re.ASCII)
-_TIMESTAMP = re.compile(rf"{_DATE}(?:(?:\s*[tT]|\s+){_CLOCK})?{_ERA}", re.ASCII)
+_DATE = r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"
+_TIME = r"(?P<hour>\d{2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:\.(?P<fraction>\d{1,6}))?"
+_ZONE = r"(?P<zone>[+-]\d{2}(?::\d{2})?)"
+#: How most of them are written: these are read without a look at what else they could be.
+_PLAIN_DATE = re.compile(_DATE, re.ASCII)
+_PLAIN_TIME = re.compile(_TIME, re.ASCII)
+_PLAIN_TIMESTAMP = re.compile(rf"{_DATE}[ T]{_TIME}{_ZONE}?", re.ASCII)
+_CONSTANTS = {"epoch": 0, "infinity": 1, "+infinity": 1, "-infinity": -1}
 
 
 def format_date(value: dt.date | v.FarDate) -> str:
@@ -101,45 +100,51 @@ def _format_instant(micros: int, suffix: str) -> str:
 
 def parse_date(text: str) -> dt.date | v.FarDate:
     """The date that `text` stands for."""
-    word = text.strip().lower()
-    if word in _INFINITIES:
-        return v.DATE_INFINITY if _INFINITIES[word] > 0 else v.DATE_NEG_INFINITY
-    if word == "epoch":
-        return v.date_of(0)
-    plain = _with_marks(text.strip())
-    match = _DATE_ONLY.fullmatch(plain) or _TIMESTAMP.fullmatch(plain)
-    if match is None:
-        raise _invalid("date", text)
-    return v.date_of(_days(match, "date", text))
+    match = _PLAIN_DATE.fullmatch(text)
+    days = None if match is None else _plain_days(match)
+    if days is not None:
+        return v.date_of(days)
+    with _readable("date", text):
+        reading = Reading(fields_of(text))
+        if not reading.constant:
+            return v.date_of(reading.days())
+    sign = _CONSTANTS[reading.constant]
+    return v.date_of(0) if not sign else v.DATE_INFINITY if sign > 0 else v.DATE_NEG_INFINITY
 
 
-def _invalid(type_name: str, text: str) -> InvalidDatetime:
-    return InvalidDatetime(f'invalid input syntax for type {type_name}: "{text}"')
+@contextmanager
+def _readable(type_name: str, text: str) -> Iterator[None]:
+    """Errors that tell the text, of what says only that it cannot be read."""
+    try:
+        yield
+    except Unreadable as error:
+        kind = error.kind
+        if error.what and kind is not InvalidDatetime:
+            message = error.what
+        elif kind is FieldOverflow:
+            message = f'date/time field value out of range: "{text}"'
+        elif kind is InvalidOffset:
+            message = f'time zone displacement out of range: "{text}"'
+        else:
+            message = f'invalid input syntax for type {type_name}: "{text}"'
+        raise kind(message) from None
 
 
-def _days(match: re.Match[str], type_name: str, text: str) -> int:
+def _plain_days(match: re.Match[str]) -> int | None:
+    """The day of a date that there is."""
     year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
-    if match["era"] and match["era"].upper() == "BC":
-        year = 1 - year
-    elif year == 0:
-        raise _invalid(type_name, text)
-    if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
-        raise FieldOverflow(f'date/time field value out of range: "{text}"')
+    if not year or not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
+        return None
     return days_from_civil(year, month, day)
 
 
-def _clock(match: re.Match[str], text: str) -> int:
-    """Microseconds since midnight, at most 24 hours; a second of 60 is the next minute."""
-    hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
-    if match["half"]:
-        if not hour <= 12:
-            raise FieldOverflow(f'date/time field value out of range: "{text}"')
-        hour = hour % 12 + 12 * (match["half"][0] in "pP")
-    micros = round_micros(match["fraction"] or "")
-    total = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
-    if minute > 59 or second > 60 or (second == 60 and micros) or total > v.DAY_MICROS:
-        raise FieldOverflow(f'date/time field value out of range: "{text}"')
-    return total
+def _plain_clock(match: re.Match[str]) -> int | None:
+    """Microseconds since midnight, of a time that there is."""
+    hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"])
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    micros = int((match["fraction"] or "0").ljust(6, "0"))
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
 
 
 def round_micros(fraction: str) -> int:
@@ -155,24 +160,12 @@ def round_micros(fraction: str) -> int:
 
 def parse_time(text: str) -> dt.time | v.EndOfDay:
     """The time of day that `text` stands for; a date or an offset beside it means nothing."""
-    plain = text.strip()
-    if plain.lower() == "allballs":
-        return v.time_of(0)
-    packed = _PACKED_TIME.fullmatch(plain)
-    if packed is not None:
-        plain = f"{packed[1]}:{packed[2]}:{packed[3] or '00'}{packed[4] or ''}"
-    match = _TIME_ONLY.fullmatch(plain) or _TIMESTAMP.fullmatch(_with_marks(plain))
-    if match is None or match["hour"] is None:
-        raise _invalid("time", text)
-    _offset(match["zone"], text)
-    if "year" in match.re.groupindex:
-        _days(match, "time", text)
-    return v.time_of(_clock(match, text))
-
-
-def _with_marks(text: str) -> str:
-    """The text with a date of eight digits as one with marks between its parts."""
-    return _PACKED.sub(r"\1-\2-\3", text, count=1)
+    match = _PLAIN_TIME.fullmatch(text)
+    clock = None if match is None else _plain_clock(match)
+    if clock is None:
+        with _readable("time", text):
+            clock = TimeReading(fields_of(text)).time_of_day()
+    return v.time_of(clock)
 
 
 def parse_timestamp(text: str) -> dt.datetime | v.FarTimestamp:
@@ -197,26 +190,14 @@ def parse_timestamptz(text: str, zone: dt.tzinfo) -> dt.datetime | v.FarTimestam
 
 def _parse_instant(text: str, type_name: str) -> int | tuple[int, int | None]:
     """The micros of a word; or local micros and the offset in seconds, if the text has one."""
-    word = text.strip().lower()
-    if word in _INFINITIES:
-        return v.INT64_MAX if _INFINITIES[word] > 0 else v.INT64_MIN
-    if word == "epoch":
-        return 0
-    match = _TIMESTAMP.fullmatch(_with_marks(text.strip()))
-    if match is None:
-        raise _invalid(type_name, text)
-    clock = _clock(match, text) if match["hour"] else 0
-    return _days(match, type_name, text) * v.DAY_MICROS + clock, _offset(match["zone"], text)
-
-
-def _offset(zone: str | None, text: str) -> int | None:
-    if zone is None or zone in "zZ":
-        return None if zone is None else 0
-    digits = zone[1:].replace(":", "")
-    if len(digits) in (1, 3):
-        digits = "0" + digits
-    hour, minute, second = (int(digits[at : at + 2] or 0) for at in (0, 2, 4))
-    if hour > 15 or minute > 59 or second > 59:
-        raise InvalidOffset(f'time zone displacement out of range: "{text}"')
-    seconds = (hour * 60 + minute) * 60 + second
-    return -seconds if zone[0] == "-" else seconds
+    match = _PLAIN_TIMESTAMP.fullmatch(text)
+    if match is not None:
+        days, clock = _plain_days(match), _plain_clock(match)
+        if days is not None and clock is not None and not match["zone"]:
+            return days * v.DAY_MICROS + clock, None
+    with _readable(type_name, text):
+        reading = Reading(fields_of(text))
+        if not reading.constant:
+            return reading.local()
+    sign = _CONSTANTS[reading.constant]
+    return 0 if not sign else v.INT64_MAX if sign > 0 else v.INT64_MIN

@@ -14,19 +14,15 @@ from functools import cache
 
 from noonmark.errors import InvalidArgument
 from noonmark.rows import value as v
+from noonmark.rows.abbreviation import MINUTES
 
 _CYCLE = 146_097 * v.DAY_MICROS
 _MICRO = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1)
 #: From years that a zone's offset cannot lead out of.
 _EARLY, _LATE = ((dt.datetime(year, 1, 1) - _EPOCH) // _MICRO for year in (2, 9998))
-#: Without a zone of that name, as PostgreSQL's default set has them: hours east of UTC.
-_ABBREVIATIONS = {
-    "edt": -4, "cst": -6, "cdt": -5, "mdt": -6, "pst": -8, "pdt": -7, "akst": -9, "akdt": -8,
-    "bst": 1, "west": 1, "cest": 2, "eest": 3, "msk": 3, "jst": 9, "kst": 9, "aest": 10, "z": 0,
-}  # fmt: skip
 #: POSIX: a name that says nothing, and hours west of UTC.
-_POSIX = re.compile(r"(?:[a-z]{3,}|<[^<>]+>)?([+-]?)(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?")
+_POSIX = re.compile(r"(?:[a-z]+|<[^<>]+>)?([+-]?)(\d{1,2})(?::([0-5]?\d))?(?::([0-5]?\d))?")
 
 
 @cache
@@ -42,8 +38,8 @@ def zone_named(name: str) -> dt.tzinfo:
     known = _names().get(word)
     if known is not None:
         return zoneinfo.ZoneInfo(known)
-    if word in _ABBREVIATIONS:
-        return dt.timezone(dt.timedelta(hours=_ABBREVIATIONS[word]))
+    if word in MINUTES:
+        return dt.timezone(dt.timedelta(minutes=MINUTES[word]))
     posix = _POSIX.fullmatch(word)
     if posix is None or int(posix[2]) > 15:
         raise InvalidArgument(f'time zone "{name}" not recognized')

@@ -32,6 +32,7 @@ from noonmark.sql.ir.scalar import (
     Compare,
     Literal,
     Scalar,
+    same_kind,
 )
 from noonmark.sql.plan.row import Row, unsupported
 
@@ -125,6 +126,12 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
     if any(isinstance(each.type, t.RegProc) for each in scalars):
         scalars = [_by_name(each) for each in scalars]
     known = [each.type for each in scalars if each.type != UNKNOWN]
+    if len(known) == len(scalars) and all(isinstance(each, t.Record) for each in known):
+        for each in known[1:]:
+            _check_records(known[0], each, position)
+        if op not in ("=", "<>") and not is_ordered(known[0]):
+            raise unsupported(f"{op} of records with a document", tree)
+        return list(scalars)
     try:
         target = common_type(known, "comparison", position)
     except DatatypeMismatch:
@@ -140,6 +147,26 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
     if op not in ("=", "<>") and not is_ordered(target):
         raise UndefinedFunction(f"operator does not exist: {target} {op} {target}")
     return [_as_kind(each, target, position) for each in scalars]
+
+
+def _check_records(left: t.SqlType, right: t.SqlType, position: int | None) -> None:
+    """Records are compared field by field, whatever the names; each field of one type on its own.
+
+    Raises:
+        DatatypeMismatch: they cannot be.
+    """
+    assert isinstance(left, t.Record)
+    assert isinstance(right, t.Record)
+    if len(left.fields) != len(right.fields):
+        message = "cannot compare record types with different numbers of columns"
+        raise DatatypeMismatch(message, position=position)
+    for at, (a, b) in enumerate(zip(left.fields, right.fields, strict=True), 1):
+        if not same_kind(a.type, b.type):
+            raise DatatypeMismatch(
+                f"cannot compare dissimilar column types {a.type} and {b.type} "
+                f"at record column {at}",
+                position=position,
+            )
 
 
 def _by_name(scalar: Scalar) -> Scalar:
