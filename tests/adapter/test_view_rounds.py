@@ -86,6 +86,8 @@ async def _idle(opened: Database, jobs: list[list[str]]) -> None:
 class Fake:
     """A view whose tick does what it is told."""
 
+    work = "a small change"
+
     def __init__(self, name: str, act: Callable[[], str]) -> None:
         self.name = name
         self.act = act
@@ -127,7 +129,10 @@ def test_a_slow_view_and_a_failing_one_hold_back_nobody(monkeypatch: pytest.Monk
             raise Determinate("it did not happen")
 
         names = {"slow", "quick", "fails"}
-        rounds: Any = Rounds(SYSTEM, lambda: names, lambda: 60.0, Supervisor())
+        no_spark: Any = None
+        rounds: Any = Rounds(
+            SYSTEM, lambda: names, lambda: 60.0, Supervisor(), engine=no_spark, memory_mb=512
+        )
         acts = {"slow": slow, "quick": lambda: "quick", "fails": fails}
         ticks = {
             name: asyncio.ensure_future(rounds.tick(Fake(name, act))) for name, act in acts.items()

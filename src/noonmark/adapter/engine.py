@@ -2,9 +2,9 @@
 
 Law (truth): while Spark is not there, `trouble` says why, unless it is starting for the first time;
 whoever asks for the session waits for the next one.
-Law (back): a session that is lost (`noonmark.compute.lost`) is noticed within `WATCH_S`; another is
-started at once, then after pauses that grow up to `PAUSE_LARGEST_S`. `on_back` is called then: what
-failed meanwhile has no reason to wait longer.
+Law (back): a session that is lost (`noonmark.compute.lost`) is noticed within `WATCH_S`, and the
+end of its JVM at once; another is started at once, then after pauses that grow up to
+`PAUSE_LARGEST_S`. `on_back` is called then: what failed meanwhile has no reason to wait longer.
 
 A session that the caller made is the caller's to make again: until there is another one in this
 process, whoever asks gets an error that says so.
@@ -16,10 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from noonmark.adapter.pool import DaemonPool
 from noonmark.clock import Clock
+from noonmark.compute.lost import jvm_of
 from noonmark.compute.session import OpenSession, Session, active_session
 from noonmark.errors import ConfigError, Stopped
 from noonmark.supervise import Supervisor, Task
@@ -77,8 +80,18 @@ class Engine:
         Raises:
             ConfigError: it does not start; says why.
         """
-        self._wanted.set()
+        self.want()
         return await asyncio.shield(self._session)
+
+    def want(self) -> None:
+        """Begin to start Spark, if it has not begun."""
+        self._wanted.set()
+
+    @property
+    def present(self) -> Session | None:
+        """The session, if there is one now; from any thread."""
+        future = self._session
+        return future.result() if future.done() and not future.exception() else None
 
     def started(self) -> Session:
         """The session, for threads: waits for its start."""
@@ -92,7 +105,7 @@ class Engine:
     @property
     def has_started(self) -> bool:
         """Whether `session` answers at once."""
-        return self._session.done() and not self._session.exception()
+        return self.present is not None
 
     def _fresh(self) -> asyncio.Future[Session]:
         future: asyncio.Future[Session] = self._loop.create_future()
@@ -104,8 +117,8 @@ class Engine:
 
     async def _run(self) -> None:
         await self._wanted.wait()
-        if self.has_started:  # this watch died, and not Spark
-            await self._watch(self._session.result())
+        if (present := self.present) is not None:  # this watch died, and not Spark
+            await self._watch(present)
         pause_s = PAUSE_FIRST_S
         while True:
             try:
@@ -134,13 +147,49 @@ class Engine:
         """Return when the session is lost, and forgotten."""
         from noonmark.compute.lost import let_go, why_lost
 
-        while (why := await asyncio.to_thread(why_lost, session)) is None:
-            await self._clock.sleep(WATCH_S)
+        with _ended(session) as ended:
+            while (why := await asyncio.to_thread(why_lost, session)) is None:
+                await self._ended_or_later(ended)
         self.trouble = f"Spark is being started again: {why}"
         LOG.error("%s", self.trouble)
         self.restarts += 1
         self._session = self._fresh()
         await self._thread.run(lambda: let_go(session))
+
+    async def _ended_or_later(self, ended: asyncio.Event) -> None:
+        sleep = asyncio.ensure_future(self._clock.sleep(WATCH_S))
+        told = asyncio.ensure_future(ended.wait())
+        try:
+            await asyncio.wait({sleep, told}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleep.cancel()
+            told.cancel()
+
+
+@contextmanager
+def _ended(session: Session) -> Iterator[asyncio.Event]:
+    """Set as soon as the JVM of a session ends, where the system tells that."""
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    number = jvm_of(session)
+    if number is None or not hasattr(os, "pidfd_open"):
+        yield ended
+        return
+    try:
+        watched = os.pidfd_open(number)
+    except OSError:  # it has ended already, or the system does not tell
+        yield ended
+        return
+
+    def tell() -> None:
+        loop.remove_reader(watched)
+        ended.set()
+
+    loop.add_reader(watched, tell)
+    try:
+        yield ended
+    finally:
+        loop.remove_reader(watched)
+        os.close(watched)
 
 
 def starting(given: Session | None, start: OpenSession) -> OpenSession:

@@ -58,6 +58,8 @@ class Work:
             self._about_to_tick,
             lambda: workers.limits.tick_timeout_s,
             database.supervisor,
+            engine=lambda: database.engine,
+            memory_mb=workers.limits.spark_python_memory_mb,
         )
 
     async def start(self) -> None:

@@ -30,11 +30,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from noonmark import defect
+from noonmark.adapter.engine import Engine
 from noonmark.adapter.pool import DaemonPool
 from noonmark.clock import Clock
 from noonmark.supervise import Supervisor
 
 if TYPE_CHECKING:
+    from noonmark.compute.beside import Beside
     from noonmark.compute.dataflow import Done, Tick
     from noonmark.compute.limit import Limit
     from noonmark.compute.resident.runner import ByResidents
@@ -62,6 +64,8 @@ class Rounds:
         ready: the names of the views that wait, and can go on by now.
         tick_timeout_s: how long a small change of one view may take.
         supervisor: of the residents.
+        engine: Spark; small changes do not wait for it.
+        memory_mb: what a process may use that does ticks without Spark.
     """
 
     def __init__(
@@ -70,6 +74,9 @@ class Rounds:
         ready: Callable[[], set[str]],
         tick_timeout_s: Callable[[], float],
         supervisor: Supervisor,
+        *,
+        engine: Callable[[], Engine],
+        memory_mb: int,
     ) -> None:
         self._clock = clock
         self._ready = ready
@@ -81,6 +88,9 @@ class Rounds:
         self._quick = DaemonPool(TICKS_MAX, "noonmark-view")
         self._slow = DaemonPool(TICKS_MAX, "noonmark-slow-view")
         self._supervisor = supervisor
+        self._engine = engine
+        self._memory_mb = memory_mb
+        self._beside: Beside | None = None
         self._by_residents: ByResidents | None = None
         #: What ends the ticks that are under way, by view.
         self._limits: dict[str, Limit] = {}
@@ -93,6 +103,8 @@ class Rounds:
         self._slow.stop()
         if self._by_residents is not None:
             self._by_residents.stop()
+        if self._beside is not None:
+            self._beside.close()
 
     def give_up(self, name: str) -> None:
         """End the tick of a view, if one is under way; nothing of it will be committed."""
@@ -134,6 +146,7 @@ class Rounds:
 
     async def _round(self, waiting: Sequence[Waiting]) -> None:
         from noonmark.compute import dataflow  # Spark's modules: a server starts without
+        from noonmark.compute.beside import Beside
         from noonmark.compute.resident.runner import ByResidents
 
         answers = {view.name: answer for view, answer in waiting}
@@ -148,6 +161,7 @@ class Rounds:
                 ticks.append((view, begun))
         if ticks and self._by_residents is None:
             self._by_residents = ByResidents(self._supervisor)
+            self._beside = Beside(self._memory_mb, self._clock)
         shares = dataflow.shared(ticks, apart=True)
         await asyncio.gather(
             self._settle(self._quick, dataflow.advance_together, shares.still, answers),
@@ -192,17 +206,25 @@ class Rounds:
             dataflow.tick_alone, limit=limit, seconds=self._tick_timeout_s(), runner=runner
         )
         try:
+            if tick[1].work is None:  # large: it needs Spark, and holds no thread until then
+                await self._engine().session()
             await self._settle(pool or self._slow, how, [tick], answers)
+        except Exception as error:  # there is no Spark
+            _tell(answers[name], error)
         finally:
             if self._limits.get(name) is limit:
                 del self._limits[name]
 
     def _runner(self, ticks: Sequence[Tick]) -> Runner:
-        """Who does the works: residents, if none of them takes long."""
-        from noonmark.compute.runner import JOBS  # Spark's modules: a server starts without
+        """Who does the works: residents, if none of them takes long; never only Spark."""
+        from noonmark.compute.beside import OrBeside  # Spark's modules: a server starts without
+        from noonmark.compute.runner import JOBS
 
         quick = all((view.walked_ms or 0.0) <= _RESIDENT_MS_MAX for view, _ in ticks)
-        return self._by_residents if ticks and quick and self._by_residents else JOBS
+        usual = self._by_residents if ticks and quick and self._by_residents else JOBS
+        if self._beside is None:
+            return usual
+        return OrBeside(usual, self._beside, lambda: self._engine().present)
 
     async def _settle(
         self,

@@ -141,7 +141,7 @@ class ViewWorker:
             finally:
                 self._waits = False
             await self._pull(_left_behind(view, client.state, tables))
-        await self._database.spark()
+        self._database.engine.want()
         self._tick = asyncio.ensure_future(self._database.work.rounds.tick(view))
         record = await asyncio.shield(self._tick)
         if record is not None:
@@ -204,7 +204,7 @@ class ViewWorker:
         return view
 
     def _session(self) -> Session:
-        """Called in the thread of a tick, which only begins when Spark has started."""
+        """Called in the thread of a tick that needs Spark."""
         return self._database.started_spark()
 
     def _note(self, error: Exception) -> None:

@@ -184,7 +184,7 @@ def _alone(
         done = tick_together([(view, tick)], limit, seconds, runner)
         return [_explained(view, tick.work, outcome) for _, outcome in done]
     try:
-        with limit.of(partial(JOBS.end, view.spark, tick.group), None):
+        with limit.of(partial(JOBS.end, lambda: view.spark, tick.group), None):
             return [(view, view.finish(tick, None))]
     except NoonmarkError as error:
         return _overtaken(view, tick, error)
@@ -241,11 +241,11 @@ def tick_together(
     if not walks:
         return []
     limit = limit or Limit()
-    spark, group = walks[0][0].spark, walks[0][1].group
+    first, group = walks[0][0], walks[0][1].group
     works = [(view.name, tick.work) for view, tick in walks if tick.work is not None]
     try:
-        with limit.of(partial(runner.end, spark, group), seconds):
-            made, jobs = runner.run(spark, works, group)
+        with limit.of(partial(runner.end, lambda: first.spark, group), seconds):
+            made, jobs = runner.run(lambda: first.spark, works, group)
     except (NoonmarkError, *SPARK_ERRORS) as error:  # of one of them: each by itself, to know which
         if limit.over:
             if len(walks) == 1 and seconds is not None:
@@ -255,7 +255,7 @@ def tick_together(
             view = walks[0][0]
             own = error if isinstance(error, NoonmarkError) else _unfinished(view, error)
             return [(view, own)]
-        alone = (tick_together([each], seconds=seconds) for each in walks)
+        alone = (tick_together([each], None, seconds, runner) for each in walks)
         return [done for each in alone for done in each]
     outputs: list[tuple[View, Begun, Output]] = []
     failed: list[Done] = []

@@ -34,6 +34,12 @@ def why_lost(session: SparkSession) -> str | None:
     return "the Spark session was stopped" if stopped else None
 
 
+def jvm_of(session: SparkSession) -> int | None:
+    """The process of a session's JVM, if this process started it."""
+    process = getattr(getattr(session.sparkContext, "_gateway", None), "proc", None)
+    return None if process is None else int(process.pid)
+
+
 def let_go(session: SparkSession) -> None:
     """Forget a session that is lost, and end what is left of its JVM."""
     from py4j.protocol import Py4JError

@@ -67,8 +67,8 @@ def find(spark: SparkSession, view: str, work: Work, seconds: float, limit: Limi
 def _ends(spark: SparkSession, view: str, work: Work, seconds: float) -> bool:
     group, limit = f"noonmark-halving-{view}", Limit()
     try:
-        with limit.of(partial(JOBS.end, spark, group), seconds):
-            JOBS.run(spark, [(view, work)], group)
+        with limit.of(partial(JOBS.end, lambda: spark, group), seconds):
+            JOBS.run(lambda: spark, [(view, work)], group)
     except (NoonmarkError, *SPARK_ERRORS):
         if limit.over:
             threading.Event().wait(_GONE_S)

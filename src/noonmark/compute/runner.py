@@ -1,5 +1,7 @@
 """Who runs the works of ticks: ordinary Spark jobs, or residents (`noonmark.compute.resident`).
 
+Without Spark, processes beside it do (`noonmark.compute.beside`).
+
 Law: what a runner gives for a work is what `perform` makes of it; where it ran decides only how
 long it took. `end` makes a `run` of the same group end soon, with an error.
 
@@ -10,14 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
+from noonmark.compute.session import OpenSession
 from noonmark.compute.walk.job import Made, Work, run
 from noonmark.errors import NoonmarkError
 from noonmark.persist.spark_errors import SPARK_ERRORS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 #: A work, behind the name of the view that it is of.
 Named: TypeAlias = "tuple[str, Work]"
@@ -33,30 +33,31 @@ class Ran(NamedTuple):
 class Runner(Protocol):
     """See the module."""
 
-    def run(self, spark: SparkSession, works: Sequence[Named], group: str) -> Ran:
-        """Do the works; blocks.
+    def run(self, spark: OpenSession, works: Sequence[Named], group: str) -> Ran:
+        """Do the works; blocks. Spark is asked for when it is needed.
 
         Raises:
             NoonmarkError, or what Spark raises: nothing of them was done.
         """
 
-    def end(self, spark: SparkSession, group: str) -> None:
+    def end(self, spark: OpenSession, group: str) -> None:
         """End the works of a group, from another thread; may be called again and again."""
 
 
 class Jobs:
     """Ordinary Spark jobs: one for the works that come together."""
 
-    def run(self, spark: SparkSession, works: Sequence[Named], group: str) -> Ran:
+    def run(self, spark: OpenSession, works: Sequence[Named], group: str) -> Ran:
         """One job, in the group."""
         names = ", ".join(name for name, _ in works)
-        spark.sparkContext.setJobGroup(group, f"delta {names}"[:200], interruptOnCancel=True)
-        return Ran(run(spark, works), 1)
+        session = spark()
+        session.sparkContext.setJobGroup(group, f"delta {names}"[:200], interruptOnCancel=True)
+        return Ran(run(session, works), 1)
 
-    def end(self, spark: SparkSession, group: str) -> None:
+    def end(self, spark: OpenSession, group: str) -> None:
         """Cancel the jobs of the group."""
         with suppress(*SPARK_ERRORS):
-            spark.sparkContext.cancelJobGroup(group)
+            spark().sparkContext.cancelJobGroup(group)
 
 
 JOBS = Jobs()

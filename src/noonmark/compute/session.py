@@ -33,6 +33,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
+from noonmark.compute import archive
+from noonmark.compute.daemon import MODULE as DAEMON
 from noonmark.errors import ConfigError
 from noonmark.java import java_home
 from noonmark.source.outgoing import ALLOW, DENY
@@ -81,6 +83,8 @@ RESIDENTS = "spark.noonmark.residents"
 _RESIDENTS_MAX = 4
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)((?:,\d+)?)\])?")
 
+#: The Java that was found, by what the environment says of it.
+_FOUND_JAVA: dict[tuple[str | None, str | None], str] = {}
 _IMPORTING = threading.Lock()
 _LOOPBACK = "127.0.0.1"
 _GIB = 1 << 30
@@ -213,16 +217,23 @@ def _local_settings(master: str) -> dict[str, str]:
     """What only holds where driver and executors share this machine: loopback, files, memory."""
     if not master.startswith("local"):
         return {}
-    logging = Path(__file__).with_name("log4j2.properties").as_uri()
-    java_options = f"-Dlog4j2.configurationFile={logging} -Duser.timezone=UTC"
+    # Executors of their own may have other code than the driver.
+    has_own = master.startswith("local-cluster")
     return {
+        "spark.python.daemon.module": "pyspark.daemon" if has_own else DAEMON,
         "spark.driver.bindAddress": _LOOPBACK,
-        "spark.driver.extraJavaOptions": java_options,
+        "spark.driver.extraJavaOptions": f"{java_options()} {archive.use(java_home_once())}",
         "spark.driver.host": _LOOPBACK,
         "spark.driver.memory": f"{_driver_memory_bytes() >> 20}m",
-        "spark.executor.extraJavaOptions": java_options,
+        "spark.executor.extraJavaOptions": java_options(),
         "spark.sql.shuffle.partitions": str(max(_BATCH_PARTITIONS_MIN, 4 * (os.cpu_count() or 1))),
     }
+
+
+def java_options() -> str:
+    """What Java is told on this machine."""
+    logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    return f"-Dlog4j2.configurationFile={logging} -Duser.timezone=UTC"
 
 
 def _driver_memory_bytes() -> int:
@@ -240,7 +251,7 @@ def _launch_environment(master: str) -> dict[str, str]:
     if spec is None or spec.origin is None:
         raise ConfigError("pyspark is not installed")
     environment = {
-        "JAVA_HOME": java_home(),
+        "JAVA_HOME": java_home_once(),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         # `local-cluster` starts its executors from here, also when another Spark is on PATH.
@@ -249,6 +260,15 @@ def _launch_environment(master: str) -> dict[str, str]:
     if master.startswith("local"):
         environment["SPARK_LOCAL_IP"] = _LOOPBACK
     return environment
+
+
+def java_home_once() -> str:
+    """Java is looked for once, as long as what was found is there: a start takes long enough."""
+    asked = os.environ.get("JAVA_HOME"), os.environ.get("PATH")
+    found = _FOUND_JAVA.get(asked)
+    if found is None or not os.access(Path(found) / "bin" / "java", os.X_OK):
+        found = _FOUND_JAVA[asked] = java_home()
+    return found
 
 
 @contextmanager

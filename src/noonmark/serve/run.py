@@ -15,6 +15,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact
 from noonmark.serve.log import Form, start_log
+from noonmark.serve.loop_watch import LoopWatch
 from noonmark.serve.metrics.sources import SourceFigures
 from noonmark.serve.metrics.storage import StorageFigures
 from noonmark.serve.metrics.views import ViewFigures
@@ -114,6 +116,10 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
             clock=database.clock,
         )
         stack.push_async_callback(server.stop)
+        stopping = threading.Event()
+        stack.callback(stopping.set)
+        watch = LoopWatch(asyncio.get_running_loop(), stopping, database.clock)
+        database.supervisor.thread("loop watch", "", watch.run, stopping)
         for figures in (SourceFigures, ViewFigures, StorageFigures, WorkFigures):
             server.figures.registry.register(figures(database))
         yield Running(database, server.pg_address, server.http_address, server.metrics_address)

@@ -182,7 +182,7 @@ class Residents:
         rest = [at for at in range(len(works)) if at not in made]
         jobs = 0
         if rest:
-            ran = JOBS.run(spark, [works[at] for at in rest], group)
+            ran = JOBS.run(lambda: spark, [works[at] for at in rest], group)
             made.update(zip(rest, ran.made, strict=True))
             jobs = ran.jobs
         return Ran([made[at] for at in range(len(works))], jobs)
@@ -196,8 +196,8 @@ class Residents:
                 if each.line is not None:
                     each.line.shut()
         for each in ended:
-            JOBS.end(spark, each.job_group)
-        JOBS.end(spark, group)
+            JOBS.end(lambda: spark, each.job_group)
+        JOBS.end(lambda: spark, group)
 
     def _lend(self, names: Sequence[str], group: str) -> list[Share]:
         """Free residents with the works that each is to do; none if none gets free in time."""

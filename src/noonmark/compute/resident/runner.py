@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.compute.resident.pool import Residents
 from noonmark.compute.runner import Named, Ran
+from noonmark.compute.session import OpenSession
 from noonmark.supervise import Supervisor
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ class ByResidents:
         """Let residents begin, if there are none on this session."""
         self._of(spark)
 
-    def run(self, spark: SparkSession, works: Sequence[Named], group: str) -> Ran:
+    def run(self, spark: OpenSession, works: Sequence[Named], group: str) -> Ran:
         """Do works by residents, or by an ordinary job."""
-        return self._of(spark).run(spark, works, group)
+        session = spark()
+        return self._of(session).run(session, works, group)
 
-    def end(self, spark: SparkSession, group: str) -> None:
+    def end(self, spark: OpenSession, group: str) -> None:
         """End the works of a group."""
-        self._of(spark).end(spark, group)
+        session = spark()
+        self._of(session).end(session, group)
 
     def stop(self) -> None:
         """End the residents; does not wait. Works are ordinary jobs from then on."""
