@@ -18,6 +18,8 @@ import re
 from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from noonmark.adapter.contract import (
     Answer,
     CopyFormat,
@@ -82,6 +84,7 @@ class ScriptedCopy:
     """COPY FROM STDIN into the session's values."""
 
     fields = ROW_FIELDS
+    takes_tables = False
 
     def __init__(self, session: ScriptedSession, form: CopyFormat) -> None:
         self._session, self.format = session, form
@@ -89,6 +92,9 @@ class ScriptedCopy:
 
     async def write(self, rows: Sequence[Row]) -> None:
         self._rows.extend(rows)
+
+    def write_table(self, table: pa.Table) -> bool:
+        raise AssertionError(f"it takes no tables, and gets {table.num_rows} rows")
 
     async def finish(self) -> Done:
         self._session.owner.copied.extend(self._rows)

@@ -20,6 +20,8 @@ from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+import pyarrow as pa
+
 from noonmark.rows.types import SqlType
 
 #: "idle": no transaction. "open": inside one. "failed": inside one that an error ended.
@@ -125,9 +127,14 @@ class CopyIn(Protocol):
 
     fields: tuple[Field, ...]
     format: CopyFormat
+    #: Whether `write_table` may take what comes.
+    takes_tables: bool
 
     async def write(self, rows: Sequence[Row]) -> None:
         """More rows, their values already of the fields' types."""
+
+    def write_table(self, table: pa.Table) -> bool:
+        """More rows, as columns of the fields' types; False where it needs them as rows."""
 
     async def finish(self) -> Done:
         """All were sent: they are there, durable, once this returns."""

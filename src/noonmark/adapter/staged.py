@@ -26,7 +26,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import Kind
 from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.definitions import view_definition
-from noonmark.adapter.tables import first_rows
+from noonmark.adapter.table_keys import first_rows
 from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.foreseen import ForeseenClient

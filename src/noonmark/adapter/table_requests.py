@@ -32,7 +32,17 @@ class Encoded:
 
     collection: int
     data: pa.Table
-    diffs: list[int]
+    diffs: pa.Array
+
+    @classmethod
+    def of(cls, collection: int, data: pa.Table, writes: Sequence[Write]) -> Encoded:
+        """Rows with their own diffs."""
+        return cls(collection, data, pa.array([diff for _, diff in writes], pa.int64()))
+
+    @classmethod
+    def inserted(cls, collection: int, data: pa.Table) -> Encoded:
+        """Rows that come in, each once."""
+        return cls(collection, data, pa.repeat(pa.scalar(1, pa.int64()), data.num_rows))
 
 
 @dataclass(eq=False)
@@ -89,7 +99,7 @@ def updates_at(time: int, parts: list[Encoded]) -> pa.Table:
     """The rows as updates at one time."""
     # One that was encoded before a column was added lacks it: there it is NULL.
     table = pa.concat_tables([part.data for part in parts], promote_options="default")
-    diffs = pa.array([diff for part in parts for diff in part.diffs], pa.int64())
+    diffs = pa.concat_arrays([part.diffs for part in parts])
     times = pa.repeat(pa.scalar(time, pa.int64()), len(diffs))
     names = [*table.column_names, TIME, DIFF]
     # Not `append_column`: a table without columns has lost how many rows it has.

@@ -29,11 +29,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from noonmark.adapter.key_query import look_up
+from noonmark.adapter.table_keys import Keys, are_distinct
 from noonmark.adapter.table_requests import (
     Advance,
     Beside,
@@ -54,7 +54,6 @@ from noonmark.errors import (
     SerializationFailure,
     Stopped,
     UndefinedTable,
-    UniqueViolation,
     UnknownCollection,
     UsageError,
 )
@@ -63,9 +62,7 @@ from noonmark.persist.codec import RowCodec
 from noonmark.persist.plan import Query
 from noonmark.persist.snapshot import counts_of
 from noonmark.persist.state import Collection
-from noonmark.rows import pgtext
 from noonmark.rows.arrow import to_table
-from noonmark.rows.order import row_key
 from noonmark.supervise import Supervisor, Task
 from noonmark.tvc import Antichain
 
@@ -73,7 +70,6 @@ from noonmark.tvc import Antichain
 RETAIN_MS = 600_000
 #: Since moves in steps, so that a commit rarely carries it.
 _SINCE_STEP_MS = 10_000
-_ROWS_SHOWN = 200
 
 
 class Tables:
@@ -161,6 +157,30 @@ class Tables:
         # Before it is queued: rows that do not fit are refused alone.
         encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
         request = Request(writes, encoded, read_at, frozenset(reads), ids or {}, beside)
+        return await self._asked(request)
+
+    async def insert(self, name: str, data: pa.Table) -> int | None:
+        """Write rows that are as they are stored; otherwise as `commit`.
+
+        None where only `commit` can: a key may be there twice, and rows are needed to know.
+        """
+        collection = self._table(name)
+        read_at = None
+        if collection.key:
+            read_at = self.settled_at([name])
+            if collection.batches or read_at is None:
+                return None
+            if not await asyncio.to_thread(are_distinct, collection, data):
+                return None
+        # A column that was added since is NULL.
+        whole = pa.concat_tables([to_table([], collection.schema), data], promote_options="default")
+        encoded = {name: Encoded.inserted(collection.id, whole)}
+        try:
+            return await self._asked(Request({name: ()}, encoded, read_at, frozenset(), {}))
+        except SerializationFailure:
+            return None  # somebody else wrote meanwhile
+
+    async def _asked(self, request: Request) -> int:
         self._check_open()
         self._waiting.append(request)
         self._wake.set()
@@ -186,7 +206,7 @@ class Tables:
         collection = self._table(name)
         fill = collection.schema.fill
         data = to_table([fill(row) for row, _ in writes], collection.schema)
-        return Encoded(collection.id, data, [diff for _, diff in writes])
+        return Encoded.of(collection.id, data, writes)
 
     def _table(self, name: str) -> Collection:
         state = self._client.state
@@ -378,26 +398,27 @@ class Tables:
                     hint="The transaction might succeed if it is run again.",
                 )
 
-    def _check_keys(self, request: Request, present: dict[str, _Keys]) -> None:
+    def _check_keys(self, request: Request, present: dict[str, Keys]) -> None:
         """Apply the request to the rows of the keys that it touches; all or nothing."""
         writes = request.writes.items()
         present |= {name: present[name].tried(each) for name, each in writes if name in present}
 
-    async def _present(self, group: list[Request]) -> dict[str, _Keys]:
+    async def _present(self, group: list[Request]) -> dict[str, Keys]:
         """For every table with a key that is written: what its touched keys have now."""
         touched: dict[str, list[Write]] = {}
         for request in group:
             for name, writes in request.writes.items():
-                touched.setdefault(name, []).extend(writes)
-        found: dict[str, _Keys] = {}
+                if writes:
+                    touched.setdefault(name, []).extend(writes)
+        found: dict[str, Keys] = {}
         for name, writes in touched.items():
             collection = self._client.state.collection(name)
             if collection.key:
                 found[name] = await self._keys_of(collection, writes)
         return found
 
-    async def _keys_of(self, collection: Collection, writes: list[Write]) -> _Keys:
-        found = _Keys.of(collection)
+    async def _keys_of(self, collection: Collection, writes: list[Write]) -> Keys:
+        found = Keys.of(collection)
         upper = collection.upper.only()
         assert upper is not None, "a table is not closed while it lives"
         if collection.since == collection.upper:
@@ -416,69 +437,6 @@ class Tables:
         plan = reader.plan(collection.id, query)
         tables = [table async for table in reader.contents(plan)]
         return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
-
-
-@dataclass(frozen=True)
-class _Keys:
-    """The rows of some keys of a table. Keys are one when they are equal in SQL: 0 and -0 are."""
-
-    collection: Collection
-    places: tuple[int, ...]
-    equal: Callable[[Row], Row]
-    rows: Counter[Row]
-
-    @classmethod
-    def of(cls, collection: Collection) -> _Keys:
-        """No rows yet."""
-        places = tuple(collection.schema.index(column) for column in collection.key)
-        types = tuple(collection.schema.columns[place].type for place in places)
-        return cls(collection, places, row_key(types), Counter())
-
-    def key(self, row: Row) -> Row:
-        """The values of the key, as they are."""
-        return tuple([row[place] for place in self.places])
-
-    def form(self, row: Row) -> Row:
-        """What rows have in common iff their keys are equal."""
-        return self.equal(self.key(row))
-
-    def tried(self, writes: Sequence[Write]) -> _Keys:
-        """These rows after the writes; raises `UniqueViolation`."""
-        rows, fill = Counter(self.rows), self.collection.schema.fill
-        for row, diff in writes:
-            rows[fill(row)] += diff
-        counts: Counter[Row] = Counter()
-        for row, count in rows.items():
-            counts[self.form(row)] += count
-        for row, _ in writes:
-            if counts[self.form(row)] > 1:
-                raise self._violated(self.key(row))
-        return replace(self, rows=rows)
-
-    def _violated(self, key: Row) -> UniqueViolation:
-        name, columns = self.collection.name, self.collection.key
-        types = [self.collection.schema[column].type for column in columns]
-        shown = ", ".join(
-            pgtext.format_value(value, type_) for value, type_ in zip(key, types, strict=True)
-        )
-        return UniqueViolation(
-            f'duplicate key value violates unique constraint "{name}_pkey"',
-            detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
-            table=name,
-        )
-
-
-def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa.Table]:
-    """The rows that a table is made with, as updates at the time of that.
-
-    Raises:
-        UniqueViolation: a key would be there twice.
-    """
-    if found.key:
-        _Keys.of(found).tried(writes)
-    data = to_table([row for row, _ in writes], found.schema)
-    parts = [Encoded(found.id, data, [diff for _, diff in writes])]
-    return lambda time: updates_at(time, parts)
 
 
 def _moved(name: str) -> SerializationFailure:

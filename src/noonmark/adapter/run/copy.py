@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
 from noonmark.adapter.run.dml_read import write
@@ -16,6 +19,8 @@ from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.transaction import writing
 from noonmark.adapter.worker.values import little_value
 from noonmark.errors import InvalidSyntax
+from noonmark.rows import types as t
+from noonmark.rows.arrow import from_table, to_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
@@ -70,6 +75,9 @@ class CopyFrom:
         self.fields = tuple(Field(each.name, loose(each.type)) for each in columns)
         self.format = format
         self._rows: list[Row] = []
+        self._tables: list[pa.Table] = []
+        self._stored = to_table([], item.schema).schema
+        self.takes_tables = places == tuple(range(len(item.schema)))
 
     async def write(self, rows: Sequence[Row]) -> None:
         """See `contract.CopyIn.write`."""
@@ -84,6 +92,17 @@ class CopyFrom:
                 values[at] = self._default(at)
             self._rows.append(fitted(self._item, values))
 
+    def write_table(self, table: pa.Table) -> bool:
+        """See `contract.CopyIn.write_table`."""
+        columns = self._item.schema.columns
+        for column, array in zip(columns, table.columns, strict=True):
+            if array.null_count and not column.nullable:
+                return False  # a row says which one it is
+            if isinstance(column.type, t.Varchar) and not _fits(array, column.type):
+                return False
+        self._tables.append(pa.Table.from_arrays(table.columns, schema=self._stored))
+        return True
+
     def _default(self, at: int) -> Any:
         column = self._item.schema.columns[at]
         statement = Statement({}, session=self._session.functions)
@@ -94,12 +113,30 @@ class CopyFrom:
     async def finish(self) -> Done:
         """See `contract.CopyIn.finish`."""
         rows, self._rows = self._rows, []
+        tables, self._tables = self._tables, []
+        count = len(rows) + sum(table.num_rows for table in tables)
+        if tables and await writing(self._session) is None and await self._insert(tables, rows):
+            return Done(f"COPY {count}")
+        for table in tables:
+            rows += from_table(table, self._item.schema)
         await write(self._session, {self._item.collection: [(row, 1) for row in rows]})
-        return Done(f"COPY {len(rows)}")
+        return Done(f"COPY {count}")
+
+    async def _insert(self, tables: Sequence[pa.Table], rows: Sequence[Row]) -> bool:
+        """Commit everything as columns; False where it takes rows."""
+        rest = [to_table(rows, self._item.schema)] if rows else []
+        data = pa.concat_tables([*tables, *rest])
+        database = self._session.database
+        return await database.tables.insert(self._item.collection, data) is not None
 
     async def fail(self) -> None:
         """See `contract.CopyIn.fail`."""
-        self._rows = []
+        self._rows, self._tables = [], []
+
+
+def _fits(texts: pa.ChunkedArray, kind: t.Varchar) -> bool:
+    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
+    return kind.length is None or longest <= kind.length
 
 
 async def run_copy(session: AdapterSession, statement: st.Copy, _: Sequence[Any]) -> Outcome:

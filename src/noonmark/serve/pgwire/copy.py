@@ -53,6 +53,13 @@ class Decoder(Protocol):
     def end(self) -> list[Row]:
         """The rest, once the client has sent all."""
 
+    @property
+    def is_between_rows(self) -> bool:
+        """Whether the next byte begins a row, like any other row."""
+
+    def skipped(self, count: int) -> None:
+        """So many rows were made by somebody else."""
+
 
 def encoder(form: CopyFormat, sql_types: Sequence[t.SqlType], zone: dt.tzinfo) -> Encoder:
     """How rows go out."""
@@ -106,6 +113,13 @@ class _LineDecoder:
 
     def end(self) -> list[Row]:
         return self._rows(self._lines.end())
+
+    @property
+    def is_between_rows(self) -> bool:
+        return not self._header and self._lines.is_between_lines
+
+    def skipped(self, count: int) -> None:
+        self._number += count
 
     def _rows(self, lines: list[list[str | None]]) -> list[Row]:
         rows = []
@@ -183,6 +197,13 @@ class _BinaryDecoder:
         if not self._ended and (self._buffer or not self._begun):
             raise BadCopyData("unexpected EOF in COPY data")
         return []
+
+    @property
+    def is_between_rows(self) -> bool:
+        return self._begun and not self._ended and not self._buffer
+
+    def skipped(self, count: int) -> None:
+        self._number += count
 
     def _begin(self) -> bool:
         """The signature, flags and an extension that is skipped."""

@@ -68,6 +68,11 @@ class TextLines:
         rest, self._rest = self._rest, b""
         return self._cells([rest] if rest else [])
 
+    @property
+    def is_between_lines(self) -> bool:
+        """Whether a line begins with the next byte."""
+        return not self._rest and not self._ended
+
     def _cells(self, lines: list[bytes]) -> list[Cells]:
         found: list[Cells] = []
         for raw in lines:
@@ -148,6 +153,11 @@ class CsvLines:
         if self._parts:
             raise BadCopyData("unterminated CSV quoted field")
         return found
+
+    @property
+    def is_between_lines(self) -> bool:
+        """Whether a row begins with the next byte."""
+        return not self._rest and not self._parts and not self._ended
 
     def _take(self, line: bytes, found: list[Cells]) -> None:
         """A physical line ends a row unless a quote is open at its end."""

@@ -17,7 +17,8 @@ from noonmark.errors import CopyFailed, ProtocolViolation
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
 from noonmark.serve.pgwire.codec import RowEncoder
-from noonmark.serve.pgwire.copy import decoder, encoder
+from noonmark.serve.pgwire.copy import encoder
+from noonmark.serve.pgwire.copy_taken import Taken
 from noonmark.serve.pgwire.link import Link, Lost
 
 SLICE_ROWS = 1_000
@@ -116,16 +117,14 @@ async def take_copy(link: Link, copy: CopyIn, zone: dt.tzinfo) -> Done:
     """Take the rows of a COPY from the client; they are there once this returns."""
     try:
         link.send(_copy_response(b"G", copy))
-        decode = decoder(copy.format, [field.type for field in copy.fields], zone)
+        taken = Taken(copy, zone)
         while True:
             message = await _next_message(link)
             match message:
                 case m.CopyData(data):
-                    if rows := decode.decode(data):
-                        await copy.write(rows)
+                    await taken.take(data)
                 case m.CopyDone():
-                    if rows := decode.end():
-                        await copy.write(rows)
+                    await taken.end()
                     break
                 case m.CopyFail(reason):
                     raise CopyFailed(f"COPY from stdin failed: {reason}")

@@ -1,0 +1,117 @@
+"""COPY FROM in blocks, over the wire: by columns, by rows, and both in one; keys, errors, lines."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import errors as pg
+
+from noonmark.serve.pgwire import copy_taken
+from support.pgwire_host import DatabaseHost
+
+ROWS = 4_000
+
+
+@pytest.fixture
+def connection(
+    database_host: DatabaseHost, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[psycopg.Connection[Any]]:
+    monkeypatch.setattr(copy_taken, "BLOCK_BYTES", 4_096)
+    with psycopg.connect(database_host.dsn("noonmark"), autocommit=True) as opened:
+        yield opened
+
+
+def table(connection: psycopg.Connection[Any], columns: str) -> str:
+    name = f"t{uuid.uuid1().hex}"  # noqa: TID251 - a name for a test, nothing depends on it
+    connection.execute(f"create table {name} ({columns})".encode())
+    return name
+
+
+def copy(connection: psycopg.Connection[Any], words: str, data: bytes, step: int = 700) -> None:
+    with connection.cursor().copy(f"copy {words}".encode()) as stream:
+        for at in range(0, len(data), step):
+            stream.write(data[at : at + step])
+
+
+def line(at: int, odd: bool) -> bytes:
+    """A row of (id, name); odd ones need the exact way."""
+    return b"%d\t%s\n" % (at, rb"tab\there" if odd else b"\\N" if at % 7 == 0 else b"name %d" % at)
+
+
+@pytest.mark.parametrize("odd_share", [0.0, 0.001, 0.5])
+@pytest.mark.parametrize("key", ["", " primary key"])
+def test_blocks_of_both_kinds_are_one_copy(
+    connection: psycopg.Connection[Any], odd_share: float, key: str
+) -> None:
+    random = Random(3)
+    name = table(connection, f"id bigint{key}, name text")
+    odd = {at for at in range(ROWS) if random.random() < odd_share}
+    copy(connection, f"{name} from stdin", b"".join(line(at, at in odd) for at in range(ROWS)))
+    found = dict(connection.execute(f"select id, name from {name}".encode()).fetchall())
+    assert found == {
+        at: "tab\there" if at in odd else None if at % 7 == 0 else f"name {at}"
+        for at in range(ROWS)
+    }
+
+
+def test_a_key_that_is_there_twice_is_refused_whole(connection: psycopg.Connection[Any]) -> None:
+    name = table(connection, "id bigint primary key, name text")
+    data = b"".join(line(at, False) for at in range(ROWS))
+    with pytest.raises(pg.UniqueViolation, match="Key \\(id\\)=\\(17\\)"):
+        copy(connection, f"{name} from stdin", data + b"17\tagain\n")
+    count = f"select count(*) from {name}".encode()
+    assert connection.execute(count).fetchone() == (0,)
+    copy(connection, f"{name} from stdin", data)
+    with pytest.raises(pg.UniqueViolation):
+        copy(connection, f"{name} from stdin", data)
+    assert connection.execute(count).fetchone() == (ROWS,)
+
+
+def test_errors_name_their_line(connection: psycopg.Connection[Any]) -> None:
+    name = table(connection, "id bigint not null, name varchar(9)")
+    lines = [line(at, False) for at in range(1, ROWS) if at % 7]
+    for bad, wanted in (
+        (b"x\tname\n", "line 2001"),
+        (b"1\n", "Line 2001"),
+        (b"\\N\tname\n", "null value"),
+        (b"1\tmuch too long\n", "value too long"),
+        (b"1\t\xff\n", "invalid byte sequence"),
+    ):
+        data = b"".join([*lines[:2000], bad, *lines[2000:]])
+        with pytest.raises(pg.DatabaseError, match=wanted):
+            copy(connection, f"{name} from stdin", data)
+    assert connection.execute(f"select count(*) from {name}".encode()).fetchone() == (0,)
+
+
+def test_csv_with_a_header_and_quotes_here_and_there(connection: psycopg.Connection[Any]) -> None:
+    name = table(connection, "id bigint, name text")
+    rows = [b"%d,name %d\n" % (at, at) for at in range(ROWS)]
+    rows[1500] = b'1500,"two\nlines, ""quoted"""\n'
+    rows[3000] = b"3000,\n"
+    copy(
+        connection,
+        f"{name} from stdin with (format csv, header)",
+        b"".join([b"id,name\n", *rows]),
+    )
+    found = dict(connection.execute(f"select id, name from {name}".encode()).fetchall())
+    assert len(found) == ROWS
+    assert (found[1500], found[3000], found[7]) == ('two\nlines, "quoted"', None, "name 7")
+
+
+def test_a_transaction_sees_what_it_copied(connection: psycopg.Connection[Any]) -> None:
+    name = table(connection, "id bigint, name text")
+    count = f"select count(*), sum(id) from {name}".encode()
+    total = ROWS, ROWS * (ROWS - 1) // 2
+    data = b"".join(line(at, False) for at in range(ROWS))
+    with connection.transaction(force_rollback=True):
+        copy(connection, f"{name} from stdin", data)
+        assert connection.execute(count).fetchone() == total
+    assert connection.execute(count).fetchone() == (0, None)
+    with connection.transaction():
+        copy(connection, f"{name} from stdin", data)
+    assert connection.execute(count).fetchone() == total
