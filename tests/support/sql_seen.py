@@ -39,6 +39,7 @@ class Seen:
         rows: in the order in which they came.
         state: the SQLSTATE of an error; "" for none.
         message: what the error said.
+        detail: what it said further.
     """
 
     names: tuple[str, ...] = ()
@@ -46,6 +47,7 @@ class Seen:
     rows: tuple[Row, ...] = ()
     state: str = ""
     message: str = ""
+    detail: str = ""
 
     def text(self, *, ordered: bool = False) -> str:
         """As it stands in a file of cases."""
@@ -69,8 +71,11 @@ def seen(result: PGresult) -> Seen:
     """What a result says."""
     if result.status not in _FINE:
         state = (result.error_field(DiagnosticField.SQLSTATE) or b"?????").decode()
-        message = result.error_field(DiagnosticField.MESSAGE_PRIMARY) or b""
-        return Seen(state=state, message=message.decode(errors="replace"))
+        fields = (DiagnosticField.MESSAGE_PRIMARY, DiagnosticField.MESSAGE_DETAIL)
+        message, detail = (
+            (result.error_field(each) or b"").decode(errors="replace") for each in fields
+        )
+        return Seen(state=state, message=message, detail=detail)
     width = range(result.nfields)
     names = tuple((result.fname(at) or b"").decode() for at in width)
     types = tuple((result.ftype(at), _mod(result, at)) for at in width)

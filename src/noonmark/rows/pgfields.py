@@ -67,7 +67,7 @@ class Unreadable(Exception):
         self.what = what
 
 
-def fields_of(text: str) -> list[Field]:
+def fields_of(text: str, length_max: int = _LENGTH_MAX) -> list[Field]:
     """The fields of a text, with their kinds; words are in lower case."""
     fields: list[Field] = []
     at = 0
@@ -87,7 +87,7 @@ def fields_of(text: str) -> list[Field]:
             if is_name and (name := _NAME.match(text, at)):
                 kind, value, at = "date", value + name[0].lower(), name.end()
         fields.append((kind, re.sub(r"\s", "", value)))
-    if len(fields) > _FIELDS_MAX or sum(len(value) + 1 for _, value in fields) > _LENGTH_MAX:
+    if len(fields) > _FIELDS_MAX or sum(len(value) + 1 for _, value in fields) > length_max:
         raise Unreadable
     return fields
 

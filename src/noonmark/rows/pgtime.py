@@ -147,17 +147,6 @@ def _plain_clock(match: re.Match[str]) -> int | None:
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
 
 
-def round_micros(fraction: str) -> int:
-    """The digits after a second's point, as microseconds, rounded half to even.
-
-    >>> round_micros("5"), round_micros("0000015"), round_micros("9999999")
-    (500000, 2, 1000000)
-    """
-    micros, rest = int(fraction[:6].ljust(6, "0")), fraction[6:].rstrip("0")
-    up = rest > "5" or (rest == "5" and micros % 2 == 1)
-    return micros + up
-
-
 def parse_time(text: str) -> dt.time | v.EndOfDay:
     """The time of day that `text` stands for; a date or an offset beside it means nothing."""
     match = _PLAIN_TIME.fullmatch(text)

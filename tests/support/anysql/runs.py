@@ -184,7 +184,8 @@ def _read(run: Run, made: dict[str, str]) -> None:
         verdict = judge(sql, mine, theirs, one_row=False, ordered=False)
         run.both.counts[f"view {verdict}"] += 1
         if verdict == "wrong":
-            rows = f"ours {sorted(map(repr, mine.rows))[:6]} {mine.state} {mine.message[:100]}"
+            why = f"{mine.state} {mine.message[:100]} {mine.detail[:400]}"
+            rows = f"ours {sorted(map(repr, mine.rows))[:6]} {why}"
             peer = f"PostgreSQL {sorted(map(repr, theirs.rows))[:6]} {theirs.state}"
             run.wrong.append(f"as a view, after changes: {sql}\n  {rows}\n  {peer}")
             del made[name]  # told once

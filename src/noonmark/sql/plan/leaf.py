@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
 from sqlglot import exp
@@ -49,9 +48,6 @@ def _literal(tree: exp.Literal, _: Row) -> Scalar:
     return number(tree.this)
 
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*", re.ASCII)
-
-
 def number(text: str) -> Literal:
     """A number as written: integer, bigint or numeric, whichever is first to hold it."""
     if text.isdigit() and int(text) < 1 << 63:
@@ -94,11 +90,9 @@ def _interval(tree: exp.Interval, _: Row) -> Scalar:
     text, unit = tree.this, tree.args.get("unit")
     if not isinstance(text, exp.Literal) or isinstance(unit, exp.IntervalSpan):
         raise unsupported("an interval that is not one literal with at most one unit", tree)
-    words, cut = text.this, "second" if unit is None else unit.name.lower()
-    if unit is not None and _NUMBER.fullmatch(words):
-        words = f"{words} {cut}"  # a number alone is of that unit
+    cut = "second" if unit is None else unit.name.lower()
     try:
-        return Literal(t.Interval(), cut_interval(parse_interval(words), cut))
+        return Literal(t.Interval(), cut_interval(parse_interval(text.this, cut), cut))
     except InvalidValue as error:
         error.position = position_of(tree)
         raise
