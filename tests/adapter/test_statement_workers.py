@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.adapter.planner import PLANNER
+from noonmark.adapter.planner import HERE_MAX, PLANNER, SHORT_MAX, text_weight
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
 from noonmark.adapter.worker.limits import Limits
 from noonmark.clock import SYSTEM
@@ -316,3 +319,42 @@ async def test_a_small_statement_does_not_wait_for_the_planning_of_others(opened
     finally:
         planned.set()
         await planning
+
+
+@with_database
+async def test_a_short_statement_does_not_wait_for_longer_ones(opened: Database) -> None:
+    client, planned = await prepared(opened), threading.Event()
+    joined = "select count(*) from t x join t y on x.a = y.a join t z on y.a = z.a where x.a = 1"
+    assert HERE_MAX < text_weight(joined) <= SHORT_MAX
+    planning = asyncio.ensure_future(PLANNER.aside(SHORT_MAX + 1, lambda: planned.wait(60)))
+    try:
+        async with asyncio.timeout(30):
+            await client.ask(joined)
+        assert not planning.done()
+    finally:
+        planned.set()
+        await planning
+
+
+WITHOUT_SPARK = """
+import asyncio, sys
+from support.reading import connect, database
+
+async def main():
+    async with database() as opened:
+        client = await connect(opened)
+        await client.ask("create table t (a int)")
+        await client.ask("insert into t values (1)")
+        await client.ask("drop table t")
+    assert "pyspark" not in sys.modules
+
+asyncio.run(main())
+"""
+
+
+def test_tables_are_made_and_dropped_without_the_modules_of_spark() -> None:
+    """Whoever imports them on the loop waits for everybody who imports them."""
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK], env={**os.environ, "PYTHONPATH": path}, check=True
+    )

@@ -13,6 +13,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
+from noonmark.compute.session import import_spark, spark_is_imported
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -25,6 +27,12 @@ async def aside(length: int, act: Callable[P, T], *args: P.args, **kwargs: P.kwa
     if length <= LENGTH_MAX:
         return act(*args, **kwargs)
     return await asyncio.to_thread(act, *args, **kwargs)
+
+
+async def spark_modules() -> None:
+    """Have Spark's modules read, in a thread: that takes a second, or as long as others do it."""
+    if not spark_is_imported():
+        await asyncio.to_thread(import_spark)
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:

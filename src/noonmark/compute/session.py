@@ -86,6 +86,13 @@ _LOCAL = re.compile(r"local(?:\[(\d+|\*)((?:,\d+)?)\])?")
 #: The Java that was found, by what the environment says of it.
 _FOUND_JAVA: dict[tuple[str | None, str | None], str] = {}
 _IMPORTING = threading.Lock()
+#: What is imported with Spark, so that nobody does it on a loop later.
+_OVER_SPARK = (
+    "noonmark.compute.dataflow",
+    "noonmark.compute.resident.runner",
+    "noonmark.compute.beside",
+    "noonmark.compute.explain",
+)
 _LOOPBACK = "127.0.0.1"
 _GIB = 1 << 30
 _BATCH_PARTITIONS_MIN = 16
@@ -114,7 +121,13 @@ def import_spark() -> None:
     Threads that begin to import them at once, each at another end, see each other's half.
     """
     with _IMPORTING:
-        import_module("noonmark.compute.view")
+        for name in _OVER_SPARK:
+            import_module(name)
+
+
+def spark_is_imported() -> bool:
+    """Whether `import_spark` returns at once."""
+    return _OVER_SPARK[-1] in sys.modules and not _IMPORTING.locked()
 
 
 def active_session() -> SparkSession | None:

@@ -19,6 +19,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from noonmark.adapter.catalog.item import BUILT_IN
@@ -91,6 +92,8 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
     """
     _let_out(settings)
     async with AsyncExitStack() as stack:
+        # Arrow imports it with its first value: then the loop would, in its first write.
+        reading = asyncio.ensure_future(asyncio.to_thread(import_module, "pandas"))
         database = await Database.open(
             settings.data,
             settings.consensus,
@@ -104,6 +107,7 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
         if settings.password:
             await first_password(database, settings.password)
         await _check_listening(settings, database)
+        await reading
         server = await start(
             database,
             pg=settings.pg,

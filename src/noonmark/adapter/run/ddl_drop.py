@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.aside import spark_modules
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, PUBLIC, TEMPORARY
 from noonmark.adapter.catalog.rights import Access, require_role
@@ -231,22 +232,27 @@ async def remove(session: AdapterSession, doomed: Sequence[Item]) -> None:
 
 async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyCommand, ...]:
     """What removes the collections of items."""
-    from noonmark.compute.owned import removal
-    from noonmark.sink.run import hold_id
-
     holds = database.client.state.holds
 
     made: list[c.AnyCommand] = []
     views: list[Owned] = []
     releases = []
     for item in doomed:
-        if item.kind == "sink" and (held := hold_id(item.definition["id"])) in holds:
-            releases.append(c.Release(held))
+        if item.kind == "sink":
+            from noonmark.sink.run import hold_id
+
+            held = hold_id(item.definition["id"])
+            releases += [c.Release(held)] if held in holds else []
         worker = database.work.views.get(item.number)
         if worker is not None:
             views.append((await asyncio.to_thread(worker.taken_up)).owned)
         elif item.is_stored and item.collection in database.client.state.names:
             made.append(c.Drop(database.client.state.collection(item.collection).id))
+    if not views:  # a server that has none drops tables without Spark's modules
+        return (*releases, *made)
+    await spark_modules()
+    from noonmark.compute.owned import removal
+
     # Before what they are on goes, and takes them with it.
     return (*releases, *removal(views), *made)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from noonmark.adapter.aside import to_its_end
+from noonmark.adapter.aside import spark_modules, to_its_end
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.item import TEMPORARY
 from noonmark.adapter.definitions import view_definition
@@ -67,6 +67,7 @@ async def begin_view(
 async def _begin(
     session: AdapterSession, query: st.QueryText, plan: PlannedQuery, time: int
 ) -> Item:
+    await spark_modules()
     from noonmark.compute.view import View
 
     database = session.database

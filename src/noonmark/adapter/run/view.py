@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.aside import spark_modules
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.item import Kind
@@ -134,6 +135,7 @@ async def run_create_materialized_view(
     database = session.database
 
     async def make(catalog: Catalog, number: int) -> Created:
+        await spark_modules()
         from noonmark.compute.view import View
 
         old = replaced(session, catalog, statement, "materialized-view")

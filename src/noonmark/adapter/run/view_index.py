@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from noonmark.adapter.aside import spark_modules
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Outcome
 from noonmark.adapter.run.ddl_common import Created, create, refuse_options, retain_ms
@@ -58,6 +59,7 @@ async def run_create_index(
             owner=session.user,
             retain_ms=retain_ms(statement.options),
         )
+        await spark_modules()
         view = maintained(session, catalog, item, await staged_client(session))
 
         def beside(_: int) -> Iterable[c.AnyCommand]:

@@ -29,7 +29,7 @@ from typing import Any
 
 from noonmark.adapter.contract import Chunks
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
-from noonmark.adapter.planner import PLANNER
+from noonmark.adapter.planner import PLANNER, SHORT_MAX
 from noonmark.adapter.worker import frames as f
 from noonmark.adapter.worker.errors import OutOfMemory, WorkerLost
 from noonmark.adapter.worker.job import Given, Job, is_small
@@ -130,7 +130,7 @@ class Pool:
             body, functions = f.dump_job(job)
         else:
             # In a thread with a large stack: plans are trees.
-            body, functions = await PLANNER.aside(0, lambda: f.dump_job(job))
+            body, functions = await PLANNER.aside(SHORT_MAX + 1, lambda: f.dump_job(job))
         worker = await self._take()
         loop = asyncio.get_running_loop()
         timer = loop.call_later(LONG_S, worker.slow_down)
