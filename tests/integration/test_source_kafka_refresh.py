@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from noonmark.adapter.database import Database
 from noonmark.clock import SYSTEM
-from noonmark.errors import ConfigError, DefiniteError, Unsupported
+from noonmark.errors import ConfigError, DefiniteError, SerializationFailure, Unsupported
 from noonmark.source.impl.kafka import client as kafka_client
 from support.kafka import KafkaServer, start_kafka
 from support.reading import Conversation, connect, database
@@ -40,8 +40,9 @@ def topic() -> str:
 
 @asynccontextmanager
 async def opened(url: str = "", spark: Any = None) -> AsyncIterator[tuple[Conversation, Database]]:
-    async with asyncio.timeout(120), database(url, spark) as made:
-        yield await connect(made, real_time_recency="on"), made
+    async with asyncio.timeout(240), database(url, spark) as made:
+        patience = {"real_time_recency_timeout": "60s"}
+        yield await connect(made, real_time_recency="on", **patience), made
 
 
 async def create(client: Conversation, kafka: KafkaServer, topic: str, envelope: str) -> None:
@@ -76,6 +77,17 @@ BAD: dict[str, Any] = {"value": b"no JSON"}
 BAD_KEYED: dict[str, Any] = {**BAD, "key": b'{"id": 7}'}
 
 
+@pytest.fixture(
+    params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["in place", "on Spark"]
+)
+def on_spark(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once as little is read and compared, once as much is."""
+    if request.param:
+        monkeypatch.setattr("noonmark.adapter.work_sources.IN_PLACE_WEIGHT_MAX", -1)
+        monkeypatch.setattr("noonmark.ingest_stage._IN_PLACE_BYTES_MAX", -1)
+
+
+@pytest.mark.usefixtures("on_spark")
 @pytest.mark.parametrize("envelope", COLUMNS)
 def test_a_topic_made_again_is_read_anew_under_its_views(
     kafka_server: KafkaServer, topic: str, tmp_path: Path, spark: SparkSession, envelope: str
@@ -260,6 +272,31 @@ async def _follow(client: Conversation, heard: list[Any]) -> None:
 async def _refresh_often(client: Conversation) -> None:
     for _ in range(5):
         await client.ask(REFRESH)
+
+
+def test_of_two_at_once_one_is_done_and_the_other_done_or_refused(
+    kafka_server: KafkaServer, topic: str
+) -> None:
+    kafka_server.make_topic(topic)
+    kafka_server.send(topic, [record("upsert", 1, "old")])
+
+    async def go() -> None:
+        async with opened() as (client, made):
+            await create(client, kafka_server, topic, "upsert")
+            kafka_server.remake_topic(topic)
+            kafka_server.send(topic, [record("upsert", 2, "new")])
+            await error(client, "select * from s")
+            both = [await connect(made), await connect(made)]
+            found = await asyncio.gather(
+                *(each.ask(REFRESH) for each in both), return_exceptions=True
+            )
+            refused = [each for each in found if each != "ALTER SOURCE"]
+            assert len(refused) < 2
+            assert all(isinstance(each, SerializationFailure) for each in refused)
+            assert await rows(client) == [(2, "new")]
+            assert not [name for name in made.client.state.names if name.startswith("staging")]
+
+    asyncio.run(go())
 
 
 def test_what_cannot_be_refreshed_stays_as_it_was(kafka_server: KafkaServer, topic: str) -> None:

@@ -24,6 +24,8 @@ FILES = (
     "integration/test_source_postgres.py",
     "integration/test_source_postgres_failover.py",
     "integration/test_source_kafka.py",
+    "integration/test_source_kafka_refresh.py",
+    "integration/test_source_kafka_refresh_kill.py",
     "integration/test_source_kafka_secure.py",
     "integration/test_source_kafka_postgres_sql.py",
     "integration/test_source_kafka_postgres_kill.py",

@@ -54,12 +54,13 @@ def status_of_table(state: str, error: Failure | None) -> str:
 
 def remedy_of(catalog: Catalog, source: Item) -> Remedy:
     """What a reader of the source's relations is told to do about an error."""
-    if source.definition.get("upstream") not in ("postgres", "kafka"):
+    upstream = source.definition.get("upstream")
+    if upstream not in ("postgres", "kafka"):
         return create_again
     name = quote_name(source.name)
 
     def remedy(collection: str, is_whole: bool) -> str:
-        if is_whole:
+        if is_whole or upstream == "kafka":  # a topic is one table
             return f"When upstream is in order, run: ALTER SOURCE {name} REFRESH;"
         item = catalog.of_collection(collection)
         table = quote_name(collection if item is None else item.name)

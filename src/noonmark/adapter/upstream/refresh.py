@@ -100,15 +100,19 @@ async def read_beside(
     with source.keeping_log():
         restaged = await asyncio.to_thread(restage, source, tables, slot, new_slot=new_slot)
         staged: list[_Staged] = []
+        made: list[str] = []
         try:
             for each, output in zip(wanted, restaged.outputs, strict=True):
-                staged.append(await asyncio.to_thread(_stage, database, item, restaged, output))
-                staged[-1] = replace(staged[-1], wanted=each)
+                name = staging_name(database.client, item)
+                made += [name, f"{name}_errors"]
+                read = await asyncio.to_thread(_stage, database, item, restaged, (output, name))
+                staged.append(replace(read, wanted=each))
             await _join(database, item, restaged, staged, new_slot=new_slot)
         except BaseException:
-            await asyncio.to_thread(restaged.abandon)
-            names = [name for each in staged for name in (each.collection, each.errors)]
-            await asyncio.to_thread(forget, database.client, names)
+            try:
+                await asyncio.to_thread(restaged.abandon)
+            finally:
+                await asyncio.to_thread(forget, database.client, made)
             raise
         await asyncio.to_thread(restaged.close)
     return restaged.notices
@@ -138,10 +142,10 @@ class _Staged:
         }
 
 
-def _stage(database: Database, item: Item, restaged: Restaged, output: int) -> _Staged:
-    """Read one table; blocks."""
+def _stage(database: Database, item: Item, restaged: Restaged, to: tuple[int, str]) -> _Staged:
+    """Read one table, that of an output, into a collection of that name; blocks."""
+    output, name = to
     client, source = database.client, restaged.source
-    name = staging_name(client, item)
     feed = postgres_table(source, output, name)
     progress = next(p for p in database.catalog.parts_of(item.number) if p.kind == "progress")
     # Before every time that the source may be complete at when the table joins.

@@ -19,8 +19,9 @@ Where it runs: the adapter's loop; reading in threads and on Spark.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.aside import to_its_end
 from noonmark.adapter.catalog import Catalog, Item
@@ -29,7 +30,13 @@ from noonmark.adapter.upstream import staging
 from noonmark.adapter.upstream.refresh import at_work
 from noonmark.adapter.upstream.swap import Read, Swap
 from noonmark.adapter.upstream.topic import topic_feed
-from noonmark.errors import NotYetComplete, SerializationFailure
+from noonmark.errors import (
+    NoonmarkError,
+    NotYetComplete,
+    SerializationFailure,
+    SourceStalled,
+    StorageError,
+)
 from noonmark.ingest import Ingestion
 from noonmark.persist import command as c
 from noonmark.persist.write import MultiWriteHandle
@@ -39,8 +46,12 @@ from noonmark.tvc import Antichain, Partitioned, known_partitions, partition_fro
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
+    from noonmark.adapter.work_sources import SourceWorker
     from noonmark.ingest_engine import Engine
     from noonmark.source.impl.kafka import Kafka
+
+_TRANSIENT = (SourceStalled, StorageError)
+_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 0.0)
 
 
 async def renew_topic(database: Database, item: Item) -> None:
@@ -48,20 +59,22 @@ async def renew_topic(database: Database, item: Item) -> None:
 
     Raises:
         ConfigError: there is no topic of its name.
-        SourceStalled: the brokers do not answer.
+        SourceStalled: the brokers do not answer at once.
+        NotYetComplete: they, or Spark, fail again and again.
         SerializationFailure: the source was altered meanwhile.
     """
     from noonmark.source.impl import kafka
 
-    worker = await at_work(database, item)
+    async with database.store.turn:
+        worker = await _worker_of(database, item)
     before = await asyncio.to_thread(worker.source)
     assert isinstance(before, kafka.Kafka)
     source = await kafka.renew(before)
     beside = _Beside(database, item, source, staging.staging_name(database.client, item))
     try:
         reading = await asyncio.to_thread(beside.begin, worker.engine())
-        await asyncio.to_thread(reading.tick)
-        await to_its_end(_switch(beside, reading))
+        await _patiently(beside, lambda: asyncio.to_thread(reading.tick))
+        await _patiently(beside, lambda: to_its_end(_switch(beside, reading)))
     except BaseException:
         await asyncio.to_thread(staging.forget, database.client, beside.names)
         raise
@@ -69,15 +82,30 @@ async def renew_topic(database: Database, item: Item) -> None:
         await asyncio.to_thread(source.close)
 
 
+async def _patiently(beside: _Beside, act: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    """Do what may fail for a reason that goes away, as a tick may: a few times."""
+    for pause_s in _PAUSES_S:
+        try:
+            await act()
+        except Exception as error:
+            if isinstance(error, NoonmarkError) and not isinstance(error, _TRANSIENT):
+                raise
+            why = error
+        else:
+            return
+        await beside.database.clock.sleep(pause_s)
+    raise NotYetComplete(
+        f'the topic of source "{beside.item.name}" could not be read anew',
+        detail=str(why),
+        hint="Run the statement again when the cause has gone.",
+    ) from why
+
+
 async def _switch(beside: _Beside, reading: Ingestion) -> None:
     database, item = beside.database, beside.item
     store = database.store
-    worker = await at_work(database, item)
     async with store.turn:
-        if store.catalog.by_number.get(item.number) is not item:
-            raise SerializationFailure(
-                f'source "{item.name}" was changed meanwhile', hint="Run the statement again."
-            )
+        worker = await _worker_of(database, item)
         await database.work.remove([item.number])
         try:
             shown = worker.ingestion
@@ -93,6 +121,15 @@ async def _switch(beside: _Beside, reading: Ingestion) -> None:
             await asyncio.to_thread(database.oracle.blocking.apply_write, switched.time)
         finally:
             await database.work.take_up([item.number])
+
+
+async def _worker_of(database: Database, item: Item) -> SourceWorker:
+    """The worker of a source that is what it was; the caller holds the catalog's turn."""
+    if database.store.catalog.by_number.get(item.number) is not item:
+        raise SerializationFailure(
+            f'source "{item.name}" was changed meanwhile', hint="Run the statement again."
+        )
+    return await at_work(database, item)
 
 
 @dataclass(frozen=True)
