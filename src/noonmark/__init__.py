@@ -13,12 +13,13 @@ their own.
 from __future__ import annotations
 
 import os as _os
+import sys as _sys
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from noonmark.contents import Contents as _Contents
-    from noonmark.contents import Time as _Time
     from noonmark.embedded import Embedded as _Embedded
+    from noonmark.rows.moment import Time as _Time
 
 __all__ = ["open", "read"]
 
@@ -67,3 +68,18 @@ def read(
     from noonmark.contents import read as read_contents  # what only opens pays for no reader
 
     return read_contents(_os.fspath(location), name, as_of, consensus)
+
+
+def _tell_spark() -> None:
+    """Let Spark's Python workers be this Python, and know the data source (`noonmark.spark`)."""
+    pyspark = _sys.modules.get("pyspark")
+    context = getattr(pyspark, "SparkContext", None)
+    if getattr(context, "_active_spark_context", None) is None:
+        _os.environ.setdefault("PYSPARK_PYTHON", _sys.executable)
+        return
+    from noonmark.spark import register_active
+
+    register_active()
+
+
+_tell_spark()

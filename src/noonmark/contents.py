@@ -9,7 +9,6 @@ reads is exact at its time, as it is for SQL; a relation that has an error at th
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +25,9 @@ from noonmark.errors import ConfigError, NotYetComplete, UnknownCollection, Usag
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.run import DIFF
 from noonmark.rows import arrow, pgtext
-from noonmark.rows import types as t
+from noonmark.rows.moment import Time, time_of
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import description_of
-
-Time = int | str | dt.datetime
 
 
 @dataclass(frozen=True)
@@ -105,19 +102,21 @@ def _tables(
         raise UnknownCollection(f'no relation "{name}" is stored', name=name)
     _, handle = client.create_or_load(stored)
     time = _newest(handle.upper.only(), name) if as_of is None else time_of(as_of)
-    found = client.state.collection(stored)
-    errors = errors_name(stored)
-    if description_of(found).kind in ("view", "materialized-view", "index"):
-        _check_errors(client, errors, stored, time)
+    check_errors(client, stored, time)
     snapshot = handle.snapshot(time, wait=False).result()
     return handle.codec.schema, time, (_repeated(each) for each in snapshot.tables())
 
 
-def _check_errors(client: Client, errors: str, view: str, time: int) -> None:
-    if errors not in client.state.names:
+def check_errors(client: Client, view: str, time: int) -> None:
+    """Raise the error that a view has instead of rows at a time, if it has one."""
+    found = client.state.collection(view)
+    errors = errors_name(view)
+    if not found.annotation or errors not in client.state.names:
         return
-    found = client.create_or_load(errors)[1].snapshot(time, wait=False).result().counts()
-    for sqlstate, message, *_ in sorted(found):
+    if description_of(found).kind not in ("view", "materialized-view", "index"):
+        return
+    rows = client.create_or_load(errors)[1].snapshot(time, wait=False).result().counts()
+    for sqlstate, message, *_ in sorted(rows):
         raise error_of(sqlstate, message, view)
 
 
@@ -136,16 +135,6 @@ def _newest(upper: int | None, name: str) -> int:
     if upper == 0:
         raise NotYetComplete(f'"{name}" has no complete time yet')
     return upper - 1
-
-
-def time_of(value: Time) -> int:
-    """A time in milliseconds since the epoch, or as a timestamp; one without a zone is in UTC."""
-    if isinstance(value, str) and not value.strip().isdigit():
-        value = pgtext.parse_value(value, t.TimestampTz())
-    if isinstance(value, dt.datetime):
-        zoned = value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
-        return (zoned - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
-    return int(value)
 
 
 @click.command("export")

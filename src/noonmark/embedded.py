@@ -114,7 +114,9 @@ class Step:
 class Embedded:
     """See the module; made by `noonmark.open`. Any thread may call."""
 
-    def __init__(self, url: str, consensus: str | None, master: str | None) -> None:
+    def __init__(
+        self, url: str, consensus: str | None, master: str | None, *, maintain: bool = True
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="noonmark-embedded", daemon=True
@@ -122,11 +124,13 @@ class Embedded:
         self._thread.start()
         self._mutex = threading.Lock()
         self._closed = False
-        session = _session_of_caller()
+        session = _session_of_caller() if maintain else None
         self._owns_spark = session is None
         try:
             self._database: Database = self._wait(
-                Database.open(url, consensus, spark_master=master, session=session)
+                Database.open(
+                    url, consensus, spark_master=master, session=session, maintain=maintain
+                )
             )
             self._session = self._wait(self._connect())
         except BaseException:

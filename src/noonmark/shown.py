@@ -11,6 +11,7 @@ import pyarrow as pa
 from noonmark.adapter.contract import Field, Row
 from noonmark.errors import ConfigError, SchemaMismatch
 from noonmark.rows import arrow, pgtext
+from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
 
 #: How many rows a notebook shows.
@@ -60,10 +61,12 @@ def rows_for(batch: pa.RecordBatch, fields: Sequence[Field]) -> list[Row]:
         SchemaMismatch: a column cannot be of its type without loss.
     """
     columns = []
-    for field, column in zip(fields, batch.columns, strict=True):
+    for field, given in zip(fields, batch.columns, strict=True):
         schema = Schema((Column(field.name, field.type),))
         wanted = arrow.to_table([], schema).schema.field(0).type
         try:
+            # Arrow has no number of any size: such a column goes through its text.
+            column = given.cast(pa.string()) if t.is_plain(field.type) else given
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                 texts = column.to_pylist()
                 columns.append([
@@ -73,7 +76,7 @@ def rows_for(batch: pa.RecordBatch, fields: Sequence[Field]) -> list[Row]:
             table = pa.table({field.name: column.cast(wanted)})
         except pa.ArrowException as error:
             raise SchemaMismatch(
-                f'column "{field.name}" is {column.type}, which is no {field.type}',
+                f'column "{field.name}" is {given.type}, which is no {field.type}',
                 detail=str(error),
             ) from error
         columns.append([row[0] for row in arrow.from_table(table, schema)])

@@ -4,6 +4,6 @@ Spark imports every top-level package whose name begins with ``pyspark_`` and re
 `DefaultSource`. So ``spark.read.format("noonmark")`` works wherever Noonmark is installed.
 """
 
-from noonmark.persist.spark_source import NoonmarkSource as DefaultSource
+from noonmark.spark import Source as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -13,10 +13,11 @@ from noonmark import errors, persist
 from noonmark.persist.client import Options
 from noonmark.persist.config import Config
 from noonmark.persist.plan import Query
-from noonmark.persist.spark import NoonmarkSource, register, typed_errors
+from noonmark.persist.spark import NoonmarkSource, typed_errors
 from noonmark.persist.spark_filters import narrowed
-from noonmark.persist.spark_source import Target
+from noonmark.persist.spark_target import Target
 from noonmark.rows.schema import Schema
+from noonmark.spark import register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,16 +49,27 @@ def test_a_batch_is_the_contents_at_a_time(spark: SparkSession, place: Any) -> N
     before = load(spark, url, as_of=2)
     assert before.columns == ["id", "name", "price"]
     assert sorted(row.id for row in before.collect()) == list(range(20))
-    newest = load(spark, url, as_of="latest")
+    assert load(spark, url, as_of="1970-01-01 00:00:00.002Z").count() == 20
+    newest = load(spark, url)
+    assert newest.columns == before.columns
     assert Counter(row.id for row in newest.collect()) == Counter([*range(20), 4]) - Counter([3])
     assert [row.name for row in newest.where("id = 7 and price < 9").collect()] == ["n7"]
     assert sorted(row.id for row in newest.where("id in (3, 4, 5)").collect()) == [4, 4, 5]
     assert newest.where("id = 99").count() == 0
 
 
-def test_without_a_time_rows_say_which_it_is(spark: SparkSession, place: Any) -> None:
+def test_columns_that_are_asked_for_alone_are_read(spark: SparkSession, place: Any) -> None:
     url, _, _ = place
-    found = load(spark, url)
+    some = load(spark, url, columns="price, id", as_of=2)
+    assert some.columns == ["price", "id"]
+    assert [tuple(row) for row in some.where("id = 3").collect()] == [(1.5, 3)]
+    reader = spark.read.format("noonmark").option("location", url).schema("name string")
+    assert Counter(row.name for row in reader.load("public.v").collect())["n4"] == 2
+
+
+def test_changes_say_their_time(spark: SparkSession, place: Any) -> None:
+    url, _, _ = place
+    found = load(spark, url, changes=True)
     assert found.columns == ["id", "name", "price", "_time", "_diff"]
     rows = {row.id: (row["_time"], row["_diff"]) for row in found.collect()}
     assert rows[4] == (3, 2)
@@ -81,6 +93,8 @@ def test_registering_is_the_same(spark: SparkSession, place: Any) -> None:
         ({"as_of": "soon"}, errors.ConfigError),
         ({"as_of": 1, "upper": 2}, errors.ConfigError),
         ({"asof": 1}, errors.ConfigError),
+        ({"columns": "id, other"}, errors.ConfigError),
+        ({"changes": "perhaps"}, errors.ConfigError),
         ({"location": "memory:here"}, errors.ConfigError),
     ],
 )
@@ -119,13 +133,15 @@ def test_a_target_needs_a_location_and_a_collection() -> None:
     with pytest.raises(errors.ConfigError, match='"path" is missing'):
         Target.of({"location": "x"})
     assert Target.of({"location": "x", "path": "v", "as_of": "7", "HOLD": "false"}) == Target(
-        "x", None, "v", 7, None, None, False
+        "x", None, "v", 7, None, None, hold=False
     )
+    assert Target.of({"location": "x", "path": "s.v", "lower": "7"}).changes
 
 
 def stream(spark: SparkSession, url: str, folder: Path, **options: Any) -> Counter[Any]:
     """Run a stream over all that is there, into files; returns all that it ever wrote."""
-    reader = spark.readStream.format("noonmark").option("location", url).options(**options)
+    reader = spark.readStream.format("noonmark").option("location", url)
+    reader = reader.option("changes", True).options(**options)
     query = (
         reader.load("v")
         .writeStream.format("parquet")
@@ -195,3 +211,23 @@ def test_a_stream_begins_with_what_compaction_left(
     assert stream(spark, url, tmp_path / "all", hold="false") == expected
     later = stream(spark, url, tmp_path / "later", lower=3)
     assert later == Counter({(3, 3): -1, (4, 3): 1})
+
+
+def test_a_stream_of_plain_rows_is_of_rows_that_only_come(
+    spark: SparkSession, place: Any, tmp_path: Path
+) -> None:
+    url, client, _ = place
+    only, _ = client.create_or_load("only", SCHEMA, ("id",))
+    only.write([persist.Update((n, "n", None), 1, 2) for n in range(3)])
+    only.seal(4).result()
+    reader = spark.readStream.format("noonmark").option("location", url)
+
+    def run(name: str) -> list[int]:
+        sink = reader.load(name).writeStream.format("memory").queryName(f"plain_{name}")
+        sink = sink.option("checkpointLocation", str(tmp_path / name)).trigger(availableNow=True)
+        sink.start().awaitTermination()
+        return sorted(row.id for row in spark.table(f"plain_{name}").collect())
+
+    assert run("only") == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(errors.UsageError, match="go and change"), typed_errors():
+        run("v")

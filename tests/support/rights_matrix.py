@@ -91,6 +91,7 @@ STATEMENTS = {
     ("DELETE", "read target"): "delete from {o} where a = 1",
     ("DELETE", "relation"): "delete from {w}.mine where exists (select 1 from {o})",
     ("TRUNCATE", "target"): "truncate table {o}",
+    ("LOCK TABLE", "relation"): "begin; lock table {o} in access share mode; commit",
     ("CREATE TEMPORARY", "database"): "create temporary table x (a int)",
     ("REFRESH MATERIALIZED VIEW", "view"): "refresh materialized view {o}",
     ("COPY FROM", "target"): "copy {o} from stdin",

@@ -112,6 +112,7 @@ class Database:
         files_roots: str = "",
         own_files: tuple[str, ...] = (),
         limits: Limits = Limits(),  # noqa: B008 - frozen
+        maintain: bool = True,
     ) -> Database:
         """Open a location to write.
 
@@ -125,6 +126,8 @@ class Database:
             files_roots: what sources may read, with commas between; everything if there is none.
             own_files: what no source may read, besides the location and the key of secrets.
             limits: what statements, views and Spark may use.
+            maintain: whether sources and views go on, which needs Spark; otherwise tables are
+                written and read, and the next who opens the location takes up the rest.
 
         Raises:
             LockHeld: another process writes to it; says who.
@@ -144,16 +147,18 @@ class Database:
             master, more = spark_master or DEFAULT_MASTER, limits.spark_options()
             start_spark = partial(spark_session, master, options=more)
             database = cls(client, oracle, starting(session, start_spark), clock, guard, limits)
-            await database._start()
+            await database._start(maintain)
         except BaseException:
             await asyncio.to_thread(client.stop)
             raise
         return database
 
-    async def _start(self) -> None:
+    async def _start(self, maintain: bool) -> None:
         await asyncio.to_thread(self.store.load)
         await asyncio.to_thread(self._catch_up_oracle)
         self.tables.start()
+        if not maintain:
+            return
         self.engine.on_back = self.work.retry
         self.engine.open()
         await self.work.start()

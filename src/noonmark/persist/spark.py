@@ -6,7 +6,7 @@
     stage_frame      the same without the commit, for a commit over many collections
     compact_on_spark a collection rewritten as one run by executors
     SparkCompactor   what `Upkeep` gives its big compactions to
-    register         ``spark.read.format("noonmark")`` for a session that does not find it itself
+    NoonmarkSource   the readers of ``format("noonmark")`` (`noonmark.spark` is all of it)
     typed_errors     errors of executors, as the errors that they were there
 
 Law (exact): the rows of `snapshot_frame` at a time are those of `ReadHandle.snapshot`, those of
@@ -21,7 +21,7 @@ Where it runs: driver. What executors do is in `noonmark.persist.task`.
 from noonmark.persist.spark_compact import SparkCompactor, compact_on_spark
 from noonmark.persist.spark_errors import typed_errors
 from noonmark.persist.spark_read import changes_frame, snapshot_frame
-from noonmark.persist.spark_source import NoonmarkSource, register
+from noonmark.persist.spark_source import NoonmarkSource
 from noonmark.persist.spark_write import Staged, stage_frame, write_frame
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "Staged",
     "changes_frame",
     "compact_on_spark",
-    "register",
     "snapshot_frame",
     "stage_frame",
     "typed_errors",

@@ -3,17 +3,13 @@
     spark.read.format("noonmark").option("location", url).option("as_of", t).load("v")
     spark.readStream.format("noonmark").option("location", url).load("v")
 
-| option | meaning |
-|---|---|
-| location | the URL of the location; the collection is what is loaded |
-| consensus | the URL of its log, when that is not beside the blobs |
-| as_of | a time, or ``latest``: plain rows, each as often as it is there |
-| lower, upper | the updates over ``[lower, upper)``; each may be left out |
-| hold | of a stream: ``false`` to hold nothing (see below) |
+The options are in `noonmark.persist.spark_target`. Rows are the relation's, each as often as it is
+there. With ``changes`` they carry `_time` and `_diff`: of a batch without a range, the contents as
+updates at their time.
 
-With `as_of` the rows are the collection's. Otherwise they carry `_time` and `_diff`, because Spark
-asks for the columns before it says whether it will stream: a batch then has the contents at the
-latest complete time as updates at that time, and a stream the changes.
+A stream of plain rows is of a relation whose rows only come: where one goes, the stream fails and
+says so. (Spark asks for the columns before it says whether it will stream; so the option is the
+only thing that can say which of the two is meant.)
 
 A stream's offset is a time: everything before it was delivered. Without `lower` a stream begins
 with the contents at the collection's since, so that the sum of all that it gives up to a time is
@@ -26,8 +22,10 @@ stays away for longer, or that holds nothing, may find its times compacted, and 
 `BeforeSince`.
 
 Equality, IN and ranges on columns are used to open fewer parts, and on the first key column to
-read single pages; Spark evaluates every filter again. A store that only one process can see
-(``memory:``) is refused.
+read single pages; Spark evaluates every filter again. Spark pushes filters into sources in Python
+only where `spark.sql.python.filterPushdown.enabled` says so; without it they are Spark's alone. It
+never says which columns a query needs: the option ``columns``, or a schema that the reader is
+given, reads those alone. A store that only one process can see (``memory:``) is refused.
 
 Where it runs: `NoonmarkSource` and the readers in Python processes beside the driver; only `read`
 on executors.
@@ -36,13 +34,14 @@ on executors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import datasource as ds
 
-from noonmark.errors import ConfigError
+from noonmark.errors import ConfigError, UsageError
 from noonmark.persist import run, task
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.codec import TIME_MAX
@@ -52,71 +51,13 @@ from noonmark.persist.slices import slices
 from noonmark.persist.spark_filters import narrowed
 from noonmark.persist.spark_read import changes_query, opened, plan_at
 from noonmark.persist.spark_slices import frame_schema, read_slice
+from noonmark.persist.spark_target import Target
 from noonmark.persist.state import Collection
 from noonmark.persist.write import as_frontier
 from noonmark.rows.shown import texts_for_numerals
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
-
-LATEST = "latest"
-
-
-def register(spark: SparkSession) -> None:
-    """Make the source known to a session; where the package is installed Spark finds it itself."""
-    spark.dataSource.register(NoonmarkSource)
-
-
-@dataclass(frozen=True)
-class Target:
-    """What the options say."""
-
-    location: str
-    consensus: str | None
-    name: str
-    as_of: int | str | None
-    lower: int | None
-    upper: int | None
-    hold: bool
-
-    @classmethod
-    def of(cls, options: dict[str, str]) -> Target:
-        """Parse, or `ConfigError`."""
-        known = {name.lower(): value for name, value in options.items()}
-        unknown = known.keys() - {
-            "location", "consensus", "path", "as_of", "lower", "upper", "hold"
-        }  # fmt: skip
-        if unknown:
-            raise ConfigError(f'unknown option "{min(unknown)}"', option=min(unknown))
-        for name in ("location", "path"):
-            if not known.get(name):
-                raise ConfigError(
-                    f'the option "{name}" is missing',
-                    hint='Give .option("location", url) and .load("collection").',
-                    option=name,
-                )
-        if known["location"].startswith("memory:"):
-            raise ConfigError(
-                "a location in memory cannot be read by other processes",
-                hint="Use a path or an object store, or `snapshot_frame` with the client.",
-            )
-        as_of = LATEST if known.get("as_of") == LATEST else _time(known, "as_of")
-        lower, upper = _time(known, "lower"), _time(known, "upper")
-        if as_of is not None and (lower is not None or upper is not None):
-            raise ConfigError('"as_of" is one time, "lower" and "upper" are a range: give one')
-        hold = known.get("hold", "true").lower() != "false"
-        place = (known["location"], known.get("consensus"), known["path"])
-        return cls(*place, as_of, lower, upper, hold)
-
-
-def _time(options: dict[str, str], name: str) -> int | None:
-    text = options.get(name)
-    if text is None:
-        return None
-    if not text.isdigit():
-        raise ConfigError(f'option "{name}" is not a time: "{text}"', option=name)
-    return int(text)
 
 
 class NoonmarkSource(ds.DataSource):
@@ -128,11 +69,15 @@ class NoonmarkSource(ds.DataSource):
         return "noonmark"
 
     def schema(self) -> StructType:
-        """The collection's newest schema, with `_time` and `_diff` unless `as_of` is given."""
+        """The relation's newest columns, or those that are asked for."""
         target = Target.of(dict(self.options))
         with opened(target.location, target.consensus) as client:
             found = client.state.collection(target.name)
-        return frame_schema(found, Query(0), updates=target.as_of is None, shown=True)
+        for name in target.columns or ():
+            if name not in found.schema:
+                raise ConfigError(f'"{target.name}" has no column "{name}"', option="columns")
+        query = Query(0, columns=target.columns)
+        return frame_schema(found, query, updates=target.changes, shown=True)
 
     def reader(self, schema: StructType) -> BatchReader:
         """A reader of one time, or of a range of times."""
@@ -156,22 +101,36 @@ class Slice(ds.InputPartition):
         self.as_updates_at = as_updates_at
 
 
+class PushFilters:
+    """Takes the filters of a reader, where Spark pushes them, and is not there where it does not.
+
+    Spark refuses a reader whose class overrides `pushFilters` unless a setting of the session is
+    on. This one serves under both: it says that it is Spark's own method, and does ours.
+    """
+
+    __func__ = staticmethod(ds.DataSourceReader.pushFilters)
+
+    def __init__(self) -> None:
+        self.taken: tuple[Any, ...] = ()
+
+    def __call__(self, filters: list[ds.Filter]) -> Iterable[ds.Filter]:
+        """Note the filters; all of them are left for Spark to evaluate too."""
+        self.taken = tuple(
+            (type(each).__name__, vars(each)["attribute"], getattr(each, "value", None))
+            for each in filters
+            if len(getattr(each, "attribute", ())) == 1
+        )
+        return filters
+
+
 class BatchReader(ds.DataSourceReader):
     """See the module. It is pickled with the filters that it was given."""
 
     def __init__(self, target: Target, names: tuple[str, ...]) -> None:
         self._target = target
         self._names = names
-        self._filters: tuple[Any, ...] = ()
-
-    def pushFilters(self, filters: list[ds.Filter]) -> Iterable[ds.Filter]:  # noqa: N802
-        """Note the filters; all of them are left for Spark to evaluate too."""
-        self._filters = tuple(
-            (type(each).__name__, vars(each)["attribute"], getattr(each, "value", None))
-            for each in filters
-            if len(getattr(each, "attribute", ())) == 1
-        )
-        return filters
+        self._filters = PushFilters()
+        vars(self)["pushFilters"] = self._filters
 
     def partitions(self) -> Sequence[ds.InputPartition]:
         """Plan at the newest state; one partition per key range."""
@@ -179,19 +138,25 @@ class BatchReader(ds.DataSourceReader):
         with opened(target.location, target.consensus) as client:
             found = client.state.collection(target.name)
             query, at = self._query(found)
-            query = narrowed(query, found, self._filters)
+            self.check(client, query.as_of)
+            query = narrowed(query, found, self._filters.taken)
+            wanted = {*self._names, *query.where}
+            data = tuple(name for name in found.schema.names if name in wanted)
+            if query.after is None and 0 < len(data) < len(found.schema):
+                query = replace(query, columns=data)
             plan = plan_at(client, target.name, query)
             return _partitions(client, plan, at)
+
+    def check(self, client: Client, at: int) -> None:
+        """Refuse a time at which the relation has no rows to give; for who knows more of it."""
 
     def _query(self, found: Collection) -> tuple[Query, int | None]:
         target = self._target
         if target.lower is not None or target.upper is not None:
             upper = latest(found) + 1 if target.upper is None else target.upper
             return changes_query(target.lower or 0, upper), None
-        if target.as_of is None or target.as_of == LATEST:
-            at = latest(found)
-            return Query(at), (at if target.as_of is None else None)
-        return Query(int(target.as_of)), None
+        at = latest(found) if target.as_of is None else target.as_of
+        return Query(at), (at if target.changes else None)
 
     def read(self, partition: ds.InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Runs on executors."""
@@ -286,13 +251,31 @@ def _read(piece: ds.InputPartition | None, names: tuple[str, ...]) -> Iterator[p
     """The rows of a slice under the schema that the stream or query began with."""
     if not isinstance(piece, Slice):
         return  # Spark makes one task of no partitions at all
-    schema = piece.plan.collection.schema
+    plan = piece.plan
+    for table in _tables(piece):
+        if run.DIFF in table.column_names and run.DIFF not in names:
+            wanted = _arrivals(table, plan.collection.name).select(list(names))
+        else:
+            wanted = table.select(list(names))
+        yield from texts_for_numerals(wanted, plan.collection.schema).to_batches()
+
+
+def _tables(piece: Slice) -> Iterator[pa.Table]:
+    """The rows of a slice: plain, updates, or contents as updates at one time."""
     if piece.as_updates_at is None:
         for batch in read_slice(piece.place, piece.plan):
-            table = pa.Table.from_batches([batch.select(list(names))])
-            yield from texts_for_numerals(table, schema).to_batches()
+            yield pa.Table.from_batches([batch])
         return
     for table in task.read(piece.place, piece.plan):
         times = pa.repeat(pa.scalar(piece.as_updates_at, pa.int64()), table.num_rows)
-        wanted = table.append_column(run.TIME, times).select(list(names))
-        yield from texts_for_numerals(wanted, schema).to_batches()
+        yield table.append_column(run.TIME, times)
+
+
+def _arrivals(table: pa.Table, name: str) -> pa.Table:
+    """Updates as plain rows, where none goes."""
+    if table.num_rows and pc.min(table.column(run.DIFF)).as_py() < 0:
+        raise UsageError(
+            f'rows of "{name}" go and change: a stream of plain rows cannot say that',
+            hint='Use .option("changes", True), which gives the columns _time and _diff.',
+        )
+    return task.repeated(table, name)

@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 from noonmark.errors import AmbiguousColumn, DuplicateAlias, UndefinedColumn, UndefinedTable
 from noonmark.rows.schema import Schema
 
+#: The relation that a row of a catalog is in; PostgreSQL lets no table of users have such a column.
+SYSTEM_COLUMN = "tableoid"
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -22,6 +25,7 @@ class Entry:
     name: str
     index: int
     hidden: bool = False  # only by its qualified name: the other half of a USING column
+    system: bool = False  # only by its name: no ``*`` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,10 @@ class Scope:
     def star(self, table: str | None, position: int | None) -> list[Entry]:
         """The columns that ``*`` or ``table.*`` stands for."""
         if table is None:
-            return [entry for entry in self.entries if not entry.hidden]
+            return [entry for entry in self.entries if not entry.hidden and not entry.system]
         if table not in self.tables:
             raise missing_table(table, position)
-        own = [entry for entry in self.entries if entry.table == table]
+        own = [entry for entry in self.entries if entry.table == table and not entry.system]
         return sorted(own, key=lambda entry: entry.index)
 
 
@@ -102,4 +106,6 @@ def _nearest(name: str, entries: Iterable[Entry]) -> str | None:
 
 def scope_of(table: str, schema: Schema) -> Scope:
     """The scope of one table by its schema."""
-    return Scope.of(table, schema.names)
+    names = enumerate(schema.names)
+    entries = [Entry(table, name, at, system=name == SYSTEM_COLUMN) for at, name in names]
+    return Scope(tuple(entries), (table,))

@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT, ROLLBACK and SET TRANSACTION."""
+"""BEGIN, COMMIT, ROLLBACK, SET TRANSACTION and LOCK."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.timestamp import ISOLATION
 from noonmark.adapter.transaction import OpenTransaction, current, isolation_of
 from noonmark.errors import InvalidValue, NoActiveTransaction
@@ -130,6 +131,18 @@ async def run_rollback_to(
     return Done("ROLLBACK")
 
 
+async def run_lock(session: AdapterSession, statement: st.Lock, _: Sequence[Any]) -> Outcome:
+    """LOCK ... IN ACCESS SHARE MODE: whoever reads a table reads it as of one time anyway."""
+    transaction = current(session)
+    if transaction is None or transaction.implicit:
+        raise NoActiveTransaction("LOCK TABLE can only be used in transaction blocks")
+    access = session.access("LOCK TABLE")
+    for name in statement.tables:
+        item = session.catalog.resolve(name.parts, name.position, path=path_of(session))
+        access.check("relation", item)
+    return Done("LOCK TABLE")
+
+
 HANDLERS: Handlers = {
     st.Savepoint: run_savepoint,
     st.Release: run_release,
@@ -138,4 +151,5 @@ HANDLERS: Handlers = {
     st.Commit: run_commit,
     st.Rollback: run_rollback,
     st.SetTransaction: run_set_transaction,
+    st.Lock: run_lock,
 }

@@ -17,6 +17,7 @@ from noonmark.adapter.catalog.item import BUILT_IN, PREDEFINED, TEMPORARY, Item
 from noonmark.persist.state import State
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
+from noonmark.sql.scope import SYSTEM_COLUMN
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
@@ -122,8 +123,10 @@ _CATALOG_TYPES: dict[str, t.SqlType] = {
 def relation(
     full_name: str, rows: Callable[[Facts], Iterable[Row]], number: int = 0, /, **columns: str
 ) -> SystemRelation:
-    """A system relation by the types of its columns."""
+    """A system relation by the types of its columns; those of PostgreSQL have `tableoid`, too."""
     schema_name, name = full_name.split(".", 1)
+    if schema_name == "pg_catalog":
+        columns[SYSTEM_COLUMN] = "integer not null"
     plain = {name: "text" if kind in _CATALOG_TYPES else kind for name, kind in columns.items()}
     schema = Schema(
         tuple(

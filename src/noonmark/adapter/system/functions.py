@@ -124,4 +124,6 @@ def _constants() -> list[Function]:
         ask("pg_is_other_temp_schema", (_INT,), t.Boolean(), lambda _: False),
         ask("pg_my_temp_schema", (), t.Integer(), zero),
         ask("pg_stat_get_numscans", (_INT,), t.BigInt(), zero),
+        # A name is an array of characters in PostgreSQL, and counted from 0; here it is text.
+        ask("name_character", (_TEXT, _INT), text, lambda name, at: name[at : at + 1] or None),
     ]

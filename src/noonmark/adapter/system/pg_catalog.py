@@ -21,6 +21,7 @@ from noonmark.adapter.system.facts import (
 )
 from noonmark.adapter.system.types import STEMS, TYPES
 from noonmark.rows.pgoid import oid, type_size, typmod
+from noonmark.sql.scope import SYSTEM_COLUMN
 
 #: pg_class.relkind by kind of item.
 RELKIND = {
@@ -50,8 +51,10 @@ def schema_oids(facts: Facts) -> list[tuple[str, int]]:
 
 
 def _pg_class(facts: Facts) -> Iterable[Row]:
+    indexed = {number for index in facts.catalog.items("index") for number in index.needs[:1]}
     for item in listed(facts):
-        yield _class_row(facts, item, item.oid, item.name, RELKIND[item.kind])
+        row = _class_row(facts, item, item.oid, item.name, RELKIND[item.kind])
+        yield (*row[:13], row[13] or item.number in indexed, *row[14:])
         if item.kind == "table" and item.key:
             yield _class_row(facts, item, KEY_OID_BASE + item.oid, f"{item.name}_pkey", "i")
 
@@ -81,10 +84,11 @@ def _pg_attribute(facts: Facts) -> Iterable[Row]:
     for item in listed(facts):
         defaults = item.definition.get("defaults", {}) if item.kind == "table" else {}
         for at, column in enumerate(item.schema, 1):
-            size = type_size(column.type)
+            size, number = type_size(column.type), -6 if column.name == SYSTEM_COLUMN else at
             yield (
-                item.oid, column.name, oid(column.type), -1, size, at, 0, -1, typmod(column.type),
-                0 < size <= 8, "i", "p", "", not column.nullable, column.name in defaults, False,
+                item.oid, column.name, oid(column.type), -1, size, number, 0, -1,
+                typmod(column.type), 0 < size <= 8, "i", "p", "", not column.nullable,
+                column.name in defaults, False,
                 "", "", False, True, 0, 100 if _is_text(oid(column.type)) else 0, None, None, None,
                 None,
             )  # fmt: skip
@@ -169,7 +173,8 @@ def _pg_settings(facts: Facts) -> Iterable[Row]:
         value = value_of(facts.session.shown_variables, variable.name)
         context = "internal" if variable.check is None else "user"
         yield (variable.name, value, None, "Session", variable.about, None, context, "string",
-               "session", None, None, None, variable.default, variable.default, False)  # fmt: skip
+               "session", None, None, None, variable.default, variable.default, False, None,
+               None)  # fmt: skip
 
 
 RELATIONS = (
@@ -262,7 +267,7 @@ RELATIONS = (
         name="text", setting="text", unit="text", category="text", short_desc="text",
         extra_desc="text", context="text", vartype="text", source="text", min_val="text",
         max_val="text", enumvals="text[]", boot_val="text", reset_val="text",
-        pending_restart="boolean",
+        pending_restart="boolean", sourcefile="text", sourceline="integer",
     ),
     *pg_roles.RELATIONS,
 )  # fmt: skip

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.system.facts import Facts, Row, relation
+from noonmark.adapter.system.facts import SCHEMA_OIDS, SUPERUSER_OID, Facts, Row, relation
+from noonmark.version import __version__
 
-_PG_CLASS, _PG_REWRITE = 1259, 2618
+_PG_CLASS, _PG_REWRITE, _PG_NAMESPACE, _PG_EXTENSION = 1259, 2618, 2615, 3079
+#: What Noonmark brings is an extension that is always there: nobody dumps its relations.
+_EXTENSION_OID = 13_004
+_EXTENSION_SCHEMAS = ("noonmark", "mz_catalog", "mz_internal")
 #: The numbers of rules are those of their views, and above all of them.
 _RULE_OID_BASE = 1 << 30
 _INT, _TEXT, _BOOL = "integer", "text", "boolean"
@@ -24,7 +28,7 @@ def rule_oid(item: Item) -> int:
 
 def _pg_rewrite(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("view", "materialized-view"):
-        yield rule_oid(item), "_RETURN", item.oid, "1", "O", True
+        yield rule_oid(item), "_RETURN", item.oid, "1", "O", True, None, None
 
 
 def _pg_depend(facts: Facts) -> Iterable[Row]:
@@ -36,12 +40,28 @@ def _pg_depend(facts: Facts) -> Iterable[Row]:
         rule = rule_oid(item)
         yield _PG_REWRITE, rule, 0, _PG_CLASS, item.oid, 0, "i"
         yield from ((_PG_REWRITE, rule, 0, _PG_CLASS, on, 0, "n") for on in needed)
+    member = (0, _PG_EXTENSION, _EXTENSION_OID, 0, "e")
+    yield from ((_PG_NAMESPACE, SCHEMA_OIDS[name], *member) for name in _EXTENSION_SCHEMAS)
+    for item in facts.catalog.items("system"):
+        if item.schema_name in _EXTENSION_SCHEMAS:
+            yield (_PG_CLASS, item.oid, *member)
+
+
+def _pg_extension(_: Facts) -> Iterable[Row]:
+    pg_catalog = SCHEMA_OIDS["pg_catalog"]
+    yield _EXTENSION_OID, "noonmark", SUPERUSER_OID, pg_catalog, False, __version__, None, None
 
 
 RELATIONS = (
     relation(
         "pg_catalog.pg_rewrite", _pg_rewrite, 2618,
         oid=_INT, rulename=_TEXT, ev_class=_INT, ev_type=_TEXT, ev_enabled=_TEXT, is_instead=_BOOL,
+        ev_qual=_TEXT, ev_action=_TEXT,
+    ),
+    relation(
+        "pg_catalog.pg_extension", _pg_extension, 3079,
+        oid=_INT, extname=_TEXT, extowner=_INT, extnamespace=_INT, extrelocatable=_BOOL,
+        extversion=_TEXT, extconfig="integer[]", extcondition="text[]",
     ),
     relation(
         "pg_catalog.pg_depend", _pg_depend, 2608,

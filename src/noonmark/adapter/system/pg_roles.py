@@ -57,7 +57,7 @@ def _pg_roles(facts: Facts) -> Iterable[Row]:
 def _pg_authid(facts: Facts) -> Iterable[Row]:
     for number, name, superuser, inherit, login in _roles(facts):
         yield (number, name, superuser, inherit, superuser, superuser, login, False, False, -1,
-               None)  # fmt: skip
+               None, None)  # fmt: skip
 
 
 def _pg_user(facts: Facts) -> Iterable[Row]:
@@ -84,7 +84,11 @@ def _pg_stat_activity(facts: Facts) -> Iterable[Row]:
         text = session.text
         if not all_of_it and asks.user not in (session.session_user, session.login_user):
             peer, status, text = None, None, HIDDEN
-        yield (DATABASE_OID, DATABASE, session.id, session.session_user, name, peer, status, text)
+        number = facts.role_oid(session.session_user)
+        yield (
+            DATABASE_OID, DATABASE, session.id, session.session_user, name, peer, status, text,
+            None, number, *(None,) * 11, "client backend",
+        )  # fmt: skip
 
 
 def default_acls(facts: Facts) -> Iterable[Row]:
@@ -160,7 +164,7 @@ RELATIONS = (
         oid="integer", rolname="text", rolsuper="boolean", rolinherit="boolean",
         rolcreaterole="boolean", rolcreatedb="boolean", rolcanlogin="boolean",
         rolreplication="boolean", rolbypassrls="boolean", rolconnlimit="integer",
-        rolpassword="text",
+        rolpassword="text", rolvaliduntil="timestamptz",
     ),
     relation(
         "pg_catalog.pg_user", _pg_user, 12_001,
@@ -176,7 +180,17 @@ RELATIONS = (
     relation(
         "pg_catalog.pg_stat_activity", _pg_stat_activity, 12_006,
         datid="integer", datname="text", pid="integer", usename="text", application_name="text",
-        client_addr="text", state="text", query="text",
+        client_addr="text", state="text", query="text", leader_pid="integer", usesysid="integer",
+        client_hostname="text", client_port="integer", backend_start="timestamptz",
+        xact_start="timestamptz", query_start="timestamptz", state_change="timestamptz",
+        wait_event_type="text", wait_event="text", backend_xid="integer", backend_xmin="integer",
+        query_id="bigint", backend_type="text",
+    ),
+    relation(
+        "pg_catalog.pg_shadow", _pg_user, 13_300,
+        usename="text", usesysid="integer", usecreatedb="boolean", usesuper="boolean",
+        userepl="boolean", usebypassrls="boolean", passwd="text", valuntil="timestamptz",
+        useconfig="text[]",
     ),
 )  # fmt: skip
 #: Relations with numbers of their own, behind all that have none.

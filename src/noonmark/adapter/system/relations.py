@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,32 +18,38 @@ from noonmark.adapter.system import (
     pg_roles,
 )
 from noonmark.adapter.system.facts import Facts, Row, SystemRelation
+from noonmark.sql.scope import SYSTEM_COLUMN
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
 
-_MODULES = (pg_catalog, pg_index, pg_depend, pg_absent, information, own, mz)
-#: Where numbers start for relations that PostgreSQL has not.
-_FIRST = 14_000
+#: Where numbers start for relations that have none of their own. A number stays: views name it.
+_NUMBERED = ((14_000, (pg_catalog, pg_index, pg_depend)), (14_056, (information, own, mz)))
 
 
 @cache
 def relations() -> dict[str, SystemRelation]:
     """Every system relation by its full name."""
-    found = (each for module in _MODULES for each in module.RELATIONS)
-    return {each.full_name: each for each in (*found, *pg_roles.LATER)}
+    found = [
+        replace(each, number=each.number or first + at)
+        for first, modules in _NUMBERED
+        for at, each in enumerate(each for module in modules for each in module.RELATIONS)
+    ]
+    return {each.full_name: each for each in (*found, *pg_roles.LATER, *pg_absent.RELATIONS)}
 
 
 @cache
 def system_items() -> tuple[Item, ...]:
     """The items of the catalog that are always there; their numbers are below those of users'."""
-    found = []
-    for at, each in enumerate(relations().values(), _FIRST):
-        number = -(each.number or at)
-        found.append(Item(number, "system", each.schema_name, each.name, each.schema))
-    return tuple(found)
+    return tuple(
+        Item(-each.number, "system", each.schema_name, each.name, each.schema)
+        for each in relations().values()
+    )
 
 
 def system_rows(session: AdapterSession, name: str) -> list[Row]:
     """The rows of a system relation at this moment, each fit for the evaluator."""
-    return [tuple(row) for row in relations()[name].rows(Facts.of(session))]
+    found = relations()[name]
+    if SYSTEM_COLUMN in found.schema:
+        return [(*row, found.number) for row in found.rows(Facts.of(session))]
+    return [tuple(row) for row in found.rows(Facts.of(session))]

@@ -9,7 +9,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.catalog.privilege import EVERYBODY, has, is_superuser, memberships
+from noonmark.adapter.catalog.privilege import (
+    BUILT_IN,
+    EVERYBODY,
+    PRIVILEGES,
+    has,
+    is_superuser,
+    letters,
+    memberships,
+)
 from noonmark.adapter.catalog.rights import OWN
 from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
 from noonmark.adapter.system.objects import ask, parts_of
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
 
 _INT, _TEXT = t.Integer, t.Text
+#: What acldefault calls the kinds of objects.
+_ACL_KINDS = {"r": "table", "n": "schema", "d": "database"}
 
 
 class _Rights:
@@ -47,6 +57,14 @@ class _Rights:
             path = path_of(self._session)
             item = self._session.catalog.resolve(parts_of(name), path=path)
         return self._may(item, rights, *who)
+
+    def defaults(self, what: str, owner: int) -> tuple[str, ...]:
+        """The rights on an object that nobody granted anything on."""
+        name = Facts.of(self._session).role_name(owner) or BUILT_IN
+        has = letters(frozenset(PRIVILEGES.get(_ACL_KINDS.get(what, ""), ())))
+        everybody = {"d": "Tc", "f": "X", "l": "U", "T": "U"}.get(what)
+        public = () if everybody is None else (f"={everybody}/{name}",)
+        return (*public, f"{name}={has or everybody}/{name}")
 
     def schema(self, *asked: Any) -> bool | None:
         """Whether a user has one of these rights on a schema."""
@@ -137,6 +155,7 @@ def about_rights(session: AdapterSession) -> list[Function]:
         ),
         ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
         ask("pg_has_role", (Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
+        ask("acldefault", (_TEXT, _INT), t.Array(t.Text()), rights.defaults),
         ask("row_security_active", (Any_.ANY,), boolean, lambda _: False),
     ]
 

@@ -106,6 +106,15 @@ _EXTENSION = t.Record(
 )
 
 
+_OPTION = t.Record(tuple(t.Field(name, t.Text()) for name in ("option_name", "option_value")))
+
+
+def _options(options: tuple[str, ...]) -> Rows:
+    for each in options:
+        name, _, value = str(each).partition("=")
+        yield name, value
+
+
 def _keywords() -> Rows:
     return ((word, "R", "reserved") for word in _RESERVED)
 
@@ -169,6 +178,7 @@ TABLE = (
     Function("generate_subscripts", (Any_.ARRAY, t.Integer, t.Boolean), t.Integer(), _subscripts),
     Function("pg_get_keywords", (), _KEYWORD, _keywords),
     Function("pg_available_extensions", (), _EXTENSION, lambda: iter(())),
+    Function("pg_options_to_table", (Any_.ARRAY,), _OPTION, _options),
     Function("pg_partition_ancestors", (t.Integer,), t.Integer(), lambda _: iter(())),
     Function("_pg_expandarray", (Any_.ARRAY,), _numbered, _expanded),
     Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array), scalar=True),

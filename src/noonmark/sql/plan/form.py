@@ -261,6 +261,10 @@ def _bracket(tree: exp.Bracket, row: Row) -> Scalar:
         if at.this is None or at.expression is None:
             raise unsupported("a slice without both bounds", tree)
         return call("slice", [array, plan(at.this, row), plan(at.expression, row)], tree, False)
+    if isinstance(array.type, t.Text) and row.statement.session is not None:
+        from noonmark.sql.plan.function import ask
+
+        return ask("name_character", [array, plan(at, row)], tree, row)
     return call("subscript", [array, plan(at, row)], tree, operator=False)
 
 

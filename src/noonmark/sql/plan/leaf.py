@@ -37,6 +37,10 @@ PARAMETERS_MAX = 65_535
 def _column(tree: exp.Column, row: Row) -> Scalar:
     # s.t.c: one FROM has one table under the name t, so its schema says nothing more.
     table = tree.args.get("table")
+    if table is None and name_of(tree.this) == "user" and not tree.this.quoted:
+        from noonmark.sql.plan.function import ask
+
+        return ask("current_user", [], tree, row)
     return row.named(
         name_of(tree.this), None if table is None else name_of(table), position_of(tree)
     )

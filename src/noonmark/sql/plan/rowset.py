@@ -37,7 +37,7 @@ def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
     if not found:
         return
     if len(found) > 1:
-        _in_lockstep(found, row)
+        in_lockstep(found, row)
         return
     (tree,) = found
     arguments = [plan(each, row) for each in tree.expressions]
@@ -54,7 +54,7 @@ def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
     row.computed[tree] = columns[0] if whole else MakeRecord(entry.result_type(types), columns)
 
 
-def _in_lockstep(trees: Sequence[exp.Anonymous], row: Row) -> None:
+def in_lockstep(trees: Sequence[exp.Anonymous], row: Row) -> None:
     """``unnest(a), unnest(b)``: the positions of the longest array, and what each has there."""
     arrays: list[Scalar] = []
     for tree in trees:

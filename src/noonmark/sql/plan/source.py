@@ -6,26 +6,20 @@ lateral item, and every table function, sees the items to its left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from noonmark.errors import (
-    DatatypeMismatch,
     InvalidReference,
-    InvalidSyntax,
     UndefinedColumn,
     UndefinedTable,
 )
-from noonmark.rows.types import Record, SqlType
-from noonmark.sql.coerce import coerce, common_type, resolve
+from noonmark.sql.coerce import coerce, common_type
 from noonmark.sql.dialect import position_of
-from noonmark.sql.functions import TABLE_FUNCTIONS
-from noonmark.sql.ir.call import TableCall
 from noonmark.sql.ir.relation import (
     ONE_ROW,
     Apply,
-    FlatMap,
     Join,
     JoinKind,
     Project,
@@ -34,11 +28,13 @@ from noonmark.sql.ir.relation import (
     beside,
     distinct_names,
 )
-from noonmark.sql.ir.scalar import TRUE, Coalesce, FieldRef, Scalar, column, conjunction
+from noonmark.sql.ir.scalar import TRUE, Coalesce, Scalar, column, conjunction
 from noonmark.sql.plan.form import type_named
 from noonmark.sql.plan.frame import Frame, only
-from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import compare, plan, plan_boolean
+from noonmark.sql.plan.item import Alias, Source
+from noonmark.sql.plan.row import name_of, unsupported
+from noonmark.sql.plan.scalar import compare, plan_boolean
+from noonmark.sql.plan.table_function import plan_call, plan_rows_from, plan_unnest
 from noonmark.sql.scope import Entry, Scope, scope_of
 
 _KINDS = {
@@ -49,14 +45,6 @@ _KINDS = {
     **{("RIGHT", kind): JoinKind.RIGHT for kind in ("", "OUTER")},
     **{("FULL", kind): JoinKind.FULL for kind in ("", "OUTER")},
 }
-
-
-@dataclass(frozen=True)
-class Source:
-    """A relation and the names of its columns."""
-
-    relation: Relation
-    scope: Scope
 
 
 def plan_from(tree: exp.Select, frame: Frame) -> Source:
@@ -102,7 +90,9 @@ def _scopes(left: Source, right: Source, tree: exp.Expr, kind: JoinKind = JoinKi
 def _is_lateral(tree: exp.Expr) -> bool:
     if isinstance(tree, exp.Lateral | exp.Unnest):
         return True
-    return isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous)
+    if not isinstance(tree, exp.Table):
+        return False
+    return isinstance(tree.this, exp.Anonymous) or bool(tree.args.get("rows_from"))
 
 
 def plan_join(left: Source, join: exp.Join, frame: Frame) -> Source:
@@ -211,16 +201,18 @@ def plan_item(tree: exp.Expr, frame: Frame) -> Source:
         inner = tree.this
         if isinstance(inner, exp.Anonymous):
             ordinality = bool(tree.args.get("ordinality"))
-            return _function(inner, ordinality, alias, frame)
+            return plan_call(inner, ordinality, alias, frame)
         if isinstance(inner, exp.Unnest):
-            return _unnest(inner, alias, frame)
+            return plan_unnest(inner, alias, frame)
         return _renamed(plan_item(inner, frame), alias, tree)
     if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous):
         only(tree, "this", "db", "alias", "ordinality")
         ordinality = bool(tree.args.get("ordinality"))
-        return _function(tree.this, ordinality, alias, frame)
+        return plan_call(tree.this, ordinality, alias, frame)
+    if isinstance(tree, exp.Table) and tree.args.get("rows_from"):
+        return plan_rows_from(tree, alias, frame)
     if isinstance(tree, exp.Unnest):
-        return _unnest(tree, alias, frame)
+        return plan_unnest(tree, alias, frame)
     if isinstance(tree, exp.Table):
         return _joined(_renamed(_table(tree, frame), alias, tree), tree, frame)
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
@@ -233,25 +225,6 @@ def plan_item(tree: exp.Expr, frame: Frame) -> Source:
         scope = scope if alias.name else Scope(scope.entries, ())
         return _renamed(Source(planned.output(), scope), alias, tree)
     raise unsupported(f"{type(tree).__name__} in FROM", tree)
-
-
-def _unnest(tree: exp.Unnest, alias: Alias, frame: Frame) -> Source:
-    only(tree, "expressions", "alias", "offset")
-    offset = tree.args.get("offset")
-    if alias.columns and isinstance(offset, exp.Identifier):
-        # sqlglot takes the name of the ordinality apart
-        alias = replace(alias, columns=[*alias.columns, name_of(offset)])
-    call = exp.Anonymous(this="unnest", expressions=tree.expressions)
-    return _function(call, bool(offset), alias, frame)
-
-
-@dataclass(frozen=True)
-class Alias:
-    """The name that an item of FROM is given, those of its columns, and types that define them."""
-
-    name: str | None = None
-    columns: list[str] = field(default_factory=list)
-    types: list[SqlType] = field(default_factory=list)
 
 
 def _alias(tree: exp.Expr) -> Alias:
@@ -305,62 +278,5 @@ def _renamed(source: Source, alias: Alias, tree: exp.Expr) -> Source:
         )
     shown = [*names, *(entry.name for entry in entries[len(names) :])]
     renamed = [Entry(name, each, entry.index) for each, entry in zip(shown, entries, strict=True)]
-    return Source(source.relation, Scope(tuple(renamed), (name,)))
-
-
-def _function(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame) -> Source:
-    """A table function; its arguments see only what is outside: it is lateral."""
-    name = name_of(tree.this)
-    if name not in TABLE_FUNCTIONS.by_name:
-        raise unsupported(f"function {name} in FROM", tree)
-    row: Row = frame.row("FROM", Scope(), ONE_ROW)
-    arguments = [plan(each, row) for each in tree.expressions]
-    entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
-    call = TableCall(entry.id, coerced, ordinality)
-    is_record = entry.scalar and isinstance(call.types[0], Record)
-    if is_record != bool(alias.types):
-        known = "required" if is_record else "only allowed"
-        raise InvalidSyntax(
-            f'a column definition list is {known} for functions returning "record"',
-            position=position_of(tree),
-        )
-    if is_record and ordinality:
-        raise InvalidSyntax(
-            "WITH ORDINALITY cannot be used with a column definition list",
-            position=position_of(tree),
-        )
-    if is_record:
-        return _defined(call, alias, row, tree)
-    table = alias.name or name
-    own = _column_names(call, table)
-    columns = distinct_names([*alias.columns, *own[len(alias.columns) :]])
-    assert row.relation is not None
-    flat = FlatMap(row.relation, call, tuple(columns))
-    skipped = len(row.relation.schema)
-    entries = tuple(Entry(table, each, skipped + at) for at, each in enumerate(columns))
-    return Source(flat, Scope(entries, (table,)))
-
-
-def _defined(call: TableCall, alias: Alias, row: Row, tree: exp.Expr) -> Source:
-    """A function whose rows are records, as the columns that its alias defines."""
-    record = call.types[0]
-    assert isinstance(record, Record)
-    if [field.type for field in record.fields] != alias.types:
-        raise DatatypeMismatch(
-            "function return row and query-specified return row do not match",
-            position=position_of(tree),
-        )
-    assert row.relation is not None
-    width = len(row.relation.schema)
-    flat = FlatMap(row.relation, call, ("row",))
-    whole = column(width, flat.schema.columns[width])
-    scalars: list[Scalar] = [FieldRef(whole, at) for at in range(len(alias.types))]
-    relation = Project(flat, tuple(scalars), tuple(distinct_names(alias.columns)))
-    return Source(relation, Scope.of(alias.name or "unnest", alias.columns))
-
-
-def _column_names(call: TableCall, table: str) -> list[str]:
-    """A function of one column names it after its table; then comes ordinality."""
-    types = tuple(each.type for each in call.arguments)
-    own = [column.name for column in call.entry.columns(types, table)]
-    return own + ["ordinality"] * call.ordinality
+    system = [replace(entry, table=name) for entry in source.scope.entries if entry.system]
+    return Source(source.relation, Scope((*renamed, *system), (name,)))

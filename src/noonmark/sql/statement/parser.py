@@ -34,6 +34,7 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "update": write.update,
     "delete": write.delete,
     "truncate": write.truncate,
+    "lock": write.lock,
     "copy": write.copy,
     "set": session.set_variable,
     "reset": session.reset,
@@ -57,7 +58,7 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
 _QUERIES = ("select", "with", "values", "table", "(")
 _REFUSED = frozenset(
     (
-        *("analyze", "call", "checkpoint", "cluster", "do", "import", "inspect", "listen", "lock"),
+        *("analyze", "call", "checkpoint", "cluster", "do", "import", "inspect", "listen"),
         *("merge", "move", "notify", "reindex"),
         *("security", "tail", "use", "vacuum"),
     )

@@ -110,6 +110,7 @@ __all__ = [
     "Grant",
     "Insert",
     "Kafka",
+    "Lock",
     "Name",
     "ObjectKind",
     "Options",
@@ -270,6 +271,13 @@ class Delete(Statement):
 @dataclass(frozen=True)
 class Truncate(Statement):
     """TRUNCATE tables."""
+
+    tables: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
+class Lock(Statement):
+    """LOCK tables IN ACCESS SHARE MODE."""
 
     tables: tuple[Name, ...]
 

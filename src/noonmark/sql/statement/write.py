@@ -166,6 +166,26 @@ def truncate(reader: Reader) -> s.Statement:
     return s.Truncate(reader.list_of(reader.name))
 
 
+def lock(reader: Reader) -> s.Statement:
+    """What follows LOCK."""
+    reader.accept("table")
+
+    def table() -> s.Name:
+        reader.accept("only")
+        name = reader.name()
+        reader.accept("*")
+        return name
+
+    tables = reader.list_of(table)
+    if not (reader.accept("in", "access", "share") and reader.accept("mode")):
+        raise reader.unsupported(
+            "LOCK TABLE in a mode that others wait for",
+            "Transactions are serializable: where two conflict, one is refused with 40001.",
+        )
+    reader.accept("nowait")
+    return s.Lock(tables)
+
+
 # --- COPY
 
 _COPY_OPTIONS = ("format", "delimiter", "null", "header", "quote", "escape", "encoding")
