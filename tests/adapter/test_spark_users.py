@@ -35,7 +35,7 @@ def run(when: str, location: Path, server: str = "") -> dict[str, Any]:
     environment["JAVA_HOME"] = java_home()
     done = subprocess.run(
         [sys.executable, str(CHILD), when, str(location), server],
-        env=environment, cwd=location.parent, capture_output=True, text=True, timeout=280,
+        env=environment, cwd=location.parent, capture_output=True, text=True, timeout=560,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-6000:]
@@ -57,6 +57,7 @@ def judge(found: dict[str, Any]) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_session_that_was_there_before_reads_and_writes(tmp_path: Path) -> None:
     location = tmp_path / "location"
     made = Embedded(str(location), None, None, maintain=False)
@@ -68,6 +69,7 @@ def test_a_session_that_was_there_before_reads_and_writes(tmp_path: Path) -> Non
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_later_session_writes_through_the_server(tmp_path: Path) -> None:
     location = tmp_path / "location"
     with serving(location) as server, server.connect() as connection:

@@ -34,8 +34,7 @@ OBJECTS = (
     "grant select on s.t to reader",
 )
 COLUMNS = (
-    "select c.relname, a.attname, format_type(a.atttypid, a.atttypmod),"
-    " c.relkind = 'r' and a.attnotnull"
+    "select c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull"
     " from pg_class c join pg_attribute a on a.attrelid = c.oid"
     " join pg_namespace n on n.oid = c.relnamespace"
     " where n.nspname in ('public', 's') and c.relkind in ('r', 'v', 'm') and a.attnum > 0"

@@ -16,17 +16,18 @@ import pytest
 
 VERSION = "42.7.4"
 SCRIPT = Path(__file__).with_name("PgwireJdbc.java")
+METADATA = Path(__file__).with_name("PgMetadata.java")
 _ARTIFACT = f"org.postgresql:postgresql:{VERSION}"
 _MAVEN_SECONDS_MAX = 600
 
 
-def run_script(url: str) -> list[str]:
-    """The lines that the Java program prints."""
+def run_script(url: str, script: Path = SCRIPT) -> list[str]:
+    """The lines that a Java program prints."""
     java, jar = shutil.which("java"), _jar()
     if java is None or shutil.which("javac") is None:
         _without("a JDK is not installed")
-    command = [str(java), "-cp", str(jar), str(SCRIPT), url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    command = [str(java), "-cp", str(jar), str(script), url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -83,11 +83,12 @@ def _pg_namespace(facts: Facts) -> Iterable[Row]:
 def _pg_attribute(facts: Facts) -> Iterable[Row]:
     for item in listed(facts):
         defaults = item.definition.get("defaults", {}) if item.kind == "table" else {}
+        declared = RELKIND[item.kind] == "r"  # of views, PostgreSQL never says NOT NULL
         for at, column in enumerate(item.schema, 1):
             size, number = type_size(column.type), -6 if column.name == SYSTEM_COLUMN else at
             yield (
                 item.oid, column.name, oid(column.type), -1, size, number, 0, -1,
-                typmod(column.type), 0 < size <= 8, "i", "p", "", not column.nullable,
+                typmod(column.type), 0 < size <= 8, "i", "p", "", declared and not column.nullable,
                 column.name in defaults, False,
                 "", "", False, True, 0, 100 if _is_text(oid(column.type)) else 0, None, None, None,
                 None,

@@ -138,9 +138,23 @@ class _Item:
     tree: exp.Expr
 
 
+def _check_locks(tree: exp.Select, frame: Frame) -> None:
+    """FOR UPDATE and its kin: COMMIT finds out whether what was read is still true without them.
+
+    Only a transaction commits: a query that is kept has none.
+    """
+    for lock in tree.args.get("locks") or ():
+        if frame.statement.session is None:
+            raise unsupported("FOR UPDATE in a query that is kept", tree)
+        if lock.args.get("wait") is False:
+            raise unsupported("SKIP LOCKED", tree, hint="No row is ever locked.")
+
+
 def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
+    _check_locks(tree, frame)
     only(
         tree,
+        "locks",
         "expressions",
         "distinct",
         "from_",
