@@ -38,7 +38,7 @@ from noonmark.adapter.run import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.run.handler import Described
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
-from noonmark.adapter.system.settings import at_start, path_of, span_of
+from noonmark.adapter.system.settings import at_start, path_of, span_of, wanted_notices
 from noonmark.adapter.temporary import end_temporary
 from noonmark.adapter.transaction import current
 from noonmark.errors import (
@@ -278,6 +278,8 @@ class AdapterSession:
             outcome = await self._watch(self.run(prepared.statement, values, told))
         except Exception as error:
             raise self._without_secrets(error, prepared.text) from None
+        if isinstance(outcome, Done | Rows) and outcome.notices:
+            outcome = replace(outcome, notices=wanted_notices(self.variables, outcome.notices))
         if isinstance(outcome, Rows | CopyOut):
             return replace(outcome, chunks=Watched(outcome.chunks, self._watch, self._over))
         self._busy = False

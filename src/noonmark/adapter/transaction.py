@@ -60,6 +60,9 @@ class OpenTransaction:
         self.implicit = implicit
         self.isolation = isolation
         self.read_only = read_only
+        #: The session's settings when it began, and what those were that it set for itself alone.
+        self.settings: dict[str, str] | None = None
+        self.local_settings: dict[str, str | None] = {}
         self._database = database
         self._held: Held | None = None
         self._writes: dict[str, list[tuple[Row, int]]] = {}

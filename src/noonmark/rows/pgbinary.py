@@ -19,7 +19,7 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.pgoid import oid, same_wire
-from noonmark.rows.pgtext import fit_numeric, format_numeric, parse_value
+from noonmark.rows.pgtext import fit_numeric, format_numeric, not_utf8, parse_value
 
 _EPOCH_DAYS = 10_957
 _EPOCH_MICROS = _EPOCH_DAYS * v.DAY_MICROS
@@ -63,7 +63,9 @@ def decode(raw: bytes, sql_type: t.SqlType) -> Any:
             case t.Record(fields):
                 return _decode_record(raw, fields)
         return _DECODE[type(sql_type)](raw)
-    except (struct.error, UnicodeDecodeError, IndexError, ValueError) as error:
+    except UnicodeDecodeError as error:
+        raise not_utf8(error) from None
+    except (struct.error, IndexError, ValueError) as error:
         raise InvalidValue(
             f"invalid binary data for type {sql_type}: {raw[:32].hex()}", detail=str(error)
         ) from None

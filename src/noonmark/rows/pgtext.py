@@ -235,9 +235,19 @@ def _parse_uuid(text: str) -> uuid.UUID:
     return uuid.UUID((match[1] or match[2]).replace("-", ""))
 
 
+class NotInEncoding(InvalidValue, id="not_in_encoding", sqlstate="22021"):
+    """Bytes that are no text of the encoding, or a NUL."""
+
+
+def not_utf8(error: UnicodeDecodeError) -> NotInEncoding:
+    """The error of bytes that are not UTF-8."""
+    byte = error.object[error.start]
+    return NotInEncoding(f'invalid byte sequence for encoding "UTF8": 0x{byte:02x}')
+
+
 def _parse_text(text: str) -> str:
     if "\0" in text:
-        raise InvalidValue("text cannot hold a NUL character")
+        raise NotInEncoding('invalid byte sequence for encoding "UTF8": 0x00')
     return text
 
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from noonmark.errors import InvalidValue
 from noonmark.rows import pgbinary
 from noonmark.rows import types as t
 from noonmark.rows.pgcolumn import Format, encode_column
 from noonmark.rows.pgoid import oid, type_of, type_size, typmod
-from noonmark.rows.pgtext import format_value, parse_value
+from noonmark.rows.pgtext import format_value, not_utf8, parse_value
 
 __all__ = [
     "Format",
@@ -46,8 +45,8 @@ def decode_text(raw: bytes | None, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC
         return None
     try:
         text = raw.decode()
-    except UnicodeDecodeError:
-        raise InvalidValue("invalid byte sequence for encoding UTF8", raw=raw[:32]) from None
+    except UnicodeDecodeError as error:
+        raise not_utf8(error) from None
     return parse_value(text, sql_type, zone)
 
 

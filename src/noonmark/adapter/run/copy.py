@@ -16,6 +16,7 @@ from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome,
 from noonmark.adapter.run.dml_read import write
 from noonmark.adapter.run.dml_target import columns_of, default_of, fitted, loose, target
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.transaction import writing
 from noonmark.adapter.worker.values import little_value
 from noonmark.errors import InvalidSyntax
@@ -149,6 +150,9 @@ async def run_copy(session: AdapterSession, statement: st.Copy, _: Sequence[Any]
         await writing(session)
         places = columns_of(item, statement.columns, statement.table.position)
         return CopyFrom(session, item, places, made)
+    if statement.table is not None and statement.columns:
+        item = session.catalog.resolve(statement.table.parts, path=path_of(session))
+        columns_of(item, statement.columns, None)
     outcome = await session.run(statement.statement or _select(statement))
     assert isinstance(outcome, Rows), "a query gives rows"
     return CopyOut(outcome.fields, outcome.chunks, made)

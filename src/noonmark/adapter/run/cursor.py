@@ -69,12 +69,13 @@ async def run_close(
     """End a cursor, or all."""
     if statement.name is None:
         cursors, session.cursors = list(session.cursors.values()), {}
+        tag = "CLOSE CURSOR ALL"
     else:
-        cursors = [_cursor(session, statement.name)]
+        cursors, tag = [_cursor(session, statement.name)], "CLOSE CURSOR"
         del session.cursors[statement.name]
     for cursor in cursors:
         await cursor.close()
-    return Done("CLOSE CURSOR")
+    return Done(tag)
 
 
 HANDLERS: Handlers = {

@@ -61,7 +61,7 @@ def target(session: AdapterSession, catalog: Catalog, name: Name, verb: str) -> 
     return item
 
 
-def columns_of(item: Item, names: Sequence[str], position: int) -> tuple[int, ...]:
+def columns_of(item: Item, names: Sequence[str], position: int | None) -> tuple[int, ...]:
     """The places of the columns that a statement names; all of them if it names none."""
     if not names:
         return tuple(range(len(item.schema)))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.contract import Done, Field, Outcome, Prepared, Rows
+from noonmark.adapter.contract import Done, Field, Notice, Outcome, Prepared, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.run.dml_target import is_assignable
 from noonmark.adapter.run.handler import Described, Describers, Handlers
+from noonmark.adapter.run.settings_local import set_local
 from noonmark.adapter.system.settings import VARIABLES, checked, known, value_of
 from noonmark.adapter.temporary import end_temporary
 from noonmark.adapter.timestamp import ISOLATION
-from noonmark.adapter.transaction import OpenTransaction
+from noonmark.adapter.transaction import OpenTransaction, current
 from noonmark.adapter.worker.values import little_value
 from noonmark.errors import (
     DatatypeMismatch,
@@ -20,7 +21,6 @@ from noonmark.errors import (
     NoonmarkError,
     StatementTaken,
     UnknownStatement,
-    Unsupported,
 )
 from noonmark.rows import types as t
 from noonmark.rows.types import SqlType
@@ -39,16 +39,19 @@ if TYPE_CHECKING:
 
 async def run_set(session: AdapterSession, statement: st.SetVariable, _: Sequence[Any]) -> Outcome:
     """SET; DEFAULT is what it was at the start."""
-    if statement.local:
-        raise Unsupported(
-            "SET LOCAL is not supported", hint="SET, then RESET.", position=statement.position
-        )
+    transaction = current(session)
+    if statement.local and (transaction is None or transaction.implicit):
+        told = "SET LOCAL can only be used in transaction blocks"
+        return Done("SET", (Notice(told, "WARNING", "25P01"),))
     try:
         if statement.value is None:
             _reset(session, statement.name)
         else:
             name, value = checked(statement.name, statement.value)
-            session.set_variable(name, value)
+            if statement.local:
+                set_local(session, name, value)
+            else:
+                session.set_variable(name, value)
             if name == "transaction_isolation" and isinstance(session.transaction, OpenTransaction):
                 session.transaction.isolation = ISOLATION[value]
     except NoonmarkError as error:

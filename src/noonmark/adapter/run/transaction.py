@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.run.handler import Handlers
+from noonmark.adapter.run.settings_local import (
+    current_settings,
+    end_local_settings,
+    undo_settings,
+)
 from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.timestamp import ISOLATION
 from noonmark.adapter.transaction import OpenTransaction, current, isolation_of
@@ -43,7 +48,8 @@ async def run_begin(session: AdapterSession, statement: st.Begin, _: Sequence[An
         session.transaction = OpenTransaction(
             session.database, isolation, implicit=False, read_only=read_only
         )
-    return Done("BEGIN")
+    current_settings(session)
+    return Done("START TRANSACTION" if statement.start else "BEGIN")
 
 
 async def run_commit(session: AdapterSession, _: st.Commit, __: Sequence[Any]) -> Outcome:
@@ -56,9 +62,15 @@ async def run_commit(session: AdapterSession, _: st.Commit, __: Sequence[Any]) -
             await transaction.commit()
         return Done("COMMIT", (warning,))
     if transaction.failed:
+        undo_settings(session, transaction)
         await transaction.rollback()
         return Done("ROLLBACK")
-    await transaction.commit()
+    try:
+        await transaction.commit()
+    except BaseException:
+        undo_settings(session, transaction)
+        raise
+    end_local_settings(session, transaction)
     return Done("COMMIT")
 
 
@@ -69,6 +81,7 @@ async def run_rollback(session: AdapterSession, _: st.Rollback, __: Sequence[Any
     if transaction is None:
         warning = Notice("there is no transaction in progress", "WARNING", "25P01")
         return Done("ROLLBACK", (warning,))
+    undo_settings(session, transaction)
     await transaction.rollback()
     return Done("ROLLBACK")
 

@@ -20,6 +20,7 @@ from noonmark.errors import NoonmarkError, ReadOnly, UndefinedObject, UsageError
 from noonmark.sql.statement.options import CLUSTER, span_ms
 
 if TYPE_CHECKING:
+    from noonmark.adapter.contract import Notice
     from noonmark.adapter.session import AdapterSession
 
 Check = Callable[[str], str]
@@ -130,6 +131,7 @@ def _encoded_path(value: str) -> str:
     return value or '""'
 
 
+#: What client_min_messages may be, the least first.
 _MESSAGES = ("debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "info", "notice")
 
 
@@ -266,3 +268,10 @@ def path_of(session: AdapterSession) -> tuple[str, ...]:
     """Where the session looks names up: first among its temporary objects."""
     path, own = search_path(session.variables), temporary_schema(session)
     return (own, *path) if session.catalog.has_schema(own) else path
+
+
+def wanted_notices(variables: Mapping[str, str], notices: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    """The notices that are not below client_min_messages."""
+    order = (*_MESSAGES, "warning", "error")
+    least = order.index(variables.get("client_min_messages", "notice"))
+    return tuple(each for each in notices if order.index(each.severity.lower()) >= least)

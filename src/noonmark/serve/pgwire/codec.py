@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from noonmark.adapter.contract import Field
-from noonmark.errors import InvalidValue, ProtocolViolation
+from noonmark.errors import InvalidBytes, InvalidValue, ProtocolViolation
 from noonmark.rows import types as t
 from noonmark.rows.pgbinary import encode as encode_binary
 from noonmark.rows.pgoid import oid, type_of, type_size, typmod
@@ -61,16 +61,21 @@ def parameter_type(type_oid: int) -> t.SqlType | None:
     return _OF_THE_CATALOG.get(type_oid) or type_of(type_oid)
 
 
-def spread(formats: Sequence[int], count: int) -> tuple[int, ...]:
+RESULTS = "result formats but query has {} columns"
+PARAMETERS = "parameter formats but {} parameters"
+
+
+def spread(formats: Sequence[int], count: int, what: str = RESULTS) -> tuple[int, ...]:
     """One format per column: none given = text, one given = for all."""
     if not formats:
         return (TEXT,) * count
-    if any(form not in (TEXT, BINARY) for form in formats):
-        raise ProtocolViolation(f"unsupported format code among {list(formats)[:10]}")
+    for form in formats:
+        if form not in (TEXT, BINARY):
+            raise InvalidBytes(f"unsupported format code: {form}")
     if len(formats) == count:
         return tuple(formats)
     if len(formats) > 1:
-        raise ProtocolViolation(f"{len(formats)} formats were given for {count} columns")
+        raise ProtocolViolation(f"bind message has {len(formats)} {what.format(count)}")
     return (formats[0],) * count
 
 
@@ -88,14 +93,17 @@ def decode_parameters(
     types: Sequence[t.SqlType],
     formats: Sequence[int],
     zone: dt.tzinfo,
+    name: str = "",
 ) -> tuple[Any, ...]:
-    """The values of a Bind message."""
+    """The values of a Bind message to the statement of a name."""
+    if len(formats) > 1 and len(formats) != len(values):
+        spread(formats, len(values), PARAMETERS)
     if len(values) != len(types):
         raise ProtocolViolation(
             f"bind message supplies {len(values)} parameters, "
-            f"but the prepared statement requires {len(types)}"
+            f'but prepared statement "{name}" requires {len(types)}'
         )
-    forms = spread(formats, len(types))
+    forms = spread(formats, len(types), PARAMETERS)
     return tuple(
         _decode(number, raw, sql_type, form, zone)
         for number, (raw, sql_type, form) in enumerate(zip(values, types, forms, strict=True), 1)
@@ -110,7 +118,7 @@ def _decode(number: int, raw: bytes | None, sql_type: t.SqlType, form: int, zone
     except InvalidValue as error:
         where = f"Parameter ${number} is of type {sql_type}."
         detail = f"{error.detail} {where}" if error.detail else where
-        raise InvalidValue(error.message, detail=detail, hint=error.hint) from None
+        raise type(error)(error.message, detail=detail, hint=error.hint) from None
 
 
 class RowEncoder:

@@ -68,11 +68,16 @@ def encoder(form: CopyFormat, sql_types: Sequence[t.SqlType], zone: dt.tzinfo) -
     return _LineEncoder(form, sql_types, zone)
 
 
-def decoder(form: CopyFormat, sql_types: Sequence[t.SqlType], zone: dt.tzinfo) -> Decoder:
-    """How rows come in."""
+def decoder(
+    form: CopyFormat,
+    sql_types: Sequence[t.SqlType],
+    zone: dt.tzinfo,
+    names: Sequence[str] = (),
+) -> Decoder:
+    """How rows come in; `names` are for errors."""
     if form.kind == "binary":
         return _BinaryDecoder(sql_types)
-    return _LineDecoder(form, sql_types, zone)
+    return _LineDecoder(form, sql_types, zone, names)
 
 
 class _LineEncoder:
@@ -102,8 +107,14 @@ class _LineEncoder:
 
 
 class _LineDecoder:
-    def __init__(self, form: CopyFormat, sql_types: Sequence[t.SqlType], zone: dt.tzinfo) -> None:
-        self._types, self._zone = sql_types, zone
+    def __init__(
+        self,
+        form: CopyFormat,
+        sql_types: Sequence[t.SqlType],
+        zone: dt.tzinfo,
+        names: Sequence[str],
+    ) -> None:
+        self._types, self._zone, self._names = sql_types, zone, names
         self._lines = (CsvLines if form.kind == "csv" else TextLines)(form, ROW_BYTES_MAX)
         self._header = form.header
         self._number = 0
@@ -134,8 +145,10 @@ class _LineDecoder:
     def _row(self, cells: list[str | None]) -> Row:
         if len(cells) != len(self._types):
             few = len(cells) < len(self._types)
+            at = len(cells)
+            missing = f'column "{self._names[at]}"' if at < len(self._names) else "a column"
             raise BadCopyData(
-                "missing data for a column" if few else "extra data after last expected column",
+                f"missing data for {missing}" if few else "extra data after last expected column",
                 detail=f"Line {self._number} has {len(cells)} fields, not {len(self._types)}.",
             )
         try:

@@ -25,7 +25,8 @@ class Taken:
     def __init__(self, copy: CopyIn, zone: dt.tzinfo) -> None:
         types = [field.type for field in copy.fields]
         self._copy = copy
-        self._decode = decoder(copy.format, types, zone)
+        names = [field.name for field in copy.fields]
+        self._decode = decoder(copy.format, types, zone, names)
         columns = Columns(copy.format, types, zone)
         self._columns = columns if copy.takes_tables and columns.can else None
         self._pieces: list[bytes] = []

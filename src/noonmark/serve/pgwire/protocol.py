@@ -30,7 +30,7 @@ from noonmark.adapter.contract import (
     Session,
 )
 from noonmark.clock import Clock
-from noonmark.errors import NoonmarkError, ProtocolViolation, Stopped, Unsupported
+from noonmark.errors import NoonmarkError, PortalTaken, ProtocolViolation, Stopped, Unsupported
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
@@ -183,6 +183,8 @@ class Conversation:
 
     async def _query(self, message: m.Query) -> None:
         text = message.text
+        self._names.forget("")  # a simple query ends the unnamed statement and portal
+        await self._names.close("")
         statements = await self._session.split(text)
         if not statements:
             self._link.send(reply.EMPTY_QUERY)
@@ -254,8 +256,12 @@ class Conversation:
     def _bind(self, message: m.Bind) -> None:
         statement = self._names.statement(message.statement)
         types = statement.prepared.parameters
-        values = decode_parameters(message.values, types, message.formats, self._zone)
+        values = decode_parameters(
+            message.values, types, message.formats, self._zone, message.statement
+        )
         formats = statement.formats(message.result_formats)
+        if message.portal and self._session.cursor_fields(message.portal) is not None:
+            raise PortalTaken(f'cursor "{message.portal}" already exists')
         self._names.open(message.portal, Portal(statement, values, formats))
         self._link.send(reply.BIND_COMPLETE)
 

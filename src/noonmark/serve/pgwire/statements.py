@@ -129,7 +129,7 @@ class Names:
         old = self._portals.get(name)
         if old is not None:
             if name:
-                raise PortalTaken(f'portal "{name}" already exists')
+                raise PortalTaken(f'cursor "{name}" already exists')
             if not old.finished:
                 self._left.append(old)
         self._portals[name] = portal

@@ -39,7 +39,7 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "set": session.set_variable,
     "reset": session.reset,
     "begin": session.begin,
-    "start": session.begin,
+    "start": session.start,
     "commit": session.commit,
     "end": session.commit,
     "rollback": session.rollback,

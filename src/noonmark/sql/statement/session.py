@@ -104,9 +104,15 @@ _LEVELS = (
 
 
 def begin(reader: Reader) -> s.Statement:
-    """What follows BEGIN or START."""
+    """What follows BEGIN."""
     reader.accept_any("transaction", "work")
     return s.Begin(*_modes(reader))
+
+
+def start(reader: Reader) -> s.Statement:
+    """What follows START."""
+    reader.expect("transaction")
+    return s.Begin(*_modes(reader), start=True)
 
 
 def commit(reader: Reader) -> s.Statement:

@@ -323,6 +323,7 @@ class Begin(Statement):
 
     isolation: str | None = None
     read_only: bool | None = None
+    start: bool = False
 
 
 @dataclass(frozen=True)
