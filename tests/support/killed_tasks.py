@@ -110,6 +110,8 @@ class Killing:
         return [*works, "worker", "zygote", *(["jvm", "python worker"] if self.view else [])]
 
     async def _one(self, kind: str, probe: Conversation) -> None:
+        if kind in ("jvm", "python worker"):
+            await self.opened.engine.session()  # one that still starts is nobody to kill
         begun = SYSTEM.monotonic()
         if not await self._kill(kind):
             return
