@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from noonmark import defect
 from noonmark.clock import SYSTEM
 from noonmark.compute.lost import why_lost
 from noonmark.compute.resident.lines import Line, LineLost
@@ -50,6 +51,8 @@ WAIT_S = 0.07
 _STEADY_S = 5.0
 _PAUSE_FIRST_S, _PAUSE_LARGEST_S, _PAUSE_ROOM_S = 0.1, 30.0, 1.0
 _PYTHON_ERROR = re.compile(r"^\w[\w.]*(?:Error|Exception): .*$", re.MULTILINE)
+#: How often those who wait look up.
+_LOOK_S = 0.5
 #: How many views are remembered with the resident that they are with.
 _HOMES_MAX = 4096
 
@@ -101,6 +104,7 @@ class Residents:
         conf = self.context.getConf()
         host = conf.get("spark.driver.host") or socket.gethostname()
         self._server = socket.create_server((conf.get("spark.driver.bindAddress") or host, 0))
+        self._server.settimeout(_LOOK_S)
         self._address = host, self._server.getsockname()[1]
         supervisor.thread("residents", "", self._answer, self._stopping)
         for each in self.residents:
@@ -135,6 +139,21 @@ class Residents:
             pause_s = min(max(2 * pause_s, _PAUSE_FIRST_S), _PAUSE_LARGEST_S) if short else 0.0
 
     def _live(self, resident: Resident) -> None:
+        """One life: its job is waited for beside, because nothing gets through to who waits."""
+        JOBS.end(lambda: self._spark, resident.job_group)  # what a keeper that died has left
+        ended = threading.Event()
+        waiting = threading.Thread(
+            target=self._job, args=(resident, ended), name=resident.job_group, daemon=True
+        )
+        waiting.start()
+        try:
+            while not ended.wait(_LOOK_S):
+                pass
+        finally:
+            with self._change:
+                resident.line = None
+
+    def _job(self, resident: Resident, ended: threading.Event) -> None:
         task = ResidentTask(self._address, self._secret, resident.number)
         try:
             self.context.setJobGroup(resident.job_group, "resident task", interruptOnCancel=True)
@@ -142,15 +161,18 @@ class Residents:
         except SPARK_ERRORS as error:
             if not self._stopping.is_set() and why_lost(self._spark) is None:
                 LOG.warning("a resident task ended, and another is started: %s", _said(error))
+        except Exception as error:  # nobody foresaw it: it has a number in the log
+            defect.report(error, resident.job_group)
         finally:
-            with self._change:
-                resident.line = None
+            ended.set()
 
     def _answer(self) -> None:
         """Take the lines that residents open."""
         while not self._stopping.is_set():
             try:
                 end, _ = self._server.accept()
+            except TimeoutError:
+                continue
             except OSError:
                 if self._stopping.is_set():
                     return
