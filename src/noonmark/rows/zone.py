@@ -22,7 +22,7 @@ _EPOCH = dt.datetime(1970, 1, 1)
 #: From years that a zone's offset cannot lead out of.
 _EARLY, _LATE = ((dt.datetime(year, 1, 1) - _EPOCH) // _MICRO for year in (2, 9998))
 #: POSIX: a name that says nothing, and hours west of UTC.
-_POSIX = re.compile(r"(?:[a-z]+|<[^<>]+>)?([+-]?)(\d{1,2})(?::([0-5]?\d))?(?::([0-5]?\d))?")
+_POSIX = re.compile(r"(?:<[^<>]+>|[^0-9+,-]+)?([+-]?)(\d{1,2})(?::([0-5]?\d))?(?::([0-5]?\d))?")
 
 
 @cache

@@ -210,6 +210,9 @@ def _overlay(tree: exp.Overlay, row: Row) -> Scalar:
 
 def _normalize(tree: exp.Normalize, row: Row) -> Scalar:
     form = tree.args.get("form")
+    if form and form.name.upper() not in ("NFC", "NFD", "NFKC", "NFKD"):
+        message = f'syntax error at or near "{form.name}"'
+        raise InvalidSyntax(message, position=position_of(form))
     arguments = [plan(tree.this, row), *([Literal(t.Text(), form.name)] if form else [])]
     return call("normalize", arguments, tree, operator=False)
 
