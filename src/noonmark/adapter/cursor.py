@@ -3,6 +3,8 @@
 A FETCH of a query gives as many rows as it asks for, or all that are left. A FETCH of a
 subscription gives what has happened since the last one: it waits for the first row as long as its
 timeout allows (for ever without one), and then takes what is there, up to its count.
+
+A cursor WITH HOLD has its rows in memory from the end of its transaction on, as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from noonmark.clock import Clock
 class Cursor:
     """See the module."""
 
-    def __init__(self, rows: Rows, clock: Clock, *, waits: bool) -> None:
-        """A cursor over rows; `waits` for a subscription's."""
+    def __init__(self, rows: Rows, clock: Clock, *, waits: bool, hold: bool = False) -> None:
+        """A cursor over rows; `waits` for a subscription's, `hold` outlives its transaction."""
+        self.hold = hold
+        self.kept = False
         self.fields: tuple[Field, ...] = rows.fields
         self._rows = rows
         self._clock = clock
@@ -60,6 +64,13 @@ class Cursor:
         else:
             self._ready += chunk
         return chunk is not None
+
+    async def keep(self) -> None:
+        """Its transaction commits: read what is left, which is what it holds from then on."""
+        while not self._ended:
+            await self._take(None)
+        self.kept = True
+        await self._rows.chunks.aclose()
 
     async def close(self) -> None:
         """Let go of the rest."""

@@ -23,11 +23,13 @@ _READS = (st.Select, st.Subscribe, TypedSelect, TypedSubscribe)
 
 async def run_declare(session: AdapterSession, statement: st.Declare, _: Sequence[Any]) -> Outcome:
     """A cursor inside of the transaction, whose time and holds it shares."""
-    if statement.hold:
-        raise Unsupported("DECLARE CURSOR ... WITH HOLD is not supported")
     if not isinstance(statement.statement, _READS):
         raise Unsupported("DECLARE CURSOR takes a SELECT or a SUBSCRIBE")
-    if session.transaction is None and not session.grouped:
+    waits = isinstance(statement.statement, st.Subscribe | TypedSubscribe)
+    if statement.hold and waits:
+        raise Unsupported("DECLARE CURSOR ... WITH HOLD FOR SUBSCRIBE is not supported")
+    alone = session.transaction is None and not session.grouped
+    if alone and not statement.hold:
         raise NoActiveTransaction(
             "DECLARE CURSOR can only be used in transaction blocks",
             hint="BEGIN first: a cursor ends with its transaction.",
@@ -36,8 +38,11 @@ async def run_declare(session: AdapterSession, statement: st.Declare, _: Sequenc
         raise PortalTaken(f'cursor "{statement.name}" already exists')
     outcome = await session.run(statement.statement)
     assert isinstance(outcome, Rows), "a read gives rows"
-    waits = isinstance(statement.statement, st.Subscribe)
-    session.cursors[statement.name] = Cursor(outcome, session.database.clock, waits=waits)
+    clock = session.database.clock
+    cursor = Cursor(outcome, clock, waits=waits, hold=statement.hold)
+    if alone:
+        await cursor.keep()
+    session.cursors[statement.name] = cursor
     return Done("DECLARE CURSOR")
 
 

@@ -55,7 +55,13 @@ async def run_begin(session: AdapterSession, statement: st.Begin, _: Sequence[An
 async def run_commit(session: AdapterSession, _: st.Commit, __: Sequence[Any]) -> Outcome:
     """COMMIT; of a failed transaction it is a ROLLBACK, and says so."""
     transaction, session.transaction = session.transaction, None
-    await _close_cursors(session)
+    try:
+        await _close_cursors(session, keep=transaction is not None and not transaction.failed)
+    except BaseException:
+        if transaction is not None:
+            undo_settings(session, transaction)
+            await transaction.rollback()
+        raise
     if transaction is None or transaction.implicit:
         warning = Notice("there is no transaction in progress", "WARNING", "25P01")
         if transaction is not None:
@@ -108,11 +114,18 @@ async def run_set_transaction(
     return Done("SET")
 
 
-async def _close_cursors(session: AdapterSession) -> None:
-    """A cursor lives as long as its transaction."""
+async def _close_cursors(session: AdapterSession, *, keep: bool = False) -> None:
+    """A cursor lives as long as its transaction; one WITH HOLD longer, where that commits."""
     cursors, session.cursors = session.cursors, {}
-    for cursor in cursors.values():
-        await cursor.close()
+    try:
+        for name, cursor in list(cursors.items()):
+            if cursor.hold and keep and not cursor.kept:
+                await cursor.keep()
+            if cursor.kept:
+                session.cursors[name] = cursors.pop(name)
+    finally:
+        for cursor in cursors.values():
+            await cursor.close()
 
 
 def _explicit(session: AdapterSession, what: str) -> OpenTransaction:
