@@ -27,6 +27,7 @@ USES: dict[str, tuple[str, str]] = {
     "Delete": ("delete from NAME where false", "42P01"),
     "Truncate": ("truncate NAME", "42P01"),
     "Copy": ("copy NAME to stdout", "42P01"),
+    "Lock": ("lock table NAME in access share mode", "42P01"),
     "Subscribe": ("declare c cursor for subscribe NAME", "42P01"),
     "Explain": ("explain select * from NAME", "42P01"),
     "ExplainTimestamp": ("explain timestamp for select * from NAME", "42P01"),
@@ -45,6 +46,7 @@ USES: dict[str, tuple[str, str]] = {
     "Refresh": ("refresh materialized view NAME", "42P01"),
     "Drop": ("drop table NAME", "42P01"),
 }
+IN_A_TRANSACTION = ("Lock", "Subscribe")
 #: By kind: how one is made, with NAME for the name; the SQLSTATE where the name is taken.
 MAKES: dict[str, tuple[str, str]] = {
     "table": ("create table NAME (a int)", "42P07"),
@@ -85,7 +87,7 @@ def test_a_name_is_found_by_the_path_and_by_its_schema(kind: str) -> None:
         await client.ask("set search_path = s, public")
         for name in ("lone", "s.lone"):
             sql = text.replace("NAME", name)
-            if kind == "Subscribe":
+            if kind in IN_A_TRANSACTION:
                 await client.ask("begin")
             if kind == "Copy":
                 await client.session.execute(await client.session.prepare(sql))
@@ -96,7 +98,7 @@ def test_a_name_is_found_by_the_path_and_by_its_schema(kind: str) -> None:
                 assert await state_of(client, sql) == "42809"  # it is found, and it is a table
             else:
                 await client.ask(sql)
-            if kind == "Subscribe":
+            if kind in IN_A_TRANSACTION:
                 await client.ask("rollback")
             if kind in (
                 "AddColumn",
@@ -109,10 +111,10 @@ def test_a_name_is_found_by_the_path_and_by_its_schema(kind: str) -> None:
                 break  # it is changed now
         await client.ask("set search_path = public")
         for name in ("lone" if kind != "Drop" else "nothing", "nothing", "s.nothing"):
-            if kind == "Subscribe":
+            if kind in IN_A_TRANSACTION:
                 await client.ask("begin")
             assert await state_of(client, text.replace("NAME", name)) == unknown, name
-            if kind == "Subscribe":
+            if kind in IN_A_TRANSACTION:
                 await client.ask("rollback")
 
     check()
