@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections import Counter
 from pathlib import Path
@@ -19,7 +20,7 @@ from noonmark.errors import (
     SchemaMismatch,
     Stopped,
 )
-from noonmark.persist import Config, Options, Update
+from noonmark.persist import Config, Options, Update, notify
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type
 from noonmark.tvc import EMPTY, Antichain
@@ -224,6 +225,26 @@ def test_readers_in_three_forms(tmp_path: Path) -> None:
                     write.allow_compaction(at + 1).result(10)
                     assert client.state.collection("orders").since == Antichain.of(at)
                     reader.runtime.submit(held.release()).result(10)
+
+
+def test_a_reader_at_a_wrong_address_follows_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The port of a writer may be that of a stranger on the reader's machine, who says nothing."""
+    silent = socket.create_server(("127.0.0.1", 0))
+    address = f"127.0.0.1:{silent.getsockname()[1]}"
+    monkeypatch.setattr(notify, "_address", lambda _: address)
+    with persist.open(tmp_path) as client:
+        write, _ = client.create_or_load("orders", ORDERS)
+        with persist.open(tmp_path, options=Options(mode="notified")) as reader:
+            _, read = reader.create_or_load("orders")
+            stranger, _ = silent.accept()
+            for at in range(3):
+                write.write(updates((at, "x", at, 1)))
+                write.seal(at + 1).result(10)
+                assert read.snapshot(at).result(10).counts()[(at, "x")] == 1
+        stranger.close()
+    silent.close()
 
 
 def test_a_hold_that_expired_is_an_error(tmp_path: Path) -> None:

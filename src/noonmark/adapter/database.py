@@ -29,6 +29,7 @@ from noonmark.adapter.catalog.store import CatalogStore
 from noonmark.adapter.engine import Engine, starting
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
+from noonmark.adapter.replica.questions import answerer
 from noonmark.adapter.session import AdapterSession
 from noonmark.adapter.system import system_items
 from noonmark.adapter.tables import RETAIN_MS, Tables
@@ -43,6 +44,7 @@ from noonmark.errors import ConfigError, InsufficientPrivilege, NotAuthorized
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.source.impl.file_guard import Guard
+from noonmark.sql.statement import statement as st
 from noonmark.storage import Storage
 
 DEFAULT_MASTER = "local[*]"
@@ -65,10 +67,15 @@ def _places(*urls: str | None) -> list[str]:
 class Database:
     """See the module; made by `open`."""
 
+    #: Whether it leaves writing to another process (`replica`).
+    read_only = False
+    #: What the variables of its sessions are, where that is not the usual.
+    session_defaults: Mapping[str, str] = {}
+
     def __init__(  # noqa: PLR0917 - what a database is made of
         self,
         client: Client,
-        oracle: ReservedOracle,
+        oracle: ReservedOracle | None,
         start_spark: OpenSession,
         clock: Clock,
         files: Guard,
@@ -78,10 +85,9 @@ class Database:
         self.workers = Pool(limits)
         self.clock = clock
         self.storage = Storage(client)
-        self.oracle = Times(oracle)
-        self.store = CatalogStore(client, oracle, system_items())
         self.supervisor = client.supervisor
-        self.work = Work(self)
+        self._next_session = 1
+        self._make_parts(oracle)
         self.tables = Tables(
             client,
             self.oracle,
@@ -96,8 +102,14 @@ class Database:
         self._leftovers: asyncio.Future[None] | None = None
         #: Which files sources may read, and which are the server's own.
         self.files = files
-        self._next_session = 1
         self._closed = False
+
+    def _make_parts(self, oracle: ReservedOracle | None) -> None:
+        """What a database that only reads has others of."""
+        assert oracle is not None, "a writer has the oracle"
+        self.oracle = Times(oracle)
+        self.store = CatalogStore(self.client, oracle, system_items())
+        self.work = Work(self)
 
     @classmethod
     async def open(
@@ -157,6 +169,7 @@ class Database:
         await asyncio.to_thread(self.store.load)
         await asyncio.to_thread(self._catch_up_oracle)
         self.tables.start()
+        self.client.answerer = answerer(self)
         if not maintain:
             return
         self.engine.on_back = self.work.retry
@@ -220,6 +233,9 @@ class Database:
 
         await receive(self, name, body, headers)
 
+    async def admit(self, session: AdapterSession, statement: st.Statement) -> None:
+        """Called before a statement is planned or run: raises where it cannot be here."""
+
     # -- sessions: `contract.Sessions` -----------------------------------------------------------
 
     async def connect(
@@ -281,5 +297,5 @@ class Database:
         await self.workers.close()
         await self.work.stop()
         await self.tables.stop()
-        await asyncio.to_thread(self.oracle.blocking.close)
+        await self.oracle.close()
         await asyncio.to_thread(self.client.stop)

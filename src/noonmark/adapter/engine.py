@@ -64,10 +64,11 @@ class Engine:
         self.trouble: str | None = None
         self.restarts = 0
 
-    def open(self) -> None:
-        """Begin to watch; Spark itself begins when it is wanted, or soon."""
+    def open(self, *, soon: bool = True) -> None:
+        """Begin to watch; Spark itself begins when it is wanted, or `soon`."""
         self._task = self._supervisor.task("spark", "", self._run)
-        self._loop.call_later(AFTER_S, self._wanted.set)
+        if soon:
+            self._loop.call_later(AFTER_S, self._wanted.set)
 
     async def stop(self) -> None:
         """Watch no more; the session stays as it is."""

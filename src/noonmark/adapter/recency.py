@@ -56,6 +56,12 @@ async def recency_of(session: AdapterSession, plan: PlannedQuery) -> int | None:
     if not is_on(session):
         return None
     database = session.database
+    if database.read_only:
+        raise Unsupported(
+            "real-time recency is not supported by a read-only server",
+            detail="Only the writer knows how far its sources are.",
+            hint="SET real_time_recency = off, or connect to the writer.",
+        )
     sources = sources_below(database, plan.leaves)
     if not sources:
         return None

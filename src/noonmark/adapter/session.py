@@ -126,7 +126,12 @@ class AdapterSession:
         self.peer = peer
         #: What RESET goes back to.
         shown = database.workers.limits.shown()
-        self.started_with: dict[str, str] = {**REPORTED, **shown, **at_start(settings)}
+        self.started_with: dict[str, str] = {
+            **REPORTED,
+            **shown,
+            **database.session_defaults,
+            **at_start(settings),
+        }
         self.variables: dict[str, str] = dict(self.started_with)
         self.transaction: Transaction | None = None
         #: Whether the statements that come now were sent as one.
@@ -237,6 +242,7 @@ class AdapterSession:
         self, statement: st.Statement, types: Sequence[SqlType | None] = ()
     ) -> Described:
         """Which parameters a statement takes and which columns it gives."""
+        await self.database.admit(self, statement)
         describer = DESCRIBERS.get(type(statement))
         return Described() if describer is None else await describer(self, statement, types)
 
@@ -315,6 +321,7 @@ class AdapterSession:
         handler = HANDLERS.get(type(statement))
         if handler is None:
             raise Unsupported(f"{type(statement).__name__} is not supported")
+        await self.database.admit(self, statement)
         for _ in range(_OVERTAKEN_MAX):
             catalog = self.catalog
             try:
@@ -324,8 +331,7 @@ class AdapterSession:
             except (UnknownCollection, BeforeSince, Overtaken) as error:
                 if self.status != "idle" and not isinstance(error, Overtaken):
                     raise
-                async with self.database.store.turn:  # a change that is under way is known then
-                    pass
+                await self.database.store.settled()
                 if self.catalog is catalog:
                     raise
                 # What it was planned over has been renamed or replaced meanwhile: once more.

@@ -14,6 +14,18 @@ class Times:
     def __init__(self, oracle: ReservedOracle) -> None:
         self.blocking = oracle
 
+    async def bound(self, *, strict: bool) -> int:  # noqa: ARG002 - it costs nobody anything here
+        """A time for a read; a `strict` one must not be before it."""
+        return await self.read_ts()
+
+    def read_at_once(self) -> int | None:
+        """A time for a read, where it need not be waited for."""
+        return self.blocking.at_once(AsyncReservedOracle.give_read)
+
+    async def close(self) -> None:
+        """Let go of the oracle."""
+        await asyncio.to_thread(self.blocking.close)
+
     async def write_ts(self) -> int:
         """A time for a write."""
         time = self.blocking.at_once(AsyncReservedOracle.give_write)
@@ -21,7 +33,7 @@ class Times:
 
     async def read_ts(self) -> int:
         """A time for a read."""
-        time = self.blocking.at_once(AsyncReservedOracle.give_read)
+        time = self.read_at_once()
         return await asyncio.to_thread(self.blocking.read_ts) if time is None else time
 
     async def apply_write(self, time: int) -> None:

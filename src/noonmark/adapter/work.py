@@ -199,7 +199,7 @@ class Work:
         A source's collections begin before its first tick, empty: nobody means that time.
         """
         state = self._database.client.state
-        new = [name for name in names if _is_new(state.collection(name))]
+        new = [name for name in names if is_new(state.collection(name))]
         for item in self.below(new) if new else ():
             worker = self.sources.get(item.number)
             if worker is not None and not worker.begun.done():
@@ -213,7 +213,7 @@ class Work:
             NotYetComplete: a view that is needed cannot be computed; says why.
         """
         names = tuple(names)
-        complete = partial(_complete, names, time)
+        complete = partial(is_complete, names, time)
         client = self._database.client
         if complete(client.state):
             return
@@ -273,9 +273,11 @@ def _not_brought(failed: Failure) -> NotYetComplete:
     )
 
 
-def _is_new(collection: Collection) -> bool:
+def is_new(collection: Collection) -> bool:
+    """Whether a collection has no time that can be read yet."""
     return collection.since == collection.upper
 
 
-def _complete(names: tuple[str, ...], time: int, state: State) -> bool:
+def is_complete(names: tuple[str, ...], time: int, state: State) -> bool:
+    """Whether all these collections are complete at a time."""
     return all(not state.collection(name).upper.less_equal(time) for name in names)

@@ -46,6 +46,7 @@ from noonmark.persist.journal import Journal
 from noonmark.persist.location import Blob, Consensus
 from noonmark.persist.notify import Notifier, follow
 from noonmark.persist.parts import PART_PREFIX, PartStore
+from noonmark.persist.question import Answerer, NotAnswered, ask
 from noonmark.persist.queue import Prepare, WriteQueue
 from noonmark.persist.read import Reader
 from noonmark.persist.read_handle import ReadHandle
@@ -124,6 +125,8 @@ class Client:
         self._notifier: Notifier | None = None
         self.lock: WriterLock | None = None
         self._background: list[Task] = []
+        #: Answers what readers ask a writer (`question`).
+        self.answerer: Answerer | None = None
         self._stopped = False
 
     @classmethod
@@ -180,6 +183,21 @@ class Client:
     def state(self) -> State:
         """The newest state that this process knows."""
         return self.journal.state
+
+    async def ask(self, question: bytes) -> bytes:
+        """What the writer answers to a reader (`question`); runs on the loop.
+
+        Raises:
+            NotAnswered: it cannot be asked now.
+        """
+        try:
+            return await ask(self, question)
+        except NotAnswered:
+            before = self.state.lock
+            await self.journal.refresh()
+            if self.state.lock == before:
+                raise
+        return await ask(self, question)  # there is another writer
 
     def schema_of(self, collection: int) -> tuple[Schema, int]:
         """The newest schema of a collection, and its id."""
@@ -299,10 +317,11 @@ class Client:
             state = self.journal.state
             at = state.collection(collection).since if frontier is None else frontier
             expires_ms = self.lease_end() if has_lease else NO_LEASE_MS
+            # A read that is under way may have planned before, and needs what was there then.
+            planned = self.reader.oldest_plan(collection)
+            seqno = state.seqno if planned is None else min(planned, state.seqno)
             try:
-                await self.commit_hold(
-                    c.Acquire(id, collection, at, expires_ms, state.seqno, self.owner)
-                )
+                await self.commit_hold(c.Acquire(id, collection, at, expires_ms, seqno, self.owner))
             except BeforeSince:
                 if frontier is not None:
                     raise

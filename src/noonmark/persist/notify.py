@@ -2,7 +2,8 @@
 
 One connection per reader; after each commit the writer sends its number, 8 bytes. That is a hint
 and nothing more: the reader then reads the log itself, so a lost, late or forged notification can
-make it look too late or in vain, never wrong. Without a connection it polls.
+make it look too late or in vain, never wrong. Without a connection it polls. A connection that says
+something asks a question (`question`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from noonmark.errors import NoonmarkError
+from noonmark.persist import question
 from noonmark.persist.state import State
 from noonmark.supervise import Task
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from noonmark.persist.client import Client
 
 _NUMBER = struct.Struct("<Q")
+#: How long a reader believes that nothing was committed because it is told nothing.
+SILENT_S = 1.0
 
 
 class Notifier:
@@ -46,7 +50,11 @@ class Notifier:
         # What was committed before it was listed here, its reader may not have seen.
         writer.write(_NUMBER.pack(self._client.journal.state.seqno))
         try:
-            await reader.read()  # readers say nothing; this returns when they leave
+            # Who is notified says nothing: this returns when they leave.
+            asked = await reader.read(question.LENGTH.size)
+            if asked:
+                self._readers.discard(writer)
+                await question.answer(self._client, asked, reader, writer)
         except ConnectionError:
             pass
         finally:
@@ -91,9 +99,10 @@ async def _listen(client: Client, address: str) -> None:
     try:
         while True:
             await client.journal.refresh()
-            (seqno,) = _NUMBER.unpack(await reader.readexactly(_NUMBER.size))
-            if seqno <= client.journal.state.seqno:
-                continue
+            # Who is silent may not be the writer at all: its address is taken from the log.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SILENT_S):
+                    await reader.readexactly(_NUMBER.size)
     finally:
         writer.close()
 

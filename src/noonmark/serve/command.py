@@ -74,8 +74,11 @@ _OWN_FILES = ("tls_certificate", "tls_key", "password_file", "metrics_token_file
 @click.option("--password-file", metavar="FILE", help="The built-in superuser's, at first.")
 @click.option("--metrics-token-file", metavar="FILE", help="What /metrics asks for.")
 @click.option("--config", metavar="FILE", type=Path, help="These options, as TOML.")
+@click.option("--read-only", is_flag=True, help="Beside the server that writes, or without one.")
 @click.option("--insecure-listen", is_flag=True, help="Beyond loopback without TLS or passwords.")
-def serve(*, config: Path | None, insecure_listen: bool, **given: str | None) -> None:
+def serve(
+    *, config: Path | None, insecure_listen: bool, read_only: bool, **given: str | None
+) -> None:
     """Serve SQL over PostgreSQL's protocol and HTTP."""
     options = merged(given, _read(config))
     from noonmark.adapter.worker.limits import limits_of
@@ -100,6 +103,7 @@ def serve(*, config: Path | None, insecure_listen: bool, **given: str | None) ->
             metrics_token=secret_of("NOONMARK_METRICS_TOKEN", options["metrics_token_file"]),
             password=secret_of("NOONMARK_PASSWORD", options["password_file"]),
             insecure_listen=insecure_listen,
+            read_only=read_only,
             limits=limits_of(options),
         )
     )

@@ -64,6 +64,7 @@ class Settings:
     metrics_token: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     insecure_listen: bool = False
+    read_only: bool = False
     limits: Limits = Limits()  # noqa: RUF009 - frozen
 
 
@@ -94,17 +95,10 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
     async with AsyncExitStack() as stack:
         # Arrow imports it with its first value: then the loop would, in its first write.
         reading = asyncio.ensure_future(asyncio.to_thread(import_module, "pandas"))
-        database = await Database.open(
-            settings.data,
-            settings.consensus,
-            spark_master=settings.spark,
-            files_roots=settings.files_root,
-            own_files=settings.own_files,
-            limits=settings.limits,
-        )
+        database = await _opened(settings)
         stack.push_async_callback(database.close)
         database.workers.warm_soon()
-        if settings.password:
+        if settings.password and not settings.read_only:
             await first_password(database, settings.password)
         await _check_listening(settings, database)
         await reading
@@ -127,6 +121,26 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
         for figures in (SourceFigures, ViewFigures, StorageFigures, WorkFigures):
             server.figures.registry.register(figures(database))
         yield Running(database, server.pg_address, server.http_address, server.metrics_address)
+
+
+async def _opened(settings: Settings) -> Database:
+    if settings.read_only:
+        from noonmark.adapter.replica.database import ReadOnlyDatabase  # only who needs it
+
+        return await ReadOnlyDatabase.follow(
+            settings.data,
+            settings.consensus,
+            spark_master=settings.spark,
+            limits=settings.limits,
+        )
+    return await Database.open(
+        settings.data,
+        settings.consensus,
+        spark_master=settings.spark,
+        files_roots=settings.files_root,
+        own_files=settings.own_files,
+        limits=settings.limits,
+    )
 
 
 def _wide(settings: Settings) -> list[Address]:

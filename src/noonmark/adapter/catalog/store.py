@@ -144,6 +144,11 @@ class CatalogStore:
             [*self._system, *items], int(counter[4]) if counter is not None else 1
         )
 
+    async def settled(self) -> None:
+        """Return when a change that is under way is known."""
+        async with self.turn:
+            pass
+
     async def change(
         self,
         added: Sequence[Item] = (),

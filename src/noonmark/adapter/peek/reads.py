@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noonmark.adapter.contract import Chunks, Row
-from noonmark.adapter.holds import Holds
+from noonmark.adapter.holds import Held, Holds
 from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, path_of
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
 from noonmark.adapter.peek.errors import error_of
@@ -32,7 +32,6 @@ from noonmark.adapter.subscribe.changes import Changes
 from noonmark.adapter.subscribe.pulse import Pulse
 from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
 from noonmark.compute.naming import VIEW, errors_name
-from noonmark.oracle import AsyncReservedOracle
 from noonmark.persist.definite import error_at
 from noonmark.persist.plan import check_answers
 from noonmark.persist.state import Collection, State
@@ -91,7 +90,10 @@ class Reads:
 
     async def question(self, names: Iterable[str], wish: Wish = NO_WISH) -> Question:
         """All that decides about the time of a read of these collections."""
-        oracle = await self._database.oracle.read_ts()
+        names = tuple(names)
+        names_its_time = wish.as_of is not None and not wish.at_least
+        strict = wish.isolation == STRICT and bool(names) and not names_its_time
+        oracle = await self._database.oracle.bound(strict=strict)
         return self._question(names, wish, oracle)
 
     def _question(self, names: Iterable[str], wish: Wish, oracle: int) -> Question:
@@ -140,7 +142,7 @@ class Reads:
 
     def at_once(self, peek: Peek, values: Sequence[Any]) -> list[Row] | None:
         """A strict read now, of a peek that is not bound yet, when nothing must be waited for."""
-        oracle = self._database.oracle.blocking.at_once(AsyncReservedOracle.give_read)
+        oracle = self._database.oracle.read_at_once()
         if oracle is None or peek.system:
             return None
         names, state = peek.collections, self.state
@@ -156,15 +158,28 @@ class Reads:
     async def ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
         """The rows of a peek at a time that was chosen; waits until its inputs are complete.
 
-        What is read while the client takes it is held until it is taken.
+        What is read while the client takes it is held until it is taken. The writer collects no
+        garbage that a read of its own process needs; a job of a replica is held from its beginning.
         """
         await self.complete(peek.collections, time)
         await self.check_errors(peek.collections, time)
-        chunks = await self.answers.ask(peek, time, system, self._stream_spark)
+        held: Held | None = None
+        if self._database.read_only and self.path(peek).kind == "spark":
+            held = await self.holds.take(peek.collections, time, at_once=True)
+        try:
+            chunks = await self.answers.ask(peek, time, system, self._stream_spark)
+        except BaseException:
+            await self._let_go(held)
+            raise
         if not isinstance(chunks, Streamed) or chunks.is_whole:
+            await self._let_go(held)
             return chunks
-        held = await self.holds.take(peek.collections, time)
-        return chunks.then(lambda: self.holds.release(held))
+        held = held or await self.holds.take(peek.collections, time)
+        return chunks.then(partial(self.holds.release, held))
+
+    async def _let_go(self, held: Held | None) -> None:
+        if held is not None:
+            await self.holds.release(held)
 
     async def multiset(self, peek: Peek, time: int, system: SystemRows) -> Multiset:
         """Like `ask`, as a multiset of the relation's rows."""

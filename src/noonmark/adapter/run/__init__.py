@@ -107,6 +107,12 @@ HANDLERS: Handlers = {
     for module in _MODULES
     for kind, handler in module.HANDLERS.items()
 } | ddl_role.SESSION_HANDLERS
+#: The kinds that change nothing but their session; of COPY, those that go TO the client.
+READS = frozenset(
+    kind
+    for module in (select, transaction, cursor, explain, subscribe, copy, settings, show)
+    for kind in module.HANDLERS
+) | frozenset(ddl_role.SESSION_HANDLERS)
 DESCRIBERS: Describers = {
     kind: describer
     for module in _MODULES

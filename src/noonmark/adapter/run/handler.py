@@ -79,7 +79,7 @@ def alone(handler: Handler) -> Handler:
             return await handler(session, statement, values)
         if not transaction.implicit:
             raise InTransaction(
-                f"{_shown(statement)} cannot run inside a transaction block",
+                f"{shown(statement)} cannot run inside a transaction block",
                 detail="It could not be undone by ROLLBACK.",
                 hint="Run it by itself: drivers call that autocommit.",
             )
@@ -93,7 +93,7 @@ def alone(handler: Handler) -> Handler:
     return run
 
 
-def _shown(statement: Any) -> str:
+def shown(statement: Any) -> str:
     """What a statement is called."""
     kind = getattr(statement, "kind", "table").replace("-", " ")
     words = {st.AddColumn: "alter table add column",

@@ -28,7 +28,7 @@ from noonmark.adapter.peek.planning import PlannedQuery
 from noonmark.adapter.run.ddl_drop import removal_of
 from noonmark.adapter.run.view import check_maintained, view_item
 from noonmark.adapter.subscribe.follow import ROWS_MAX, is_linear
-from noonmark.errors import NoonmarkError, Unsupported
+from noonmark.errors import NoonmarkError, ReadOnly, Unsupported
 from noonmark.rows import pgtext
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir.asked import Now, asked
@@ -60,6 +60,12 @@ async def begin_view(
     Raises:
         Unsupported: it cannot be maintained; says why.
     """
+    if session.database.read_only:
+        raise ReadOnly(
+            "cannot execute SUBSCRIBE to a query this large in a read-only server",
+            detail="It needs a view of its own, which somebody has to write.",
+            hint="Subscribe to a materialized view of it, or connect to the writer.",
+        )
     query = _with_values(query, plan.parameters, values)
     return await to_its_end(_begin(session, query, plan, time))
 
