@@ -6,9 +6,11 @@ import json
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from noonmark.errors import EvaluationError, UniqueViolation
 from noonmark.serve.metrics import Figures
 from noonmark.serve.metrics.sources import SourceFigures
 from noonmark.serve.metrics.storage import StorageFigures
@@ -39,6 +41,28 @@ async def _populated(opened: Database) -> str:
     ):
         await client.ask(sql)
     return figures(opened).text().decode()
+
+
+@with_database
+async def test_statements_are_counted_by_kind_and_outcome(opened: Database) -> None:
+    client = await connect(opened)
+    await client.ask("create table t (a int primary key)")
+    for _ in range(2):
+        with suppress(UniqueViolation):
+            await client.ask("insert into t values (1)")
+        await client.ask("select * from t")
+    with suppress(EvaluationError):
+        await client.ask("select 1 / a from t where a - 1 = 0 / a and 1 / (a - 1) = 1")
+    told = figures(opened).text().decode()
+    found = dict(re.findall(r"noonmark_statements_total({[^}]*}) (\S+)", told))
+    assert found == {
+        '{kind="create table",outcome="ok"}': "1.0",
+        '{kind="create table",outcome="failed"}': "0.0",
+        '{kind="insert",outcome="ok"}': "1.0",
+        '{kind="insert",outcome="failed"}': "1.0",
+        '{kind="select",outcome="ok"}': "2.0",
+        '{kind="select",outcome="failed"}': "1.0",
+    }
 
 
 @with_database

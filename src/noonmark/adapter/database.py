@@ -31,6 +31,7 @@ from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
 from noonmark.adapter.replica.questions import answerer
 from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.statement_totals import StatementTotals
 from noonmark.adapter.system import system_items
 from noonmark.adapter.tables import RETAIN_MS, Tables
 from noonmark.adapter.times import Times
@@ -98,6 +99,7 @@ class Database:
         )
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}
+        self.statements = StatementTotals()
         self.engine = Engine(start_spark, self.supervisor, clock)
         self._leftovers: asyncio.Future[None] | None = None
         #: Which files sources may read, and which are the server's own.

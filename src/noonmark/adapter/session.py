@@ -259,10 +259,12 @@ class AdapterSession:
             answer = quick(self, prepared.statement, values)
             if answer is not None:
                 self._spent_s = 0.0
+                self.database.statements.end(prepared.statement, ok=True)
             return answer
         except UnknownCollection:
             return None  # dropped or renamed this moment: `run` finds out which
         except NoonmarkError:
+            self.database.statements.end(prepared.statement, ok=False)
             self.fail()
             raise
         except RecursionError:
@@ -283,7 +285,9 @@ class AdapterSession:
         try:
             outcome = await self._watch(self.run(prepared.statement, values, told))
         except Exception as error:
+            self.database.statements.end(prepared.statement, ok=False)
             raise self._without_secrets(error, prepared.text) from None
+        self.database.statements.end(prepared.statement, ok=True)
         if isinstance(outcome, Done | Rows) and outcome.notices:
             outcome = replace(outcome, notices=wanted_notices(self.variables, outcome.notices))
         if isinstance(outcome, Rows | CopyOut):

@@ -4,6 +4,7 @@ noonmark_work_deaths_total{kind}  background work that died and was begun again,
 noonmark_work_failing{kind}       how much of it keeps dying
 noonmark_spark_restarts_total     how often Spark was lost and started again
 noonmark_ready                    1 while every part that serves people does
+noonmark_statements_total{kind, outcome}  statements that were run, by what they are
 """
 
 from __future__ import annotations
@@ -53,4 +54,16 @@ class WorkFigures(Collector):
             "1 while every part that serves people does; /readyz says why not.",
             value=int(not database.troubles()),
         )
-        return (deaths, failing, restarts, ready)
+        return (deaths, failing, restarts, ready, self._statements())
+
+    def _statements(self) -> Metric:
+        totals = self._database.statements
+        told = CounterMetricFamily(
+            "noonmark_statements",
+            "Statements that were run, by what they are; ok, or failed with an error.",
+            labels=["kind", "outcome"],
+        )
+        for kind in sorted({*totals.ok, *totals.failed}):
+            told.add_metric([kind, "ok"], totals.ok[kind])
+            told.add_metric([kind, "failed"], totals.failed[kind])
+        return told
