@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.adapter.replica import work
+from noonmark.adapter.replica import questions, work
 from noonmark.adapter.replica.database import ReadOnlyDatabase
 from noonmark.adapter.replica.questions import Answer
 from noonmark.adapter.replica.refused import check
@@ -448,6 +448,26 @@ async def test_only_the_writer_is_believed(writer: Database, replica: ReadOnlyDa
     assert isinstance(await refused(client, "select * from t"), Unsupported)
     assert asked
     server.close()
+
+
+@beside
+async def test_a_writer_that_is_silent_is_not_waited_for(
+    writer: Database, replica: ReadOnlyDatabase
+) -> None:
+    await (await connect(writer)).ask("create table t (a int)")
+    client = await connect(replica, **STRICT)
+    assert await client.ask("select * from t") == []
+
+    async def never(_: bytes) -> bytes:
+        return await asyncio.Future()
+
+    writer.client.answerer = never
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(questions, "ANSWER_S", 0.2)
+        error = await refused(client, "select * from t")
+    assert isinstance(error, Unsupported)
+    assert "did not answer" in (error.detail or "")
+    assert await (await connect(replica)).ask("select * from t") == []
 
 
 @beside

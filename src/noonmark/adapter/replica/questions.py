@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: How far ahead of the writer's clock a replica may move the timeline: as clocks may differ.
 AHEAD_MS = 60_000
+#: How long the writer may take to say a time; what it is to bring may take as long as it does.
+ANSWER_S = 10.0
 
 
 class Read(msgspec.Struct, frozen=True, tag="read"):
@@ -62,11 +64,17 @@ async def ask(client: Client, question: Question) -> int:
     """What the writer answers; runs on the adapter's loop.
 
     Raises:
-        NotAnswered: it cannot be asked, or does not know.
+        NotAnswered: it cannot be asked, does not know, or is silent about a time for `ANSWER_S`.
         NotYetComplete: what is to be brought cannot be; says why.
     """
     body = msgspec.msgpack.encode(question)
-    found = _answers.decode(await asyncio.wrap_future(client.runtime.submit(client.ask(body))))
+    limit_s = None if isinstance(question, Bring) else ANSWER_S
+    try:
+        async with asyncio.timeout(limit_s):
+            said = await asyncio.wrap_future(client.runtime.submit(client.ask(body)))
+    except TimeoutError:
+        raise NotAnswered("the writer did not answer", detail=f"In {limit_s} s.") from None
+    found = _answers.decode(said)
     if found.error is None:
         return found.time
     kind = NotYetComplete if found.never else NotAnswered
