@@ -40,14 +40,16 @@ if TYPE_CHECKING:
 async def run_set(session: AdapterSession, statement: st.SetVariable, _: Sequence[Any]) -> Outcome:
     """SET; DEFAULT is what it was at the start."""
     transaction = current(session)
-    if statement.local and (transaction is None or transaction.implicit):
-        told = "SET LOCAL can only be used in transaction blocks"
-        return Done("SET", (Notice(told, "WARNING", "25P01"),))
+    passing = statement.local and (transaction is None or transaction.implicit)
     try:
         if statement.value is None:
-            _reset(session, statement.name)
+            if not passing:
+                _reset(session, statement.name)
         else:
             name, value = checked(statement.name, statement.value)
+            if passing:
+                told = "SET LOCAL can only be used in transaction blocks"
+                return Done("SET", (Notice(told, "WARNING", "25P01"),))
             if statement.local:
                 set_local(session, name, value)
             else:
