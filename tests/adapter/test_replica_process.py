@@ -135,7 +135,7 @@ def test_replicas_beside_a_writer_that_is_killed(tmp_path: Path) -> None:
                 ((total,),) = strict(reader, "select sum(n) from totals")
                 assert total >= len(before)
         check(writer, seen)
-        assert len({time for _, time, _ in seen}) > 5
+        assert len({time for _, time, _ in seen}) > 1
         _same_updates(writer, readers, seen)
         _same_catalog(writer, readers)
         _refused(readers[0])
