@@ -345,7 +345,7 @@ def test_text_and_bytes() -> None:
     assert text.column("_reason").to_pylist() == [
         None,
         "not UTF-8 at byte 0",
-        "text cannot hold a NUL character",
+        'invalid byte sequence for encoding "UTF8": 0x00',
         None,
     ]
     assert text.column("text").to_pylist() == ["a", None, None, ""]

@@ -92,13 +92,23 @@ def _root(name: str) -> Callable[[Any, Row], Scalar]:
 
 def _unary(name: str) -> Callable[[Any, Row], Scalar]:
     def act(tree: exp.Unary, row: Row) -> Scalar:
-        operand = plan(tree.this, row)
-        written = isinstance(tree.this, exp.Literal) and not tree.this.is_string
-        if name == "-" and written and isinstance(operand, Literal):
-            return _negative(operand)
-        return call(name, [operand], tree, operator=True)
+        if name == "-" and (written := _written(tree)) is not None:
+            number, negative = written
+            operand = plan(number, row)
+            if isinstance(operand, Literal):
+                return _negative(operand) if negative else operand
+        return call(name, [plan(tree.this, row)], tree, operator=True)
 
     return act
+
+
+def _written(tree: exp.Expr) -> tuple[exp.Literal, bool] | None:
+    """A number with its minus signs, which are a part of it: ``-(-2147483648)`` is a bigint."""
+    negative = False
+    while isinstance(tree, exp.Neg | exp.Paren):
+        negative ^= isinstance(tree, exp.Neg)
+        tree = tree.this
+    return (tree, negative) if isinstance(tree, exp.Literal) and not tree.is_string else None
 
 
 def _negative(written: Literal) -> Literal:
