@@ -18,7 +18,7 @@ from noonmark.adapter.database import Database
 from noonmark.compute.resident.lines import Line, LineLost
 from noonmark.compute.resident.pool import Residents
 from noonmark.compute.resident.runner import ByResidents
-from noonmark.compute.session import with_room
+from noonmark.compute.session import AUTOMATIC, RESIDENTS, with_room
 from noonmark.supervise import Supervisor
 from support.reading import connect, database
 
@@ -176,4 +176,5 @@ def test_a_machine_has_room_for_them_beside_jobs(
 ) -> None:
     found, settings = with_room(master, options)
     assert (found, settings["spark.default.parallelism"]) == (widened, cores)
-    assert with_room("spark://host:7077", options) == ("spark://host:7077", {})
+    cluster, said = with_room("spark://host:7077", options)
+    assert (cluster, said) == ("spark://host:7077", {RESIDENTS: AUTOMATIC})

@@ -79,6 +79,8 @@ _DERIVED: WeakKeyDictionary[SparkSession, dict[Settings, SparkSession]] = WeakKe
 
 #: How many resident tasks a session has room for (`noonmark.compute.resident`).
 RESIDENTS = "spark.noonmark.residents"
+#: As many as the session has room for.
+AUTOMATIC = "auto"
 #: On this machine there is one a core, up to so many: each is a process with what it has open.
 _RESIDENTS_MAX = 4
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)((?:,\d+)?)\])?")
@@ -213,7 +215,8 @@ def with_room(master: str, options: Mapping[str, str]) -> tuple[str, dict[str, s
     """A master on this machine with cores for residents beside those for jobs, and its settings."""
     local = _LOCAL.fullmatch(master)
     if local is None:
-        return master, {}
+        # Said, because a JVM that had another session before remembers what that one was told.
+        return master, {RESIDENTS: AUTOMATIC}
     cores = os.cpu_count() or 1 if local[1] == "*" else int(local[1] or 1)
     residents = int(options.get(RESIDENTS, min(cores, _RESIDENTS_MAX)))
     settings = {RESIDENTS: str(residents), "spark.default.parallelism": str(cores)}

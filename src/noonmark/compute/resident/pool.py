@@ -34,7 +34,7 @@ from noonmark.compute.lost import why_lost
 from noonmark.compute.resident.lines import Line, LineLost
 from noonmark.compute.resident.task import ResidentTask
 from noonmark.compute.runner import JOBS, Named, Ran
-from noonmark.compute.session import RESIDENTS
+from noonmark.compute.session import AUTOMATIC, RESIDENTS
 from noonmark.compute.walk.job import Made
 from noonmark.errors import Interrupted, NoonmarkError
 from noonmark.persist.spark_errors import SPARK_ERRORS
@@ -294,8 +294,8 @@ def _said(error: Exception) -> str:
 def _count(spark: SparkSession) -> int:
     """How many residents a session has room for."""
     said = spark.sparkContext.getConf().get(RESIDENTS)
-    if said is not None:
-        return max(0, int(said))
+    if said not in (None, AUTOMATIC):
+        return max(0, int(said or 0))
     cores = spark.sparkContext.defaultParallelism
     least = 0 if cores < 2 or _is_local(spark) else 1
     return max(cores // 4, least)
