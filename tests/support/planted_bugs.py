@@ -107,6 +107,13 @@ _RULES = (
         '_OPPOSITE = {"=": "<>", "<>": "=", "<": ">",',
     ),
     Bug(
+        "stable: what is read by the session's rules is known while planning",
+        "sql/rules/stable.py",
+        "        return isinstance(target, _READ)\n",
+        "        return False\n",
+        ("tests/sql/test_postgres_cases.py",),
+    ),
+    Bug(
         "imply: an alternative that says nothing of a side is left out",
         "sql/rules/imply.py",
         "        if not own:\n            return None\n",
