@@ -20,6 +20,7 @@ from noonmark.compute.resident.pool import Residents
 from noonmark.compute.resident.runner import ByResidents
 from noonmark.compute.session import AUTOMATIC, RESIDENTS, with_room
 from noonmark.supervise import Supervisor
+from support.executors import python_workers
 from support.reading import connect, database
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def test_ticks_need_no_job_and_survive_their_residents(tmp_path: Path, spark: Sp
             total = 0
             for at in range(60):
                 if at % 10 == 9:
-                    await asyncio.to_thread(_kill_one, random)
+                    await asyncio.to_thread(_kill_one, spark, random)
                 value = random.randrange(1000)
                 await client.ask(f"insert into t values ({at % 10}, {value})")
                 total += value
@@ -85,29 +86,9 @@ def test_ticks_need_no_job_and_survive_their_residents(tmp_path: Path, spark: Sp
     asyncio.run(main())
 
 
-def _kill_one(random: Random) -> None:
+def _kill_one(spark: SparkSession, random: Random) -> None:
     """End one Python worker of Spark as nobody foresees."""
-    found = _workers()
-    if found:
-        os.kill(random.choice(found), signal.SIGKILL)
-
-
-def _workers() -> list[int]:
-    """The Python workers below this process, not the process that forks them."""
-    parents: dict[int, int] = {}
-    daemons = set()
-    for each in Path("/proc").iterdir():
-        if not each.name.isdigit():
-            continue
-        try:
-            command = (each / "cmdline").read_bytes()
-            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if b"pyspark.daemon" in command or b"pyspark/daemon.py" in command:
-            daemons.add(int(each.name))
-            parents[int(each.name)] = parent
-    return [number for number in daemons if parents[number] in daemons]
+    os.kill(random.choice(python_workers(spark)), signal.SIGKILL)
 
 
 def test_they_end_with_the_database(tmp_path: Path, spark: SparkSession) -> None:

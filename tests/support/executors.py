@@ -26,7 +26,9 @@ def executors(spark: SparkSession) -> list[int]:
 def python_workers(spark: SparkSession) -> list[int]:
     """The Python processes that work for the JVM of a local session: the forks of its daemon."""
     jvm = spark.sparkContext._gateway.proc.pid
-    daemons = [p for p in _processes() if _runs(p, "pyspark.daemon") and _parent(p) == jvm]
+    daemons = [
+        p for p in _processes() if _runs(p, "daemon", "pyspark.worker") and _parent(p) == jvm
+    ]
     return [p for p in _processes() if _parent(p) in daemons]
 
 

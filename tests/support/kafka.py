@@ -121,11 +121,19 @@ class KafkaServer:
 
     def send(self, topic: str, records: Iterable[dict[str, Any]]) -> None:
         """Produce and wait: keyword arguments of `Producer.produce`, one dict each."""
-        producer = self.producer()
+        # Otherwise a batch that is sent again may come behind later ones, or twice.
+        producer = self.producer(enable_idempotence=True)
+        failed: list[str] = []
+
+        def delivered(error: Any, _: Any) -> None:
+            if error is not None:
+                failed.append(str(error))
+
         for record in records:
-            producer.produce(topic, **record)
+            producer.produce(topic, **{"on_delivery": delivered, **record})
             producer.poll(0)
         assert producer.flush(30) == 0
+        assert failed == []
 
     def committed_records(self, topic: str) -> list[Any]:
         """All records of partition 0 that a reader of committed ones sees."""
