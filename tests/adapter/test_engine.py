@@ -61,6 +61,10 @@ def test_a_jvm_that_is_killed_is_started_again_and_views_go_on(tmp_path: Path) -
         connection.execute("create materialized view v as select count(*) as n from t")
         connection.execute("insert into t values (1)")
         assert connection.execute("select n from v").fetchone() == (1,)
+        # Small ticks do not wait for Spark; so many rows do.
+        connection.execute("create table many (a int)")
+        connection.execute("insert into many select g from generate_series(1, 150000) g")
+        assert connection.execute("select count(*) from many").fetchone() == (150_000,)
         for n in (2, 3):
             os.kill(jvm_of(server), signal.SIGKILL)
             why = wait_for(server, 503, 10)
