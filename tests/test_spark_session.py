@@ -100,3 +100,29 @@ def test_executors_are_processes_of_their_own(spark_cluster: SparkSession) -> No
     assert os.getpid() not in seen.column("pid").to_pylist()
     assert set(seen.column("python").to_pylist()) == {sys.executable}
     assert spark_cluster.range(1000).groupBy().sum("id").toArrow().column(0).to_pylist() == [499500]
+
+
+KILLED_WHILE_IT_STARTS = """
+import threading
+from noonmark.compute.session import import_spark, spark_session
+import_spark()
+from pyspark import SparkContext
+def kill():
+    while getattr(SparkContext._gateway, "proc", None) is None:
+        threading.Event().wait(0.01)
+    SparkContext._gateway.proc.kill()
+    SparkContext._gateway.proc.wait()
+threading.Thread(target=kill, daemon=True).start()
+try:
+    spark_session("local[1]")
+except OSError:
+    print(spark_session("local[1]").range(3).count())
+"""
+
+
+def test_a_jvm_that_died_while_it_started_is_followed_by_another() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", KILLED_WHILE_IT_STARTS],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert said.stdout.split() == ["3"]

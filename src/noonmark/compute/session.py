@@ -114,7 +114,17 @@ def spark_session(
         ConfigError: no fit Java, or a Spark that does not start with these options.
     """
     import_spark()
+    _forget_dead_jvm()
     return active_session() or _new_session(master, app, dict(options or {}))
+
+
+def _forget_dead_jvm() -> None:
+    """PySpark keeps a JVM that died, also one that died while it started, and asks it again."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None and process.poll() is not None:
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
 
 
 def import_spark() -> None:
