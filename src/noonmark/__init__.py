@@ -77,7 +77,7 @@ def _tell_spark() -> None:
     if getattr(context, "_active_spark_context", None) is None:
         _os.environ.setdefault("PYSPARK_PYTHON", _sys.executable)
         return
-    from noonmark.spark import register_active
+    from noonmark.spark import register_active  # Spark's modules: there already
 
     register_active()
 

@@ -7,7 +7,6 @@ that `support.history` says must hold.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from random import Random
 from noonmark import persist
 from noonmark.clock import SYSTEM
 from support.history import CONFIG, NAMES, Ledger, Violation, read_digest
+from support.ready import ready
 
 TESTS = Path(__file__).resolve().parents[1]
 MODES = ("polling", "notified", "independent")
@@ -83,7 +83,7 @@ class Lines:
     def read(self, seconds: float) -> str | None:
         """The next line, if one comes within so long."""
         while not self._lines:
-            if self._closed or not select.select([self._file], [], [], seconds)[0]:
+            if self._closed or not ready(self._file, seconds):
                 return None
             data = os.read(self._file, 1 << 16)
             self._closed = not data

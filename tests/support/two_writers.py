@@ -33,6 +33,16 @@ from support.rival import FAR, LEASE_MS, NAMES, SCHEMA, open_files
 
 _STORED = pa.schema([*arrow_schema(SCHEMA), (TIME, pa.int64()), (DIFF, pa.int64())])
 
+#: Errors that promise that nothing happened: for their own reason, or because the lock is lost.
+REFUSED = (
+    "Fenced",
+    "Stopped",
+    "FrontierRegression",
+    "ReadOnly",
+    "Determinate",
+    "BehindFailure",
+)
+
 
 @dataclass
 class Book:
@@ -64,22 +74,24 @@ class Book:
             if "/" not in op:
                 self.violations.append(f"refused without being told by whom: {line}")
 
-    def _check_order(self) -> None:
-        """What was submitted after a later epoch had begun is never acknowledged."""
+    def _check_order(self) -> set[str]:
+        """What was submitted after a later epoch had begun: it never happens, whatever is said."""
+        late = set()
         ended: dict[int, float] = {}
         soonest = float("inf")
         for epoch in sorted(self.opened, reverse=True):
             ended[epoch] = soonest
             soonest = min(soonest, self.opened[epoch])
         for op, answer in self.answers.items():
-            late = self.submitted[op] > ended.get(int(op.split(".")[1]), float("inf"))
-            # Refused is refused: for its own reason, or because the lock is lost.
-            if late and answer not in ("Fenced", "FrontierRegression", "submitted"):
-                self.violations.append(f"{op} of an epoch that was over got {answer}")
-            self.faults["submitted too late"] += late
+            if self.submitted[op] > ended.get(int(op.split(".")[1]), float("inf")):
+                late.add(op)
+                if answer == "acknowledged":
+                    self.violations.append(f"{op} of an epoch that was over got {answer}")
+        self.faults["submitted too late"] += len(late)
+        return late
 
     def check(self, contents: dict[str, pa.Table]) -> None:
-        self._check_order()
+        late = self._check_order()
         found: dict[str, Counter[str]] = {}
         for name, table in contents.items():
             counts = found[name] = Counter()
@@ -94,7 +106,9 @@ class Book:
             there = {name: found[name].pop(op) for name in NAMES if op in found[name]}
             if answer == "acknowledged" and there != whole:
                 raise Violation(f"{op} was acknowledged; there is {there} of {whole}")
-            if answer in ("Fenced", "Stopped", "FrontierRegression", "ReadOnly") and there:
+            if op in late and there:
+                raise Violation(f"{op} of an epoch that was over is there")
+            if answer in REFUSED and there:
                 raise Violation(f"{op} was refused with {answer}; there is {there}")
             if there not in ({}, whole):
                 raise Violation(f"{op} is there in part: {there} of {whole}")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 import click
 
 from noonmark.clock import SYSTEM
@@ -13,9 +9,7 @@ from noonmark.errors import ConfigError
 from noonmark.persist.client import Options, open_location
 from noonmark.persist.impl.open import open_blob, open_consensus
 from noonmark.persist.runtime import Runtime
-
-if TYPE_CHECKING:
-    from noonmark.backup.copies import Progress
+from noonmark.progress import bar
 
 _DATA = click.option(
     "--data", default="./noonmark-data", show_default=True, help="The storage location."
@@ -40,7 +34,7 @@ def backup(url: str, data: str, consensus: str | None, keep: int | None) -> None
     with open_location(data, consensus=consensus, options=options) as client:
         if client.state.seqno == 0:
             raise ConfigError(f'there is no storage location at "{data}"')
-        with _bar("backup") as tell:
+        with bar("backup") as tell:
             made = client.runtime.submit(make.make(client, target, tell)).result()
         gone = client.runtime.submit(make.keep(target, keep)).result() if keep else 0
         client.runtime.submit(target.close()).result()
@@ -59,7 +53,7 @@ def backup(url: str, data: str, consensus: str | None, keep: int | None) -> None
 @click.option("--entry", type=int, help="Which backup; the newest by default.")
 def restore(url: str, data: str, consensus: str | None, entry: int | None) -> None:
     """Make a location from a backup; its place must be empty."""
-    from noonmark.adapter.location import oracle_log
+    from noonmark.adapter.location import oracle_log  # as for `backup`
     from noonmark.backup import detach, make
     from noonmark.backup import restore as restoring
     from noonmark.oracle.reserved import ReservedOracle
@@ -70,7 +64,7 @@ def restore(url: str, data: str, consensus: str | None, entry: int | None) -> No
         store, blob = open_blob(url), open_blob(data)
         log = open_consensus(consensus if consensus is not None else data)
         state = runtime.submit(make.state_of(store, entry)).result()
-        with _bar("restore") as tell:
+        with bar("restore") as tell:
             work = restoring.restore(state, store, (blob, log), ticket, clock=SYSTEM, progress=tell)
             copied = runtime.submit(work).result()
         for each in (store, blob, log):
@@ -93,24 +87,3 @@ def restore(url: str, data: str, consensus: str | None, entry: int | None) -> No
         click.echo(f"source {name}: its slot is the original's; ALTER SOURCE {name} REFRESH")
     for name in detached.sinks:
         click.echo(f"sink {name}: left out; create it anew, with a topic of its own")
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[Progress]:
-    """A bar on standard error."""
-    from rich import progress  # a server starts without it
-    from rich.console import Console
-
-    columns = (
-        progress.TextColumn(what),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(what)
-
-        def tell(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield tell

@@ -11,7 +11,7 @@ Where it runs: any event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import xxhash
@@ -21,11 +21,10 @@ from noonmark.persist.location import Blob
 from noonmark.persist.part import Part, corrupt
 from noonmark.persist.parts import PART_PREFIX
 from noonmark.persist.state import State
+from noonmark.progress import Progress
 
 #: How many parts travel at once.
 _AT_ONCE = 8
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass

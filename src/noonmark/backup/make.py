@@ -19,13 +19,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from noonmark.backup.copies import Copied, Progress, copy, parts_of
+from noonmark.backup.copies import Copied, copy, parts_of
 from noonmark.errors import MissingObject, UsageError
 from noonmark.persist.client import Client
 from noonmark.persist.frame import ROLLUP, open_frame, seal_frame
 from noonmark.persist.location import Blob
 from noonmark.persist.parts import PART_PREFIX
 from noonmark.persist.state import State, encoder, state_decoder
+from noonmark.progress import Progress
 
 PREFIX = "backup/"
 #: How often a backup begins anew because a part went.

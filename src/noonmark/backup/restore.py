@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from noonmark.backup.copies import Copied, Progress, copy, parts_of
+from noonmark.backup.copies import Copied, copy, parts_of
 from noonmark.clock import Clock
 from noonmark.errors import UsageError
 from noonmark.persist.client import Client
@@ -24,6 +24,7 @@ from noonmark.persist.frame import ENTRY, ROLLUP, seal_frame
 from noonmark.persist.journal import ROLLUP_PREFIX
 from noonmark.persist.location import Blob, Consensus
 from noonmark.persist.state import Lock, State, encoder
+from noonmark.progress import Progress
 
 #: Whose the copy is until it is detached.
 HOLDER = "noonmark restore, which has not finished: restore again, to an empty place"

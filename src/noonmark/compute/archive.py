@@ -19,6 +19,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from noonmark.compute.lost import jvm_process
+
 #: A JVM says on its standard output why it does not use an archive: nobody is to read that.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
 
@@ -40,6 +42,7 @@ def use(java_home: str) -> str:
 
 def make() -> None:
     """Make the archive, unless there is one."""
+    # `session` itself asks this module for options.
     from noonmark.compute.session import java_home_once, java_options, spark_session
 
     file = archive_file(java_home_once())
@@ -53,7 +56,9 @@ def make() -> None:
     sums = numbers.groupBy("k").agg({"id": "sum", "t": "max"})
     sums.join(numbers, "k").orderBy("id").toArrow()
     session.sparkContext.parallelize([b"a"], 1).mapPartitions(list).collect()
-    process = session.sparkContext._gateway.proc  # type: ignore[union-attr]
+    process = jvm_process(session)
+    assert process is not None, "this process starts the session"
+    assert process.stdin is not None, "PySpark holds it open"
     session.stop()
     process.stdin.close()  # it ends then, and writes the archive
     process.wait()

@@ -19,7 +19,7 @@ READ = ("pyspark.worker", "noonmark.compute.walk.job")
 
 def main() -> None:
     """Read the code, and fork workers until Spark ends."""
-    from pyspark import daemon
+    from pyspark import daemon  # the server asks this module for its name, without Spark
 
     for name in READ:
         import_module(name)

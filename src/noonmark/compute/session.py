@@ -35,6 +35,7 @@ from weakref import WeakKeyDictionary
 
 from noonmark.compute import archive
 from noonmark.compute.daemon import MODULE as DAEMON
+from noonmark.compute.lost import forget_dead_jvm
 from noonmark.errors import ConfigError
 from noonmark.java import java_home
 from noonmark.source.outgoing import ALLOW, DENY
@@ -114,17 +115,8 @@ def spark_session(
         ConfigError: no fit Java, or a Spark that does not start with these options.
     """
     import_spark()
-    _forget_dead_jvm()
+    forget_dead_jvm()
     return active_session() or _new_session(master, app, dict(options or {}))
-
-
-def _forget_dead_jvm() -> None:
-    """PySpark keeps a JVM that died, also one that died while it started, and asks it again."""
-    from pyspark import SparkContext
-
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is not None and process.poll() is not None:
-        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
 
 
 def import_spark() -> None:

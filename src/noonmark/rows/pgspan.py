@@ -240,7 +240,8 @@ def read_iso(text: str) -> Span:
             span.add(units[letter], whole, rest)
             iso.at, fresh = iso.at + 1, False
             continue
-        width = len(re.match(r"-?(\d*)", text[start:], re.ASCII)[1])  # type: ignore[index]
+        digits = text[start:].removeprefix("-")
+        width = len(digits) - len(digits.lstrip("0123456789"))
         ends = letter == "" or (dated and letter == "T")
         if ends and width == (8 if dated else 6) and fresh:
             _together(span, whole, rest, dated)

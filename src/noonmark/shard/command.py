@@ -14,11 +14,12 @@ from noonmark.adapter.location import oracle_log
 from noonmark.errors import ConfigError, NotYetComplete, UsageError
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.run import DIFF
+from noonmark.progress import Progress, bar
 from noonmark.rows import postgres
 from noonmark.rows.arrow import from_table
 from noonmark.rows.schema import Column
 from noonmark.shard import facts
-from noonmark.shard.verify import Progress, Report, verify
+from noonmark.shard.verify import Report, verify
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -90,24 +91,7 @@ def show_command(name: str, data: str, consensus: str | None, as_json: bool) -> 
 @_options
 def verify_command(data: str, consensus: str | None, as_json: bool) -> None:
     """Read every stored object back and check it; exit status 1 when something is wrong."""
-    from rich import progress  # a server starts without it
-    from rich.console import Console
-
-    columns = (
-        progress.TextColumn("verify"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-    )
-    with (
-        _location(data, consensus) as client,
-        progress.Progress(*columns, console=Console(stderr=True), disable=as_json) as bar,
-    ):
-        task = bar.add_task("verify")
-
-        def tell(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
+    with _location(data, consensus) as client, bar("verify", hidden=as_json) as tell:
         report = client.runtime.submit(_verify(client, data, consensus, tell)).result()
     findings = [{"object": f.object, "problem": f.problem} for f in report.findings]
     counts = {k: v for k, v in vars(report).items() if isinstance(v, int)}

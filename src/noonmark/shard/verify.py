@@ -35,6 +35,7 @@ from noonmark.persist.order import in_order, plain_columns
 from noonmark.persist.part import Part
 from noonmark.persist.parts import PartStore, epoch_prefix
 from noonmark.persist.state import Collection
+from noonmark.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,6 @@ class Report:
     def note(self, name: str, problem: str) -> None:
         """Add a finding."""
         self.findings = (*self.findings, Finding(name, problem))
-
-
-Progress = Callable[[int, int], None]
 
 
 async def verify(client: Client, oracle: Consensus | None, progress: Progress) -> Report:

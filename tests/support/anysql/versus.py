@@ -18,7 +18,6 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
 from __future__ import annotations
 
 import re
-import select
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,6 +28,7 @@ import psycopg
 
 from support.anysql.choices import Choices, smaller
 from support.pgwire_host import DatabaseHost
+from support.ready import ready
 from support.servers import server_folder, start_postgres
 from support.sql_seen import Row, Seen, ask, seen
 
@@ -115,7 +115,7 @@ def answer(connection: psycopg.Connection) -> Seen:
     while True:
         while wire.is_busy():
             # Without holding anything that a server in this process may need.
-            select.select([wire.socket], [], [])
+            ready(wire.socket)
             wire.consume_input()
         result = wire.get_result()
         if result is None:
@@ -128,7 +128,7 @@ def send(connection: psycopg.Connection, sql: str) -> None:
     """Send a statement, whose `answer` is for later."""
     connection.pgconn.send_query(sql.encode())
     while connection.pgconn.flush():
-        select.select([], [connection.pgconn.socket], [])
+        ready(connection.pgconn.socket, to_write=True)
 
 
 def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -> str:

@@ -239,7 +239,7 @@ async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyC
     releases = []
     for item in doomed:
         if item.kind == "sink":
-            from noonmark.sink.run import hold_id
+            from noonmark.sink.run import hold_id  # Kafka's client: only who has sinks
 
             held = hold_id(item.definition["id"])
             releases += [c.Release(held)] if held in holds else []
@@ -251,7 +251,7 @@ async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyC
     if not views:  # a server that has none drops tables without Spark's modules
         return (*releases, *made)
     await spark_modules()
-    from noonmark.compute.owned import removal
+    from noonmark.compute.owned import removal  # Spark's modules: read by now
 
     # Before what they are on goes, and takes them with it.
     return (*releases, *removal(views), *made)

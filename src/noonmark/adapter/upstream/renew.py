@@ -63,7 +63,7 @@ async def renew_topic(database: Database, item: Item) -> None:
         NotYetComplete: they, or Spark, fail again and again.
         SerializationFailure: the source was altered meanwhile.
     """
-    from noonmark.source.impl import kafka
+    from noonmark.source.impl import kafka  # its client: only who has such a source
 
     async with database.store.turn:
         worker = await _worker_of(database, item)

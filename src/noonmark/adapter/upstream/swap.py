@@ -25,6 +25,7 @@ from noonmark.ingest_stage import write_difference
 from noonmark.persist import command as c
 from noonmark.persist.definite import error_at
 from noonmark.persist.plan import Query
+from noonmark.persist.read import shape, stored_schema
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.write import MultiWriteHandle
 
@@ -113,8 +114,6 @@ def _contents(database: Database, read: Read) -> pa.Table:
     tables = list(client.iterate(client.reader.contents(plan)))
     if tables:
         return pa.concat_tables(tables)
-    from noonmark.persist.read import shape, stored_schema
-
     newest = len(plan.collection.schemas) - 1
     return shape(stored_schema(plan.collection, newest).empty_table(), plan)
 

@@ -293,9 +293,9 @@ def _said(error: Exception) -> str:
 
 def _count(spark: SparkSession) -> int:
     """How many residents a session has room for."""
-    said = spark.sparkContext.getConf().get(RESIDENTS)
-    if said not in (None, AUTOMATIC):
-        return max(0, int(said or 0))
+    said = spark.sparkContext.getConf().get(RESIDENTS) or AUTOMATIC
+    if said != AUTOMATIC:
+        return max(0, int(said))
     cores = spark.sparkContext.defaultParallelism
     least = 0 if cores < 2 or _is_local(spark) else 1
     return max(cores // 4, least)

@@ -27,10 +27,6 @@ class ByResidents:
         self._known: Residents | None = None
         self._stopped = False
 
-    def prepare(self, spark: SparkSession) -> None:
-        """Let residents begin, if there are none on this session."""
-        self._of(spark)
-
     def run(self, spark: OpenSession, works: Sequence[Named], group: str) -> Ran:
         """Do works by residents, or by an ordinary job."""
         session = spark()

@@ -152,7 +152,7 @@ def system_type_name(tree: exp.Expr) -> str | None:
 
 def _registered(kind: str, scalar: Scalar, tree: exp.Cast, row: Row) -> Scalar:
     """A name becomes its oid, an oid its name."""
-    from noonmark.sql.plan.function import ask
+    from noonmark.sql.plan.function import ask  # it plans arguments by this module
 
     return ask(kind, [settle(scalar)], tree, row)
 
@@ -265,7 +265,7 @@ def _bracket(tree: exp.Bracket, row: Row) -> Scalar:
             raise unsupported("a slice without both bounds", tree)
         return call("slice", [array, plan(at.this, row), plan(at.expression, row)], tree, False)
     if isinstance(array.type, t.Text) and row.statement.session is not None:
-        from noonmark.sql.plan.function import ask
+        from noonmark.sql.plan.function import ask  # it plans arguments by this module
 
         return ask("name_character", [array, plan(at, row)], tree, row)
     return call("subscript", [array, plan(at, row)], tree, operator=False)
@@ -329,7 +329,7 @@ _CONSTANTS: dict[type[exp.Expr], str] = {
 
 def _constant(tree: exp.Expr, row: Row) -> Scalar:
     """Words without brackets that the session answers."""
-    from noonmark.sql.plan.function import ask
+    from noonmark.sql.plan.function import ask  # it plans arguments by this module
 
     return ask(_CONSTANTS[type(tree)], [], tree, row)
 

@@ -38,7 +38,7 @@ def _column(tree: exp.Column, row: Row) -> Scalar:
     # s.t.c: one FROM has one table under the name t, so its schema says nothing more.
     table = tree.args.get("table")
     if table is None and name_of(tree.this) == "user" and not tree.this.quoted:
-        from noonmark.sql.plan.function import ask
+        from noonmark.sql.plan.function import ask  # it plans arguments by this module
 
         return ask("current_user", [], tree, row)
     return row.named(

@@ -92,6 +92,13 @@ def _started(
         threading.Event().wait(_POLL_S)
 
 
+def _ready(connection: PGconn) -> bool:
+    """Wait a little for something to read. `select` knows no descriptor beyond 1,023; this does."""
+    waiting = select.poll()
+    waiting.register(connection.socket, select.POLLIN)
+    return bool(waiting.poll(_POLL_S * 1000))
+
+
 def _end(connection: PGconn, clock: Clock) -> None:
     """Leave the stream in order, so that the slot is free once the session is closed."""
     deadline = clock.monotonic() + _LEAVE_S
@@ -102,7 +109,7 @@ def _end(connection: PGconn, clock: Clock) -> None:
             count, _ = connection.get_copy_data(1)
             if count < 0:
                 break
-            if count == 0 and select.select([connection.socket], [], [], _POLL_S)[0]:
+            if count == 0 and _ready(connection):
                 connection.consume_input()
     except psycopg.Error:
         return  # it is over either way: what was read was read
@@ -158,8 +165,7 @@ class _Reader:
         return None
 
     def _wait(self) -> None:
-        ready, _, _ = select.select([self._connection.socket], [], [], _POLL_S)
-        if ready:
+        if _ready(self._connection):
             self._connection.consume_input()
             return
         now = self._clock.monotonic()
