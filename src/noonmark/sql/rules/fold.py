@@ -74,7 +74,7 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
 
 
 def _is_null(scalar: s.Scalar) -> bool:
-    """Whether a strict function has an argument that is always NULL.
+    """Whether a strict function, or a cast, has an argument that is always NULL.
 
     The others are not asked then; only what fails without being asked fails still.
     """
@@ -85,6 +85,8 @@ def _is_null(scalar: s.Scalar) -> bool:
             parts = arguments[:1]
         case s.Compare(left=left, right=right):
             parts = (left, right)
+        case s.Cast(operand=operand) if not isinstance(operand.type, t.Array | t.Record):
+            parts = (operand,)
         case _:
             return False
     if not any(isinstance(each, s.Literal) and each.value is None for each in parts):
