@@ -146,11 +146,11 @@ class Database:
         Raises:
             LockHeld: another process writes to it; says who.
         """
+        log = oracle_log(data_url, consensus_url)  # nothing is opened before it is used
         client = await asyncio.to_thread(
             open_location, data_url, consensus=consensus_url, options=options, clock=clock
         )
         try:
-            log = oracle_log(data_url, consensus_url)
             alone = client.lock is not None and not client.lock.lease_is_needed
             oracle = await asyncio.to_thread(
                 ReservedOracle.open, client.runtime, log, alone=alone, config=client.config
@@ -163,6 +163,7 @@ class Database:
             database = cls(client, oracle, starting(session, start_spark), clock, guard, limits)
             await database._start(maintain)
         except BaseException:
+            await asyncio.wrap_future(client.runtime.submit(log.close()))
             await asyncio.to_thread(client.stop)
             raise
         return database

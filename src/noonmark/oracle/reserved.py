@@ -122,15 +122,18 @@ class AsyncReservedOracle:
         await self._answer(partial(self.give_apply, time))
 
     async def close(self) -> None:
-        """Release the rest of the range, so that the next owner need not wait."""
+        """Release the rest of the range, so that the next owner need not wait, and the log."""
         async with self._turn:
             if self._closed:
                 return
             self._closed = True
             last = max(self._read, self._write)
             token = self._clock.fresh_id()
-            await self._append(Reservation(self._owner, last, True, token, noted=True))
-            await self._head.stop()
+            try:
+                await self._append(Reservation(self._owner, last, True, token, noted=True))
+                await self._head.stop()
+            finally:
+                await self._log.close()
 
     def give_write(self) -> int | None:
         """A time for a write."""
@@ -254,7 +257,7 @@ class ReservedOracle:
 
         Args:
             runtime: where storage is talked to.
-            log: the oracle's own log.
+            log: the oracle's own log, which is closed with it.
             alone: whether the caller knows that no other owner lives (it holds the write lock of a
                 local disk, say); otherwise the life of the last range is waited out.
             config: for its retries.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -52,17 +53,39 @@ class Place:
 
     def open(self) -> PartStore:
         """The parts of the location, on this process's own runtime."""
-        # A Python worker is forked from one that may have opened the place: threads do not follow.
-        name = (os.getpid(), self.url)
-        if name not in _BLOBS:
-            _BLOBS[name] = (Runtime.start(SYSTEM), open_blob(self.url))
-        runtime, blob = _BLOBS[name]
+        runtime, blob = _opened.open(self.url)
         store = PartStore(blob, runtime, self.config, Retries(runtime.clock, self.config))
         store.epoch = self.epoch
         return store
 
 
-_BLOBS: dict[tuple[int, str], tuple[Runtime, Blob]] = {}
+class _Opened:
+    """The locations that this process has opened, on one runtime; the oldest give way."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, also in a process that was forked: threads do not follow it."""
+        self._lock = threading.Lock()
+        self._runtime: Runtime | None = None
+        self._blobs: dict[str, Blob] = {}
+
+    def open(self, url: str) -> tuple[Runtime, Blob]:
+        with self._lock:
+            runtime = self._runtime = self._runtime or Runtime.start(SYSTEM)
+            blob = self._blobs.pop(url) if url in self._blobs else open_blob(url)
+            self._blobs[url] = blob
+            while len(self._blobs) > _KEPT:
+                oldest = self._blobs.pop(next(iter(self._blobs)))
+                runtime.submit(oldest.close()).result()
+            return runtime, blob
+
+
+#: So many locations are kept open by one process.
+_KEPT = 16
+_opened = _Opened()
+os.register_at_fork(after_in_child=_opened.forget)
 
 
 def read(place: Place, plan: Plan) -> Iterator[pa.Table]:
