@@ -26,6 +26,7 @@ from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_open
 from noonmark.adapter.catalog.store import CatalogStore
+from noonmark.adapter.copy_memory import CopyMemory
 from noonmark.adapter.engine import Engine, starting
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
@@ -84,6 +85,7 @@ class Database:
     ) -> None:
         self.client = client
         self.workers = Pool(limits)
+        self.copies = CopyMemory(limits.copy_memory_mb)
         self.clock = clock
         self.storage = Storage(client)
         self.supervisor = client.supervisor

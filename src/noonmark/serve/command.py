@@ -45,6 +45,7 @@ DEFAULTS = {
             "statement_workers",
             "statement_worker_memory",
             "statement_write_rows_max",
+            "copy_memory",
             "subscribe_rows_max",
             "tick_timeout",
             "max_connections",

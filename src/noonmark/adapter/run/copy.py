@@ -63,6 +63,10 @@ def format_of(options: st.Options) -> CopyFormat:
     return made
 
 
+#: Rows that take so much are made a table, which takes a tenth of it.
+ROWS_BYTES = 8 << 20
+
+
 class CopyFrom:
     """See the module; `contract.CopyIn`."""
 
@@ -76,7 +80,9 @@ class CopyFrom:
         self.fields = tuple(Field(each.name, loose(each.type)) for each in columns)
         self.format = format
         self._rows: list[Row] = []
+        self._rows_size = 0
         self._tables: list[pa.Table] = []
+        self._taken = 0
         self._stored = to_table([], item.schema).schema
         self.takes_tables = places == tuple(range(len(item.schema)))
 
@@ -92,6 +98,10 @@ class CopyFrom:
             for at in rest:
                 values[at] = self._default(at)
             self._rows.append(fitted(self._item, values))
+            self._rows_size += _size(values)
+        if self._rows_size >= ROWS_BYTES:
+            self._keep(to_table(self._rows, self._item.schema))
+            self._rows, self._rows_size = [], 0
 
     def write_table(self, table: pa.Table) -> bool:
         """See `contract.CopyIn.write_table`."""
@@ -101,8 +111,14 @@ class CopyFrom:
                 return False  # a row says which one it is
             if isinstance(column.type, t.Varchar) and not _fits(array, column.type):
                 return False
-        self._tables.append(pa.Table.from_arrays(table.columns, schema=self._stored))
+        self._keep(pa.Table.from_arrays(table.columns, schema=self._stored))
         return True
+
+    def _keep(self, table: pa.Table) -> None:
+        size = table.nbytes
+        self._session.database.copies.take(size)
+        self._taken += size
+        self._tables.append(table)
 
     def _default(self, at: int) -> Any:
         column = self._item.schema.columns[at]
@@ -113,8 +129,13 @@ class CopyFrom:
 
     async def finish(self) -> Done:
         """See `contract.CopyIn.finish`."""
-        rows, self._rows = self._rows, []
-        tables, self._tables = self._tables, []
+        try:
+            return await self._write_all()
+        finally:
+            await self.fail()
+
+    async def _write_all(self) -> Done:
+        rows, tables = self._rows, self._tables
         count = len(rows) + sum(table.num_rows for table in tables)
         if tables and await writing(self._session) is None and await self._insert(tables, rows):
             return Done(f"COPY {count}")
@@ -133,6 +154,13 @@ class CopyFrom:
     async def fail(self) -> None:
         """See `contract.CopyIn.fail`."""
         self._rows, self._tables = [], []
+        self._session.database.copies.free(self._taken)
+        self._taken = 0
+
+
+def _size(values: Sequence[Any]) -> int:
+    """About how much memory a row takes that is not a table yet."""
+    return sum(100 + len(each) if isinstance(each, str | bytes) else 100 for each in values)
 
 
 def _fits(texts: pa.ChunkedArray, kind: t.Varchar) -> bool:

@@ -22,6 +22,7 @@ class Limits:
         workers: how many statements are evaluated at once.
         memory_mb: what one of them may use of memory.
         write_rows: the rows that one statement may write, or has of one time of a subscription.
+        copy_memory_mb: what the rows of all COPYs that have not ended may use.
         subscribe_rows: the changes that a subscription has in memory at once.
         tick_timeout_s: how long a small change of one view may take.
         connections: how many clients may be connected over PostgreSQL's protocol.
@@ -32,6 +33,7 @@ class Limits:
     workers: int = 8
     memory_mb: int = 1_024
     write_rows: int = 2_000_000
+    copy_memory_mb: int = 2_048
     subscribe_rows: int = 50_000
     tick_timeout_s: int = 60
     connections: int = 2_500
@@ -77,6 +79,7 @@ SETTINGS = (
     Setting("statement_workers", "workers", "", 1, "How many statements are evaluated at once."),
     Setting("statement_worker_memory", "memory_mb", "MB", 64, "What a statement may use."),
     Setting("statement_write_rows_max", "write_rows", "", 1, "The rows that it may write."),
+    Setting("copy_memory", "copy_memory_mb", "MB", 16, "What COPYs may use, all together."),
     Setting("subscribe_rows_max", "subscribe_rows", "", 1, "Changes in memory of a SUBSCRIBE."),
     Setting(
         "tick_timeout", "tick_timeout_s", "s", 1, "How long a small change of a view may take."
