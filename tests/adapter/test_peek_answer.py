@@ -11,7 +11,7 @@ import pytest
 
 from noonmark import persist
 from noonmark.adapter.peek import answer
-from noonmark.adapter.peek.answer import Answers, Path, Peek, path_of
+from noonmark.adapter.peek.answer import Answers, Columns, Path, Peek, path_of
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.system.relations import relations
@@ -119,6 +119,8 @@ def test_every_way_gives_the_same_answer(client: Client, sql: str) -> None:
         paths = [Path("in process", way)]
         if peek.shape.linear and not peek.order:
             paths.append(Path("stream", way))
+        if peek.has_kernels and peek.shape.leaves:
+            paths.append(Path("columns", way))
         for path in paths:
             got = ask(client, peek, path, mirrors)
             if peek.order:
@@ -173,7 +175,21 @@ def test_the_way_is_chosen_by_what_must_be_looked_at(client: Client) -> None:
     assert way("select * from t where a = 1", 1) == "in process", "by key: one row is touched"
     assert way("select * from t where b = 'x'", 1) == "in process", "by an index in memory"
     assert way("select * from t where b > 'x'", 3) == "stream"
+
     assert way("select * from t where b > 'x' order by a", 3) == "spark"
+
+
+def test_kernels_are_for_many_rows_that_fit(client: Client) -> None:
+    def way(sql: str, rows_min: int = 3, memory: int = 1 << 20) -> str:
+        return path_of(peek_of(sql), client.state, 1, Columns(rows_min, memory)).kind
+
+    assert way("select count(*) from t") == "columns"
+    assert way("select * from t where b > 'x'") == "columns"
+    assert way("select * from t where a = 1") == "in process", "by key: one row is touched"
+    assert way("select * from t") == "stream", "the client takes all of it"
+    assert way("select count(*) from t", rows_min=100) == "spark"
+    assert way("select count(*) from t", memory=100) == "spark"
+    assert way("select j from v order by j::text") == "spark", "documents have no order there"
 
 
 def test_an_error_of_a_row_is_the_answer(client: Client) -> None:

@@ -19,9 +19,9 @@ from noonmark.compute.accumulator import accumulator_schema, is_linear
 from noonmark.compute.reference import evaluate
 from noonmark.compute.row_by_row import error_text
 from noonmark.compute.walk import large_number
-from noonmark.compute.walk.accumulate import added, together
 from noonmark.compute.walk.finish import finished
 from noonmark.compute.walk.rows import Errors, Rows
+from noonmark.compute.walk.sums import added, together
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array

@@ -19,6 +19,14 @@ def test_expressions_and_queries_mean_what_they_mean_in_postgresql() -> None:
         assert len(run.met) > 150
 
 
+def test_queries_by_kernels_mean_what_they_mean_in_postgresql() -> None:
+    with both(by_columns=True) as pair:
+        run = Run(pair, seed=21)
+        queries(run, QUERIES)
+        assert run.wrong == [], "\n".join(run.wrong)
+        assert pair.counts["answered"] > 20
+
+
 def test_a_failing_sequence_is_made_smaller() -> None:
     drawn = Choices(seed=1)
     numbers = [drawn.below(1000) for _ in range(60)]

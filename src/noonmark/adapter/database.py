@@ -300,6 +300,7 @@ class Database:
         if self._leftovers is not None:
             await asyncio.wait({self._leftovers})
         await self.workers.close()
+        self.reads.answers.files.close()
         await self.work.stop()
         await self.tables.stop()
         await self.oracle.close()

@@ -18,8 +18,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from noonmark.compute.accumulator import accumulator_schema, argument
 from noonmark.compute.foreign import stored
 from noonmark.compute.frame import columns, names
-from noonmark.compute.walk.accumulate import added, nothing, together
 from noonmark.compute.walk.rows import one_array
+from noonmark.compute.walk.sums import added, nothing, together
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import BigInt, SqlType

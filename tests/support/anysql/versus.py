@@ -226,10 +226,15 @@ def shrunk(
 
 
 @contextmanager
-def both(dsn: str | None = None) -> Iterator[Both]:
-    """A Noonmark in memory, without Spark, unless one is given; and a PostgreSQL."""
+def both(dsn: str | None = None, *, by_columns: bool = False) -> Iterator[Both]:
+    """A Noonmark in memory, without Spark, unless one is given; and a PostgreSQL.
+
+    With `by_columns` the one in memory computes by kernels what they can, however few the rows are.
+    """
     with server_folder("any") as folder, start_postgres(folder) as server:
         host = None if dsn else DatabaseHost()
+        if host and by_columns:
+            host.database.reads.answers.columns_rows_min = 0
         mine = dsn or (host.dsn("noonmark") if host else "")
         with (
             psycopg.connect(mine, autocommit=True) as ours,

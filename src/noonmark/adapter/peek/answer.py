@@ -2,6 +2,7 @@
 
     constant     no collection is read
     at once      every leaf is in memory and small: no waiting
+    columns      more than `COLUMNS_ROWS_MIN` rows, and kernels for all of it: by a worker
     in process   the leaves together touch at most `IN_PROCESS_ROWS_MAX` rows
     stream       one collection, filtered and projected: piece by piece, in bounded memory
     spark        everything else: piece by piece, too
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,19 +27,29 @@ from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.peek.gather import Gatherer, Given, Multiset, own_rows, touched
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
+from noonmark.adapter.peek.tables import TableFiles
 from noonmark.adapter.system.relations import relations
+from noonmark.adapter.worker.columnar import Columnar, Input
 from noonmark.adapter.worker.effort import LITTLE, is_little, longest_value
+from noonmark.adapter.worker.errors import OutOfMemory
 from noonmark.adapter.worker.job import Answered, Computed, client_rows
 from noonmark.adapter.worker.pool import Pool
+from noonmark.compute.kernels.contents import has_rules
+from noonmark.compute.kernels.order import can_sort
 from noonmark.compute.reference import in_order
+from noonmark.compute.walk.number import NoKernel
 from noonmark.persist.state import Collection, State
 from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.asked import asked, bind
+from noonmark.sql.ir.asked import Ask, asked, bind
 from noonmark.sql.ir.call import SortKey
-from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.ir.scalar import Compare, Or, Scalar, column, conjunction
 
 IN_PROCESS_ROWS_MAX = 100_000
+#: Fewer rows are asked one by one before a worker has been given a table of them.
+COLUMNS_ROWS_MIN = 2_000
+#: What a value of a column takes in a worker at most, with what is made of it.
+_VALUE_BYTES = 64
 #: Rows of relations that are not collections: made at the moment of the query.
 SystemRows = Callable[[str], Sequence[Row]]
 #: Asks Spark: the plan, the time; rows in no order.
@@ -110,6 +122,12 @@ class Peek:
         return not self.shape.asks and not any(map(asked, asking))
 
     @cached_property
+    def has_kernels(self) -> bool:
+        """Whether kernels can compute it; the session's own functions are asked row by row."""
+        sorts = not self.order or can_sort(self.relation, self.order)
+        return not self.system and Ask not in self.asks and sorts and has_rules(self.shape.rest)
+
+    @cached_property
     def collections(self) -> tuple[str, ...]:
         """The collections of persist that it reads."""
         found = dict.fromkeys(leaf.collection for leaf in self.shape.leaves)
@@ -129,13 +147,20 @@ class Path:
     why: str
 
 
-def path_of(peek: Peek, state: State, in_process_rows_max: int = IN_PROCESS_ROWS_MAX) -> Path:
-    """Which way a peek goes at this state of the location."""
+def path_of(
+    peek: Peek,
+    state: State,
+    in_process_rows_max: int = IN_PROCESS_ROWS_MAX,
+    columns: Columns | None = None,
+) -> Path:
+    """Which way a peek goes at this state of the location; by columns if they are given."""
     leaves = [leaf for leaf in peek.shape.leaves if leaf.collection not in peek.system]
     if not leaves:
         return Path("constant", "no collection is read")
     sizes = [(leaf, touched(leaf, state.collection(leaf.collection))) for leaf in leaves]
     total = sum(size for _, size in sizes)
+    if columns is not None and columns.fits(peek, sizes):
+        return Path("columns", f"{total} rows are computed by kernels, in a worker")
     if total <= in_process_rows_max:
         what = ", ".join(_how(leaf, state.collection(leaf.collection)) for leaf in leaves)
         return Path("in process", f"{what}: at most {total} rows are looked at")
@@ -147,6 +172,24 @@ def path_of(peek: Peek, state: State, in_process_rows_max: int = IN_PROCESS_ROWS
         f"{large[0].collection} has about {large[1]} rows, and more than {in_process_rows_max} "
         "are not evaluated in process",
     )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """When a peek is answered by columns: from so many rows on, in so much memory."""
+
+    rows_min: int
+    memory_bytes: int
+
+    def fits(self, peek: Peek, sizes: Sequence[tuple[Leaf, int]]) -> bool:
+        """Whether a peek whose leaves have so many rows is."""
+        total = sum(size for _, size in sizes)
+        if total < self.rows_min or not peek.has_kernels:
+            return False
+        if peek.shape.linear and not peek.order and peek.shape.leaves[0].predicate is None:
+            return False  # a client takes all of it: piece by piece
+        values = sum(size * (1 + len(leaf.scan.columns)) for leaf, size in sizes)
+        return values * _VALUE_BYTES <= self.memory_bytes
 
 
 def _how(leaf: Leaf, collection: Collection) -> str:
@@ -163,6 +206,8 @@ class Answers:
         self._gatherer = gatherer
         self._state = state
         self._pool = pool
+        self.files = TableFiles(gatherer)
+        self.columns_rows_min = COLUMNS_ROWS_MIN
 
     def at_once(self, peek: Peek, values: Sequence[Any], time: int) -> list[Row] | None:
         """The rows, when that needs no waiting and little work; else None."""
@@ -191,7 +236,12 @@ class Answers:
         path: Path | None = None,
     ) -> Chunks:
         """The rows of a peek."""
-        path = path or path_of(peek, self._state())
+        path = path or self.path(peek)
+        if path.kind == "columns":
+            try:
+                return await self._by_columns(peek, time)
+            except (NoKernel, OutOfMemory):
+                path = path_of(peek, self._state())  # it was worth a try
         if path.kind == "spark":
             return await spark(peek, time)
         if path.kind == "stream":
@@ -201,6 +251,22 @@ class Answers:
         if is_little_over(plan, given, peek.order):
             return Listed(finished(peek, plan.multiset(given)))
         return (await self._pool.run(Answered(plan, peek.order, peek.width), given)).chunks()
+
+    def path(self, peek: Peek) -> Path:
+        """Which way a peek would go now."""
+        columns = Columns(self.columns_rows_min, self._pool.limits.memory_mb << 20)
+        return path_of(peek, self._state(), columns=columns)
+
+    async def _by_columns(self, peek: Peek, time: int) -> Chunks:
+        shape = peek.shape
+        inputs = tuple((leaf.name, Input(leaf.scan.columns, _test(leaf))) for leaf in shape.leaves)
+        job = Columnar(shape.rest, inputs, peek.order, peek.width)
+        async with AsyncExitStack() as stack:
+            tables = {
+                leaf.name: await stack.enter_async_context(self.files.held(leaf, time))
+                for leaf in shape.leaves
+            }
+            return (await self._pool.run(job, tables=tables)).chunks()
 
     async def multiset(
         self, peek: Peek, time: int, system: SystemRows, spark: AskSpark
@@ -259,6 +325,18 @@ class Answers:
                 continue
             async for chunk in (await self._pool.run(job, given)).pieces():
                 yield chunk
+
+
+def _test(leaf: Leaf) -> Scalar | None:
+    """What the rows of a leaf must pass; where its keys decide, those are."""
+    if not leaf.decided:
+        return leaf.predicate
+    columns = [column(at, leaf.scan.columns.columns[at]) for at in leaf.columns]
+    keys = [
+        conjunction([Compare("=", a, b) for a, b in zip(columns, key, strict=True)])
+        for key in leaf.keys
+    ]
+    return keys[0] if len(keys) == 1 else Or(tuple(keys))
 
 
 def plan_of(peek: Peek) -> Computed:

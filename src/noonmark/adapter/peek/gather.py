@@ -70,7 +70,7 @@ class Gatherer:
         collection = self.collection(leaf)
         mirror = await self.mirrors.at(collection, time)
         if mirror is None:
-            tables = [table async for table in self._tables(leaf, collection, time)]
+            tables = [table async for table in self.tables(leaf, collection, time)]
             return await asyncio.to_thread(_rows_of, leaf, collection.schema, tables)
         found = _mirrored(leaf, mirror)
         if len(found) <= AT_ONCE_ROWS_MAX:
@@ -80,21 +80,22 @@ class Gatherer:
     async def whole(self, collection: Collection, time: int) -> Multiset:
         """All rows of a collection."""
         leaf = Leaf("", Scan(collection.name, collection.schema))
-        tables = [table async for table in self._tables(leaf, collection, time)]
+        tables = [table async for table in self.tables(leaf, collection, time)]
         rows = await asyncio.to_thread(_rows_of, leaf, collection.schema, tables)
         return narrowed(leaf, collection.schema, rows)
 
     async def stream(self, leaf: Leaf, time: int) -> AsyncGenerator[Given, None]:
         """The rows, piece by piece, in bounded memory."""
         collection = self.collection(leaf)
-        async for table in self._tables(leaf, collection, time):
+        async for table in self.tables(leaf, collection, time):
             for start in range(0, table.num_rows, PIECE_ROWS):
                 piece = [table.slice(start, PIECE_ROWS)]
                 yield await asyncio.to_thread(_rows_of, leaf, collection.schema, piece)
 
-    async def _tables(
+    async def tables(
         self, leaf: Leaf, collection: Collection, time: int
     ) -> AsyncIterator[pa.Table]:
+        """The leaf's columns as tables, with multiplicities, before anything else is asked."""
         reader, runtime = self._client.reader, self._client.runtime
         query = query_of(leaf, collection, time)
 

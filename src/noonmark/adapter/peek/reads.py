@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.holds import Held, Holds
-from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows, path_of
+from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Gatherer, Multiset
@@ -189,7 +189,7 @@ class Reads:
 
     def path(self, peek: Peek) -> Path:
         """Which way a peek would go now."""
-        return path_of(peek, self.state)
+        return self.answers.path(peek)
 
     async def _job(self, relation: r.Relation, time: int) -> SparkJob:
         spark = await self._database.spark()

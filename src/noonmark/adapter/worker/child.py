@@ -24,11 +24,18 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NoReturn
 
+import numpy as np
+import pyarrow as pa
+
 from noonmark.adapter.worker import frames as f
+from noonmark.adapter.worker.columnar import Columnar
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded
-from noonmark.adapter.worker.job import Job
+from noonmark.adapter.worker.job import Answered, Computed, Job, Valued
+from noonmark.compute.walk.number import NoKernel
 from noonmark.errors import NoonmarkError, TooComplex
 
+#: What a worker may be given; all of it is read before the first one is forked.
+JOBS = (Answered, Columnar, Computed, Valued)
 INLINE_BYTES_MAX = 1 << 20
 _FRAME_BYTES = 256 << 10
 #: One row, as it is sent; the limit that it must not reach is PostgreSQL's for one value.
@@ -55,6 +62,13 @@ def main(link: socket.socket, memory_bytes: int) -> NoReturn:
     thread.start()
     thread.join()
     os._exit(0)
+
+
+def warm() -> None:
+    """Have everything read that a job may need; Arrow reads some of it only when it is used."""
+    numbers = pa.array(np.arange(3))
+    pa.table([numbers], names=["a"]).group_by("a", use_threads=False).aggregate([("a", "max")])
+    pa.array(numbers.to_numpy(), mask=numbers.to_numpy() < 1).dictionary_encode()
 
 
 def _die_with_parent() -> None:
@@ -116,15 +130,18 @@ def _serve(link: _Link, memory_bytes: int) -> None:
 
 def _one(link: _Link, body: bytes, memory_bytes: int) -> bool:
     """Do one job; whether the worker is as good as before."""
-    inputs: dict[str, list[Any]] = {}
+    inputs: dict[str, Any] = {}
     answer: BaseException | None = None
     is_good = True
     spool: str | None = None
     try:
         kind, data = link.read() or _closed()
-        while kind == f.INPUT:
-            name, rows = f.loads(data)
-            inputs.setdefault(name, []).extend(rows)
+        while kind in (f.INPUT, f.TABLE):
+            name, given = f.loads(data)
+            if kind == f.TABLE:
+                inputs[name] = given
+            else:
+                inputs.setdefault(name, []).extend(given)
             kind, data = link.read() or _closed()
         job: Job = f.load_job(body, link.ask)
         spool = _give(link, job.rows(inputs), f.loads(data))
@@ -137,7 +154,7 @@ def _one(link: _Link, body: bytes, memory_bytes: int) -> bool:
         answer = TooComplex.of_statement()
     except OSError as error:
         answer = OutOfMemory("the rows of the answer cannot be kept", detail=str(error))
-    except NoonmarkError as error:
+    except (NoonmarkError, NoKernel) as error:
         answer = error
     except Exception as error:
         answer, is_good = error, False

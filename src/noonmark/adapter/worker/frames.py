@@ -19,8 +19,9 @@ from noonmark.sql.functions.function import Function
 
 HEAD = struct.Struct("!cQ")
 
-#: To a worker: the job; rows of an input; that all inputs are there; the answer to a question.
-JOB, INPUT, GO, ANSWER = b"J", b"I", b"G", b"A"
+#: To a worker: the job; rows of an input, or the file of its table; that all inputs are there; the
+#: answer to a question.
+JOB, INPUT, TABLE, GO, ANSWER = b"J", b"I", b"T", b"G", b"A"
 #: From a worker: rows; the end, with the file that has further rows; an error; a question. The end
 #: and an error say whether the worker takes another job.
 ROWS, DONE, ERROR, QUESTION = b"R", b"D", b"X", b"Q"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from noonmark.adapter.peek.rows import Row, finisher
 from noonmark.compute.reference import Multiset, in_order
@@ -59,6 +59,11 @@ class Computed:
         """The rows, as pairs."""
         return self.multiset(inputs).items()
 
+    def parts(self) -> Iterator[Node]:
+        """See `Job.parts`."""
+        yield self.rest
+        yield from (test for _, test in self.tests)
+
 
 def _summed(rows: Given, test: Scalar | None) -> Multiset:
     found: Multiset = {}
@@ -79,6 +84,11 @@ class Answered:
     def rows(self, inputs: Inputs) -> list[Row]:
         """The rows."""
         return self.finished(self.plan.multiset(inputs))
+
+    def parts(self) -> Iterator[Node]:
+        """See `Job.parts`."""
+        yield from self.plan.parts()
+        yield from self.order
 
     def finished(self, rows: Multiset) -> list[Row]:
         """The rows of the plan as the client gets them."""
@@ -111,14 +121,27 @@ class Valued:
         pairs = zip(self.scalars, self.over, strict=True)
         return [tuple([value_of(each, row) for each in scalars]) for scalars, row in pairs]
 
+    def parts(self) -> Iterator[Node]:
+        """See `Job.parts`."""
+        yield from chain.from_iterable(self.scalars)
 
-Job = Computed | Answered | Valued
+
+class Job(Protocol):
+    """See the module."""
+
+    def rows(self, inputs: Any, /) -> Iterable[Any]:
+        """What it comes to."""
+        ...
+
+    def parts(self) -> Iterator[Node]:
+        """The plans and scalars that it consists of."""
+        ...
 
 
 def is_small(job: Job) -> bool:
     """Whether to send it is a matter of microseconds: it has few nodes, with few values in them."""
     left = _SMALL
-    for part in _parts(job):
+    for part in job.parts():
         for node in walk(part):
             values = node.rows if isinstance(node, r.Constant) else ()
             if isinstance(node, Literal) and isinstance(node.value, tuple):
@@ -127,15 +150,3 @@ def is_small(job: Job) -> bool:
             if left < 0:
                 return False
     return True
-
-
-def _parts(job: Job) -> Iterator[Node]:
-    match job:
-        case Valued():
-            yield from chain.from_iterable(job.scalars)
-        case Answered():
-            yield from _parts(job.plan)
-            yield from job.order
-        case Computed():
-            yield job.rest
-            yield from (test for _, test in job.tests)

@@ -124,13 +124,21 @@ class Pool:
 
     # -- what statements ask ---------------------------------------------------------------------
 
-    async def run(self, job: Job, inputs: Mapping[str, Given] | None = None) -> Result:
-        """The rows of a job, evaluated by a worker."""
+    async def run(
+        self,
+        job: Job,
+        inputs: Mapping[str, Given] | None = None,
+        tables: Mapping[str, Path] | None = None,
+    ) -> Result:
+        """The rows of a job, evaluated by a worker; its inputs are rows, or tables in files."""
         if is_small(job):
-            body, functions = f.dump_job(job)
+            made, functions = f.dump_job(job)
         else:
             # In a thread with a large stack: plans are trees.
-            body, functions = await PLANNER.aside(SHORT_MAX + 1, lambda: f.dump_job(job))
+            made, functions = await PLANNER.aside(SHORT_MAX + 1, lambda: f.dump_job(job))
+        body = f.frame(f.JOB, made)
+        for name, path in (tables or {}).items():
+            body += f.frame(f.TABLE, f.dumps((name, str(path))))
         worker = await self._take()
         loop = asyncio.get_running_loop()
         timer = loop.call_later(LONG_S, worker.slow_down)
@@ -275,7 +283,7 @@ class Pool:
     ) -> None:
         loop = asyncio.get_running_loop()
         try:
-            head = f.frame(f.JOB, body)
+            head = body
             for name, rows in inputs.items():
                 if not rows:
                     head += f.frame(f.INPUT, f.dumps((name, [])))

@@ -150,6 +150,7 @@ def serve(link: socket.socket) -> None:
     from noonmark.adapter.worker import child
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    child.warm()
     gc.collect()
     gc.freeze()  # what is here now is shared by all workers, and never garbage
     link.sendall(_REPLY.pack(os.getpid()))

@@ -96,6 +96,8 @@ def times(a: Values, b: Values) -> Values:
 def sums(values: Values, ids: npt.NDArray[np.int64], count: int) -> Values:
     """The exact sum of the values of each group."""
     if values.dtype != object and bound(values) * max(len(values), 1) < _SAFE:
+        if count == 1:
+            return np.array([values.sum()], np.int64)
         total = np.zeros(count, np.int64)
         np.add.at(total, ids, values)
         return total

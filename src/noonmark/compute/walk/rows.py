@@ -140,14 +140,24 @@ def group_ids(arrays: Sequence[pa.Array], count: int) -> tuple[Ints, Ints]:
 
     For types whose stored values are the same iff they are equal.
     """
-    ids = np.zeros(count, np.int64)
+    ids, firsts = np.zeros(count, np.int64), np.zeros(min(count, 1), np.int64)
     for array in arrays:
         codes = pc.fill_null(array.dictionary_encode().indices, -1)
         wide = codes.to_numpy(zero_copy_only=False).astype(np.int64) + 1
-        ids = ids * (int(wide.max(initial=0)) + 1) + wide
-        _, ids = np.unique(ids, return_inverse=True)
-    firsts = np.unique(ids, return_index=True)[1]
-    return ids, firsts.astype(np.int64)
+        size = int(wide.max(initial=0)) + 1
+        ids, firsts = _numbered(ids * size + wide, len(firsts) * size)
+    return ids, firsts
+
+
+def _numbered(ids: Ints, size: int) -> tuple[Ints, Ints]:
+    """Numbers below `size` without gaps, in the same order, and where each is first."""
+    if size > 4 * len(ids) + 1024:
+        _, firsts, ids = np.unique(ids, return_index=True, return_inverse=True)
+        return ids, firsts.astype(np.int64)
+    first = np.full(size, -1, np.int64)
+    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
+    there = first >= 0
+    return (np.cumsum(there) - 1)[ids], first[there]
 
 
 @dataclass

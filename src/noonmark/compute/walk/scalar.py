@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.compute.exact import is_exact
+from noonmark.compute.exact import FLOATS, is_exact
 from noonmark.compute.row_by_row import row_by_row
-from noonmark.compute.walk import number
+from noonmark.compute.walk import floats, moments, number
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import Errors, Rows, places
 from noonmark.rows import types as t
@@ -34,8 +34,7 @@ from noonmark.sql.ir import scalar as s
 
 Column: TypeAlias = "pa.Array | None"
 _WHOLE = (t.SmallInt, t.Integer, t.BigInt)
-#: Dates in this range have a year that Arrow knows.
-_DAYS_MAX = 365 * 8000
+_MOMENTS = (t.Date, t.Timestamp, t.TimestampTz)
 
 
 def ask(scalars: Sequence[s.Scalar], rows: Rows) -> tuple[list[pa.Array], list[str | None] | None]:
@@ -56,7 +55,7 @@ def one(
 ) -> tuple[pa.Array, list[str | None] | None]:
     """One scalar: its values, and its errors if there are any."""
     try:
-        return filled(_value(scalar, columns), scalar.type, count), None
+        return filled(value_of(scalar, columns), scalar.type, count), None
     except NO_KERNEL:
         return row_by_row(scalar, columns, count)
 
@@ -94,7 +93,8 @@ def kept(predicate: s.Scalar, rows: Rows, errors: Errors) -> np.ndarray[Any, Any
 # -- kernels ------------------------------------------------------------------------------------
 
 
-def _value(node: s.Scalar, row: Sequence[Column]) -> Any:
+def value_of(node: s.Scalar, row: Sequence[Column]) -> Any:
+    """A scalar by its kernels: an array, or a constant; `NoKernel` where it has none."""
     kernel = _KERNELS.get(type(node))
     if kernel is None:
         raise NoKernel
@@ -128,7 +128,7 @@ def _exact(*nodes: s.Scalar) -> None:
 
 def _numeral_key(node: s.Scalar, row: Sequence[Column]) -> Any:
     """What is in the order of numbers, and equal for equal ones, whatever their types."""
-    value = _value(node, row)
+    value = value_of(node, row)
     is_scalar = isinstance(value, pa.Scalar)
     array = pa.array([value.as_py()], value.type) if is_scalar else value
     if not t.is_plain(node.type):
@@ -141,8 +141,10 @@ def _compare(node: s.Compare, row: Sequence[Column]) -> Any:
     if t.is_plain(node.left.type) or t.is_plain(node.right.type):
         left, right = _numeral_key(node.left, row), _numeral_key(node.right, row)
         return _COMPARE[node.op](left, right)
+    if isinstance(node.left.type, FLOATS):
+        return _COMPARE[node.op](*(_as_array(each, row, floats.in_order) for each in _pair(node)))
     _exact(node.left, node.right)
-    left, right = _value(node.left, row), _value(node.right, row)
+    left, right = value_of(node.left, row), value_of(node.right, row)
     numerics = pa.types.is_decimal(left.type) and pa.types.is_decimal(right.type)
     scalars = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
     if numerics and left.type != right.type and not scalars:
@@ -151,9 +153,21 @@ def _compare(node: s.Compare, row: Sequence[Column]) -> Any:
     return _COMPARE[node.op](left, right)
 
 
+def _pair(node: s.Compare) -> tuple[s.Scalar, s.Scalar]:
+    return node.left, node.right
+
+
+def _as_array(node: s.Scalar, row: Sequence[Column], act: Callable[[pa.Array], pa.Array]) -> Any:
+    """What a kernel of arrays gives, also of a constant."""
+    value = value_of(node, row)
+    if isinstance(value, pa.Scalar):
+        return act(pa.repeat(value, 1))[0]
+    return act(value)
+
+
 def _is_distinct(node: s.IsDistinct, row: Sequence[Column]) -> Any:
     _exact(node.left, node.right)
-    left, right = _value(node.left, row), _value(node.right, row)
+    left, right = value_of(node.left, row), value_of(node.right, row)
     both = pc.and_(pc.is_null(left), pc.is_null(right))
     return pc.and_(pc.invert(both), pc.fill_null(pc.not_equal(left, right), True))
 
@@ -162,16 +176,16 @@ def _chain(node: s.And | s.Or, row: Sequence[Column]) -> Any:
     join = pc.and_kleene if isinstance(node, s.And) else pc.or_kleene
     made: Any = pa.scalar(isinstance(node, s.And))
     for part in node.parts:
-        made = join(made, _value(part, row))
+        made = join(made, value_of(part, row))
     return made
 
 
 def _not(node: s.Not, row: Sequence[Column]) -> Any:
-    return pc.invert(_value(node.operand, row))
+    return pc.invert(value_of(node.operand, row))
 
 
 def _is(node: s.Is, row: Sequence[Column]) -> Any:
-    operand = _value(node.operand, row)
+    operand = value_of(node.operand, row)
     if node.value is None:
         return pc.is_null(operand)
     return pc.fill_null(pc.equal(operand, node.value), False)
@@ -179,7 +193,7 @@ def _is(node: s.Is, row: Sequence[Column]) -> Any:
 
 def _in_list(node: s.InList, row: Sequence[Column]) -> Any:
     _exact(node.operand)
-    kind, operand = node.operand.type, _value(node.operand, row)
+    kind, operand = node.operand.type, value_of(node.operand, row)
     if any(not isinstance(x, s.Literal) or x.value is None or x.type != kind for x in node.items):
         return _chain(s.Or(tuple(s.Compare("=", node.operand, x) for x in node.items)), row)
     listed = to_array([x.value for x in node.items if isinstance(x, s.Literal)], kind)
@@ -188,26 +202,32 @@ def _in_list(node: s.InList, row: Sequence[Column]) -> Any:
 
 
 def _case(node: s.Case, row: Sequence[Column]) -> Any:
-    made = _value(node.default, row)
+    made = value_of(node.default, row)
     for branch in reversed(node.branches):
-        taken = pc.fill_null(_value(branch.condition, row), False)
-        made = pc.if_else(taken, _value(branch.value, row), made)
+        taken = pc.fill_null(value_of(branch.condition, row), False)
+        made = pc.if_else(taken, value_of(branch.value, row), made)
     return made
 
 
 def _coalesce(node: s.Coalesce, row: Sequence[Column]) -> Any:
-    return pc.coalesce(*(_value(each, row) for each in node.arguments))
+    return pc.coalesce(*(value_of(each, row) for each in node.arguments))
 
 
 def _cast(node: s.Cast, row: Sequence[Column]) -> Any:
     source, target = node.operand.type, node.type
-    value = _value(node.operand, row)
+    value = value_of(node.operand, row)
     if source == target:
         return value
     text = t.Text | t.Varchar
     if isinstance(source, text) and (target == t.Text() or target == t.Varchar(None)):
         return value
+    if isinstance(source, _MOMENTS) and isinstance(target, _MOMENTS):
+        return _as_array(node.operand, row, lambda each: moments.cast(each, arrow_type(target)))
     numbers = (*_WHOLE, t.Numeric)
+    if isinstance(source, numbers) and isinstance(target, t.Double):
+        return _as_array(node.operand, row, lambda each: floats.of_numbers(number.scaled(each)))
+    if isinstance(source, t.Real) and isinstance(target, t.Double):
+        return value.cast(pa.float64())
     if not isinstance(source, numbers) or not isinstance(target, numbers):
         raise NoKernel
     return number.to_array(_scaled(value), target)
@@ -221,7 +241,7 @@ def _scaled(value: pa.Array | pa.Scalar) -> number.Scaled:
 
 
 def _call(node: s.Call, row: Sequence[Column]) -> Any:
-    kernel = _FUNCTIONS.get(node.function)
+    kernel = FUNCTIONS.get(node.function)
     if kernel is None:
         raise NoKernel
     return kernel(node, row)
@@ -231,7 +251,7 @@ def _arithmetic(
     act: Callable[[number.Scaled, number.Scaled], number.Scaled],
 ) -> Callable[[s.Call, Sequence[Column]], Any]:
     def kernel(node: s.Call, row: Sequence[Column]) -> Any:
-        values = [_value(each, row) for each in node.arguments]
+        values = [value_of(each, row) for each in node.arguments]
         if all(isinstance(value, pa.Scalar) for value in values):
             raise NoKernel
         a, b = (_scaled(value) for value in values)
@@ -247,7 +267,7 @@ def _like(node: s.Call, row: Sequence[Column]) -> Any:
     value, pattern = node.arguments
     if not isinstance(pattern, s.Literal) or pattern.value is None:
         raise NoKernel
-    text, column = pattern.value, _value(value, row)
+    text, column = pattern.value, value_of(value, row)
     inner = text.strip("%")
     if "\\" in text or "_" in text or "%" in inner or isinstance(column, pa.Scalar):
         matcher = like(text)
@@ -268,30 +288,80 @@ def _substring(node: s.Call, row: Sequence[Column]) -> Any:
     first, count = start.value, length.value
     if first is None or count is None or first < 1 or count < 0:
         raise NoKernel
-    return pc.utf8_slice_codeunits(_value(text, row), first - 1, first - 1 + count)
+    return pc.utf8_slice_codeunits(value_of(text, row), first - 1, first - 1 + count)
 
 
-def _year(node: s.Call, row: Sequence[Column]) -> Any:
-    dates = _value(node.arguments[0], row)
-    days = pc.min_max(dates.view(pa.int32()))
-    low, high = days["min"].as_py(), days["max"].as_py()
-    if low is not None and (low < -_DAYS_MAX // 4 or high > _DAYS_MAX):
+def _part(name: str) -> Callable[[s.Call, Sequence[Column]], Any]:
+    def kernel(node: s.Call, row: Sequence[Column]) -> Any:
+        def act(array: pa.Array) -> pa.Array:
+            found = moments.part(name, array)
+            if not t.is_plain(node.type):
+                return number.to_array(found, node.type)
+            return as_numerals(number.to_array(found, t.Numeric(20, found.scale)))
+
+        return _as_array(node.arguments[0], row, act)
+
+    return kernel
+
+
+def _date_trunc(node: s.Call, row: Sequence[Column]) -> Any:
+    unit, moment = node.arguments
+    if not isinstance(unit, s.Literal) or unit.value is None:
         raise NoKernel
-    return number.to_array(number.scaled(pc.year(dates)), node.type)
+    return _as_array(moment, row, lambda each: moments.truncated(unit.value.lower(), each))
+
+
+def _float(op: str) -> Callable[[s.Call, Sequence[Column]], Any]:
+    def kernel(node: s.Call, row: Sequence[Column]) -> Any:
+        values = [value_of(each, row) for each in node.arguments]
+        count = max((len(each) for each in values if not isinstance(each, pa.Scalar)), default=0)
+        if not count:
+            raise NoKernel
+        a, b = (pa.repeat(v, count) if isinstance(v, pa.Scalar) else v for v in values)
+        return floats.arithmetic(op, a, b, arrow_type(node.type))
+
+    return kernel
+
+
+def _ascii(act: Callable[[pa.Array], pa.Array]) -> Callable[[s.Call, Sequence[Column]], Any]:
+    """For texts of ASCII alone: of others the meaning knows more."""
+
+    def kernel(node: s.Call, row: Sequence[Column]) -> Any:
+        value = value_of(node.arguments[0], row)
+        if isinstance(value, pa.Scalar) or pc.all(pc.string_is_ascii(value)).as_py() is False:
+            raise NoKernel
+        return act(value)
+
+    return kernel
 
 
 def _text(act: Callable[..., Any]) -> Callable[[s.Call, Sequence[Column]], Any]:
-    return lambda node, row: act(*(_value(each, row) for each in node.arguments))
+    return lambda node, row: act(*(value_of(each, row) for each in node.arguments))
 
 
+_TIMESTAMPS = ("timestamp without time zone", "timestamp with time zone")
 _INTEGERS = [f"({kind}, {kind})" for kind in ("smallint", "integer", "bigint")]
-_FUNCTIONS: dict[str, Callable[[s.Call, Sequence[Column]], Any]] = {
+#: By the id of the function.
+FUNCTIONS: dict[str, Callable[[s.Call, Sequence[Column]], Any]] = {
     **{f"+{types}": _arithmetic(number.add) for types in (*_INTEGERS, "(numeric, numeric)")},
     **{f"-{types}": _arithmetic(number.subtract) for types in (*_INTEGERS, "(numeric, numeric)")},
     **{f"*{types}": _arithmetic(number.multiply) for types in (*_INTEGERS, "(numeric, numeric)")},
     "like(text, text)": _like,
     "substring(text, integer, integer)": _substring,
-    "extract year(date)": _year,
+    **{
+        f"extract {part}({kind})": _part(part)
+        for part in moments.PARTS
+        for kind in (*_TIMESTAMPS, "date")
+    },
+    **{f"date_trunc(text, {kind})": _date_trunc for kind in _TIMESTAMPS},
+    **{
+        f"{op}({a}, {b})": _float(op)
+        for op in "+-*/"
+        for a in ("real", "double precision")
+        for b in ("real", "double precision")
+    },
+    "lower(text)": _ascii(pc.ascii_lower),
+    "upper(text)": _ascii(pc.ascii_upper),
     "length(text)": _text(pc.utf8_length),
     "||(text, text)": _text(lambda a, b: pc.binary_join_element_wise(a, b, "")),
 }

@@ -1,0 +1,11 @@
+"""Relations computed by Arrow's kernels, all rows at once: what a read that is no look-up goes by.
+
+    contents    the rules, and the table from a relation to its rule
+    group       aggregates, DISTINCT, INTERSECT and EXCEPT: rows by the values that they share
+    join        pairs of rows with equal keys
+    order       sorting, and the first rows of each partition
+
+Law: ``contents(relation, inputs)`` is the multiset that the relation means
+(`noonmark.compute.reference`), or `NoKernel`: there is no rule for it, or it is beyond what the
+kernels hold; then another engine is asked.
+"""

@@ -1,0 +1,161 @@
+"""Relations by kernels are what they mean: generated queries over generated rows."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noonmark.compute.kernels.contents import RULES, contents, has_rules
+from noonmark.compute.kernels.order import sorted_places
+from noonmark.compute.reference import evaluate, in_order
+from noonmark.compute.walk.number import NoKernel
+from noonmark.compute.walk.rows import Errors, Rows, one_array
+from noonmark.errors import EvaluationError, NoonmarkError
+from noonmark.rows.arrow import from_array, to_table
+from noonmark.rows.identity import hashable
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.node import walk
+from noonmark.sql.parse import plan_query
+from noonmark.sql.rules import simplify
+from support.sql_queries import SCHEMAS
+from support.sql_wide import WideGenerator
+
+Row = tuple[Any, ...]
+
+QUERIES = (
+    "SELECT count(*), count(b), sum(a), avg(c), min(b), max(d), min(c) FROM t",
+    "SELECT a, count(*), sum(c), min(d), max(b), bool_or(a > 1) FROM t GROUP BY a",
+    "SELECT b, d, count(DISTINCT a), sum(DISTINCT a), max(c) FROM t GROUP BY b, d",
+    "SELECT a, sum(c) FILTER (WHERE b > ''), stddev(a) FROM t GROUP BY a HAVING count(*) > 1",
+    "SELECT * FROM t ORDER BY a DESC, c LIMIT 3 OFFSET 1",
+    "SELECT * FROM t ORDER BY c NULLS FIRST LIMIT 2",
+    "SELECT DISTINCT ON (a) a, b, c FROM t ORDER BY a, c DESC",
+    "SELECT DISTINCT b FROM t",
+    "SELECT t.b, u.x FROM t JOIN u ON t.a = u.a",
+    "SELECT t.b, u.x FROM t LEFT JOIN u ON t.a = u.a AND u.x > 10",
+    "SELECT t.b, u.x FROM t RIGHT JOIN u ON t.a = u.a AND t.c > 1",
+    "SELECT t.b, u.x FROM t FULL JOIN u ON t.a = u.a",
+    "SELECT t.b, v.k FROM t, v WHERE t.a < v.k",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a)",
+    "SELECT * FROM t WHERE a NOT IN (SELECT a FROM u WHERE a IS NOT NULL)",
+    "SELECT a FROM t INTERSECT ALL SELECT a FROM u",
+    "SELECT a FROM t EXCEPT SELECT a FROM u",
+    "SELECT a FROM t EXCEPT ALL SELECT a FROM u",
+    "SELECT a FROM t UNION SELECT x FROM u",
+    "SELECT a, count(*) FROM t GROUP BY GROUPING SETS ((a), ())",
+    "SELECT sum(z), avg(z), max(z) FROM v",
+    "SELECT 10 / a FROM t",
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM t WHERE 10 / a > 1)",
+    "SELECT t.a, u.x FROM t JOIN u ON t.c = u.a",
+    "SELECT max(a + 0.5), min(c * 2) FROM t",
+)  # fmt: skip
+
+
+def given(rows: Mapping[Row, int], schema: Schema) -> Rows:
+    """A multiset as columns."""
+    table = to_table(list(rows), schema)
+    columns = tuple(map(one_array, table.columns))
+    count = np.array(list(rows.values()), np.int64)
+    return Rows(columns, count * 0, count)
+
+
+def shown(found: Rows, schema: Schema) -> Counter[str]:
+    lists = [from_array(a, c.type) for a, c in zip(found.columns, schema, strict=True)]
+    made: Counter[str] = Counter()
+    listed = zip(*lists, strict=True) if lists else [()] * len(found)
+    for row, count in zip(listed, found.diff.tolist(), strict=True):
+        assert count > 0
+        made[repr(tuple(map(hashable, row)))] += count
+    return made
+
+
+def by_kernels(plan: r.Relation, rows: Mapping[str, Mapping[Row, int]]) -> Any:
+    """What the kernels say; None where they have no answer."""
+    errors = Errors()
+    try:
+        found = contents(plan, {n: given(rows[n], SCHEMAS[n]) for n in rows}, errors)
+    except NoKernel:
+        return None
+    return "error" if errors.found else shown(found, plan.schema)
+
+
+def meant(plan: r.Relation, rows: Mapping[str, Mapping[Row, int]]) -> Any:
+    try:
+        found = evaluate(plan, rows)
+    except EvaluationError:
+        return "error"
+    made: Counter[str] = Counter()
+    for row, count in found.items():
+        made[repr(row)] += count
+    return made
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_each_rule_is_what_it_means(sql: str) -> None:
+    plan = simplify(plan_query(sql, SCHEMAS).relation)
+    assert has_rules(plan)
+    for seed in range(40):
+        rows = WideGenerator(seed).rows()
+        found = by_kernels(plan, rows)
+        assert found is not None, sql
+        assert found == meant(plan, rows), sql
+
+
+def test_generated_queries_are_what_they_mean() -> None:
+    asked: Counter[str] = Counter()
+    for seed in range(600):
+        generator = WideGenerator(seed, 0.05)
+        sql, _ = generator.query(2, [])
+        try:
+            plan = simplify(plan_query(sql, SCHEMAS).relation)
+        except NoonmarkError:
+            continue  # it is refused for everybody
+        if not has_rules(plan):
+            continue
+        rows = generator.rows()
+        found = by_kernels(plan, rows)
+        if found is None:
+            continue
+        assert found == meant(plan, rows), sql
+        asked.update({type(node).__name__ for node in walk(plan) if isinstance(node, r.Relation)})
+    assert {kind.__name__ for kind in RULES} - set(asked) <= {"Let", "Get"}, asked
+
+
+@pytest.mark.parametrize("order", ["a", "c DESC, b", "b NULLS FIRST, d DESC NULLS LAST", "d, a"])
+def test_the_order_is_the_references(order: str) -> None:
+    planned = plan_query(f"SELECT a, b, c, d FROM t ORDER BY {order}", SCHEMAS)
+    plan = simplify(planned.relation)
+    for seed in range(30):
+        rows = WideGenerator(seed).rows()["t"]
+        if not rows:
+            continue
+        columns = given(rows, SCHEMAS["t"])
+        places = sorted_places(planned.order, columns, plan.schema)
+        listed = list(rows)
+        found = [listed[at] for at in places.tolist() for _ in range(rows[listed[at]])]
+        assert found == in_order(rows, plan, planned.order)
+
+
+def test_the_first_of_many_rows() -> None:
+    chance = random.Random(5)
+    rows = Counter(
+        (chance.choice([None, *range(50)]), chance.choice(["a", "b", None]), None, None)
+        for _ in range(30_000)
+    )
+    many = {
+        (a, f"{b}{i}" if b else None, c, d): 1 for i, (a, b, c, d) in enumerate(rows.elements())
+    }
+    for sql in (
+        "SELECT * FROM t ORDER BY a LIMIT 7",
+        "SELECT * FROM t ORDER BY a DESC LIMIT 1000",
+        "SELECT * FROM t ORDER BY a DESC NULLS LAST, b LIMIT 20 OFFSET 3",
+        "SELECT * FROM t ORDER BY b NULLS FIRST LIMIT 5000",
+    ):
+        plan = simplify(plan_query(sql, SCHEMAS).relation)
+        assert by_kernels(plan, {"t": many}) == meant(plan, {"t": many}), sql
