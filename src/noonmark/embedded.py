@@ -42,6 +42,8 @@ T = TypeVar("T")
 _USER = "noonmark"
 #: How many rows of a DataFrame are turned into Python's values at a time.
 _COPY_ROWS = 10_000
+#: The same, where they stay columns.
+_COPY_TABLE_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -278,7 +280,12 @@ async def _copy(session: AdapterSession, text: str, table: pa.Table) -> int:
     copy = await _run(session, text, ())
     assert not isinstance(copy, Done | Rows | CopyOut), "COPY FROM takes rows"
     try:
-        for batch in table.to_batches(max_chunksize=_COPY_ROWS):
+        size = _COPY_TABLE_ROWS if copy.takes_tables else _COPY_ROWS
+        for batch in table.to_batches(max_chunksize=size):
+            if copy.takes_tables:
+                found = await asyncio.to_thread(shown.table_for, batch, copy.fields)
+                if found is not None and copy.write_table(found):
+                    continue
             await copy.write(await asyncio.to_thread(shown.rows_for, batch, copy.fields))
     except BaseException:
         await copy.fail()

@@ -54,6 +54,39 @@ def as_arrow(rows: Any) -> pa.Table:
     )
 
 
+#: Types of which a column that Arrow can cast needs nothing done to it afterwards.
+_PLAIN = (
+    t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Real, t.Double, t.Numeric, t.Date, t.Timestamp,
+    t.TimestampTz,
+)  # fmt: skip
+_TEXTS = (t.Text, t.Varchar)
+
+
+def table_for(batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table | None:
+    """The rows of a batch as columns of a table's types; None where they are asked one by one.
+
+    Raises:
+        SchemaMismatch: a column cannot be of its type without loss.
+    """
+    columns = []
+    for field, given in zip(fields, batch.columns, strict=True):
+        is_text = pa.types.is_string(given.type) or pa.types.is_large_string(given.type)
+        wanted = _TEXTS if is_text else _PLAIN
+        if not isinstance(field.type, wanted) or t.is_plain(field.type):
+            return None
+        columns.append(_cast(given, field, arrow.arrow_type(field.type)))
+    return pa.table(columns, names=[field.name for field in fields])
+
+
+def _cast(given: pa.Array, field: Field, wanted: pa.DataType) -> pa.Array:
+    try:
+        return given.cast(wanted)
+    except pa.ArrowException as error:
+        raise SchemaMismatch(
+            f'column "{field.name}" is {given.type}, which is no {field.type}', detail=str(error)
+        ) from error
+
+
 def rows_for(batch: pa.RecordBatch, fields: Sequence[Field]) -> list[Row]:
     """The rows of a batch as values of a table's columns.
 
@@ -63,21 +96,14 @@ def rows_for(batch: pa.RecordBatch, fields: Sequence[Field]) -> list[Row]:
     columns = []
     for field, given in zip(fields, batch.columns, strict=True):
         schema = Schema((Column(field.name, field.type),))
-        wanted = arrow.to_table([], schema).schema.field(0).type
-        try:
-            # Arrow has no number of any size: such a column goes through its text.
-            column = given.cast(pa.string()) if t.is_plain(field.type) else given
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                texts = column.to_pylist()
-                columns.append([
-                    None if each is None else pgtext.parse_value(each, field.type) for each in texts
-                ])  # fmt: skip
-                continue
-            table = pa.table({field.name: column.cast(wanted)})
-        except pa.ArrowException as error:
-            raise SchemaMismatch(
-                f'column "{field.name}" is {given.type}, which is no {field.type}',
-                detail=str(error),
-            ) from error
+        # Arrow has no number of any size: such a column goes through its text.
+        column = _cast(given, field, pa.string()) if t.is_plain(field.type) else given
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            texts = column.to_pylist()
+            columns.append([
+                None if each is None else pgtext.parse_value(each, field.type) for each in texts
+            ])  # fmt: skip
+            continue
+        table = pa.table({field.name: _cast(column, field, arrow.arrow_type(field.type))})
         columns.append([row[0] for row in arrow.from_table(table, schema)])
     return list(zip(*columns, strict=True))
