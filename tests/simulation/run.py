@@ -164,7 +164,8 @@ async def _judge(world: World, change: asyncio.Task[object] | None) -> None:
             raise Violation("a writer could not be started")
         change.result()
     await _settle(world)
-    opened = await world.open_writer(REENTRANCE_ID, 10)
+    # One that was displaced may live on for a while, and hold the lock until its lease has ended.
+    opened = await world.open_writer(REENTRANCE_ID, 30)
     if not opened and not any(p.mode == "write" and p.works for p in world.processes):
         raise Violation("nobody could become the writer, though storage is well")
     await world.open_reader("independent")

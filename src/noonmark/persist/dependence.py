@@ -3,7 +3,8 @@
 A caller that writes and then seals, without waiting in between, says that the write comes first. If
 the write fails, the seal would declare complete what is not there. So an operation
 
-    changes     the collections that it appends to, seals, evolves or lets history go of
+    changes     the collections that it appends to, seals, evolves or lets history go of, and
+                does not make itself
     relies      on what was asked before for those that it appends to, seals or lets history go of,
                 unless it says itself where they must be: by the upper that it expects, by a
                 capability, or because it makes them
@@ -56,7 +57,7 @@ def dependence(commands: Iterable[c.AnyCommand], written: Iterable[int] = ()) ->
         written: the collections of updates that are still being stored.
     """
     relied, completed = set(written), set[int]()
-    stated, evolved, by_capability = {0}, set[int](), False
+    stated, made, evolved, by_capability = {0}, {0}, set[int](), False
     for command in commands:
         if isinstance(command, _COMPLETES):
             completed.add(command.collection)
@@ -67,15 +68,15 @@ def dependence(commands: Iterable[c.AnyCommand], written: Iterable[int] = ()) ->
         elif isinstance(command, c.Expect):
             stated.add(command.collection)
         elif isinstance(command, c.Create):
-            stated.add(command.expected_id)
+            made.add(command.expected_id)
         elif isinstance(command, c.Downgrade) and command.stated is not None:
             by_capability = True
-    relied |= completed
+    # Nobody else can name what is not made yet: one of that number is another.
+    relied, completed = (relied | completed) - made, completed - made
+    changed = frozenset(relied | evolved)
     if by_capability:
-        return Dependence(frozenset(relied | evolved))
-    return Dependence(
-        frozenset(relied | evolved), frozenset(relied - stated), frozenset(completed - stated)
-    )
+        return Dependence(changed)
+    return Dependence(changed, frozenset(relied - stated), frozenset(completed - stated))
 
 
 def behind(failure: BaseException) -> BehindFailure:

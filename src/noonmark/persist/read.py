@@ -18,6 +18,7 @@ import asyncio
 import functools
 import weakref
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,7 +62,7 @@ class Reader:
         )
 
     async def contents(self, plan: Plan) -> AsyncIterator[pa.Table]:
-        """The tables of a plan; never an empty one."""
+        """The tables of a plan, with its columns; never an empty one."""
         begun = False
         while True:
             try:
@@ -75,8 +76,11 @@ class Reader:
                 await self.journal.refresh()
                 if self.journal.state.seqno == plan.seqno:
                     raise
-                # Dropped or closed meanwhile, whatever was held: then this says so.
-                again = self.plan(plan.collection.id, plan.query)
+                # Dropped or closed meanwhile, whatever was held: then this says so. Columns that
+                # were added meanwhile are not what the caller planned to read.
+                asked = plan.query.columns
+                columns = plan.collection.schema.names if asked is None else asked
+                again = self.plan(plan.collection.id, replace(plan.query, columns=tuple(columns)))
                 if begun:  # beginning again would give what was given already a second time
                     raise _overtaken(plan) from error
                 plan = again
