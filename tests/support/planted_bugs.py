@@ -401,7 +401,53 @@ _BORDERS = (
     ),
 )
 
-BUGS = (*_RULES, *_REWRITES, *_KERNELS, *_BORDERS)
+_READS = ("tests/property/test_kernels.py",)
+_COLUMNS = (
+    Bug(
+        "kernels, join: NULL equals NULL",
+        "compute/kernels/join.py",
+        "if not key.null_equal and array.null_count:",
+        "if key.null_equal and array.null_count:",
+        _READS,
+    ),
+    Bug(
+        "kernels, group: DISTINCT counts every row",
+        "compute/kernels/group.py",
+        "_, firsts = group_ids([pa.array(given.ids), values], len(values))",
+        "firsts = np.arange(len(values))",
+        _READS,
+    ),
+    Bug(
+        "kernels, order: NULLS FIRST is forgotten where most rows are left out",
+        "compute/kernels/order.py",
+        "near = pc.fill_null(near, first.nulls_first)",
+        "near = pc.fill_null(near, False)",
+        _READS,
+    ),
+    Bug(
+        "kernels, contents: a filter keeps what is not TRUE",
+        "compute/kernels/contents.py",
+        "return rows.take(kept(node.predicate, rows, asked.errors))",
+        "kept(node.predicate, rows, asked.errors)\n    return rows",
+        _READS,
+    ),
+    Bug(
+        "kernels, moments: weeks begin on Sunday",
+        "compute/walk/moments.py",
+        "days = (micros // _DAY + 3) // 7 * 7 - 3",
+        "days = (micros // _DAY + 4) // 7 * 7 - 4",
+        ("tests/property/test_scalar_kernels.py",),
+    ),
+    Bug(
+        "kernels, floats: NaN is below every number",
+        "compute/walk/floats.py",
+        "made = np.where(np.isnan(values), _ALL_BUT_SIGN, made)",
+        "made = np.where(np.isnan(values), -_ALL_BUT_SIGN, made)",
+        ("tests/property/test_scalar_kernels.py",),
+    ),
+)
+
+BUGS = (*_RULES, *_REWRITES, *_KERNELS, *_COLUMNS, *_BORDERS)
 #: Whose tests take a second or two: those are planted in every run of the tests.
 QUICK = (
     "maintenance: no step reads all",
