@@ -240,8 +240,8 @@ class Answers:
         if path.kind == "columns":
             try:
                 return await self._by_columns(peek, time)
-            except (NoKernel, OutOfMemory):
-                path = path_of(peek, self._state())  # it was worth a try
+            except (NoKernel, OutOfMemory, OSError):  # also a disk that is full
+                path = path_of(peek, self._state())
         if path.kind == "spark":
             return await spark(peek, time)
         if path.kind == "stream":

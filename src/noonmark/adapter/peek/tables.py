@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ import pyarrow as pa
 
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.shape import Leaf
+from noonmark.adapter.worker.scratch import scratch_folder
 from noonmark.persist.run import DIFF
 from noonmark.persist.state import Collection
 from noonmark.rows.arrow import arrow_type
@@ -55,6 +55,8 @@ class TableFiles:
         self._files: OrderedDict[_Name, _File] = OrderedDict()
         self._folder: Path | None = None
         self._made = 0
+        #: One is written at a time: its rows are in memory meanwhile.
+        self._turn = asyncio.Lock()
 
     @asynccontextmanager
     async def held(self, leaf: Leaf, time: int) -> AsyncIterator[Path]:
@@ -100,7 +102,7 @@ class TableFiles:
 
     def _fresh(self) -> Path:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="noonmark-tables-"))
+            self._folder = scratch_folder()
         self._made += 1
         return self._folder / str(self._made)
 
@@ -108,11 +110,11 @@ class TableFiles:
         names = leaf.scan.columns.names
         fields = [(name, arrow_type(collection.schema[name].type)) for name in names]
         schema = pa.schema([*fields, (DIFF, pa.int64())])
-        draft = path.with_suffix(".draft")
-        with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-            async for table in self._gatherer.tables(leaf, collection, time):
-                await asyncio.to_thread(writer.write_table, table.select(schema.names))
-        draft.rename(path)
+        async with self._turn:
+            tables = [table async for table in self._gatherer.tables(leaf, collection, time)]
+            # All in one go: a thread cannot be ended, and what it uses must not be closed.
+            await asyncio.to_thread(_write, path.with_suffix(".draft"), schema, tables)
+        path.with_suffix(".draft").rename(path)
         return path.stat().st_size
 
     def _shrink(self) -> None:
@@ -138,3 +140,9 @@ class TableFiles:
             for path in (file.path, file.path.with_suffix(".draft")):
                 with suppress(FileNotFoundError):
                     path.unlink()
+
+
+def _write(path: Path, schema: pa.Schema, tables: Sequence[pa.Table]) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for table in tables:
+            writer.write_table(table.select(schema.names))

@@ -20,7 +20,6 @@ import os
 import shutil
 import signal
 import socket
-import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from noonmark.adapter.worker import frames as f
 from noonmark.adapter.worker.errors import OutOfMemory, WorkerLost
 from noonmark.adapter.worker.job import Given, Job, is_small
 from noonmark.adapter.worker.limits import Limits
+from noonmark.adapter.worker.scratch import scratch_folder
 from noonmark.adapter.worker.zygote import ZYGOTE
 from noonmark.errors import NoonmarkError, Stopped
 from noonmark.sql.functions.function import Function
@@ -272,7 +272,7 @@ class Pool:
 
     def _spool(self) -> Path:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="noonmark-rows-"))
+            self._folder = scratch_folder()
         self._files += 1
         return self._folder / str(self._files)
 
