@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import resource
@@ -19,6 +18,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from noonmark.adapter.run.ddl_role import first_password
 from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact
+from noonmark.serve import garbage
 from noonmark.serve.log import Form, start_log
 from noonmark.serve.loop_watch import LoopWatch
 from noonmark.serve.metrics.sources import SourceFigures
@@ -193,23 +194,18 @@ def run(settings: Settings) -> None:
     asyncio.run(_run(settings))
 
 
-def _settle(database: Database) -> None:
-    """What is there now, and once Spark is there, stays: the collector leaves it out.
-
-    Everybody waits for the collector, and that is the longer the more there is.
-    """
+def _settle(database: Database, stopping: threading.Event) -> None:
+    """What is there now, and once Spark is there, stays; the rest is looked at now and then."""
     retry = database.engine.on_back
-
-    def settle() -> None:
-        gc.collect()
-        gc.freeze()
 
     def on_back() -> None:
         retry()
-        settle()
+        garbage.settle()
 
-    settle()
+    garbage.settle()
     database.engine.on_back = on_back
+    collect = partial(garbage.collect_now_and_then, stopping)
+    database.supervisor.thread("garbage", "", collect, stopping)
 
 
 async def _run(settings: Settings) -> None:
@@ -221,8 +217,10 @@ async def _run(settings: Settings) -> None:
         sys.stdout.write(running.line + "\n")
         sys.stdout.flush()
         LOG.info("serving %s", redact(settings.data))
-        _settle(running.database)
+        stopping = threading.Event()
+        _settle(running.database, stopping)
         await stop.wait()
+        stopping.set()
         LOG.info("stopping")
 
 

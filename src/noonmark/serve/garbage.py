@@ -1,0 +1,33 @@
+"""When Python looks for garbage among everything that lives: seldom, and not while it plans.
+
+Everybody waits for the collector. It looks at all that is alive whenever enough was allocated, and
+nothing allocates like the planning of a long text, whose trees are all alive: hundreds of
+milliseconds for nothing, again and again. So only what is young is looked at by itself; all of it
+every `EVERY_S`, and what the server begins with (`settle`) never.
+
+Where it runs: a server's own process; not where somebody else's program is.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+#: Young objects are looked at when there are so many more; those that stayed after some such times.
+_YOUNG, _STAYED = 10_000, 5
+#: Everything, by Python's own count: never.
+_ALL = 1_000_000_000
+EVERY_S = 60.0
+
+
+def settle() -> None:
+    """What is there now stays: the collector leaves it out."""
+    gc.set_threshold(_YOUNG, _STAYED, _ALL)
+    gc.collect()
+    gc.freeze()
+
+
+def collect_now_and_then(stopping: threading.Event) -> None:
+    """Look for all garbage every `EVERY_S`, until it ends."""
+    while not stopping.wait(EVERY_S):
+        gc.collect()
