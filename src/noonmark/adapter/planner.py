@@ -101,6 +101,7 @@ class _Lane:
         # Whose turn it is. Not the condition: an exception that is raised into the thread may
         # come while that is entered, and it would never be left.
         self._turn = threading.Lock()
+        self._is_working = False
 
     def add(self, weight: int, task: _Task) -> None:
         with self._changed:
@@ -108,6 +109,11 @@ class _Lane:
             if self._thread is None:
                 self._thread = _large_thread(self._name, self._run)
             self._changed.notify()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is anything to do."""
+        return self._is_working or bool(self._waiting)
 
     def end(self, task: _Task) -> None:
         """Stop a task, if it runs; it is never begun if it does not."""
@@ -126,11 +132,14 @@ class _Lane:
                 while not self._waiting:
                     self._changed.wait()
                 task = heapq.heappop(self._waiting)[2]
+            self._is_working = True
             try:
                 self._do(task)
             except _Ended:
                 with self._turn:
                     task.thread, task.is_over = None, True
+            finally:
+                self._is_working = False
 
     def _do(self, task: _Task) -> None:
         with self._turn:
@@ -177,6 +186,11 @@ class Planner:
         self._short = _Lane("noonmark-plan-short")
         self._light = _Lane("noonmark-plan-light")
         self._heavy = _Lane("noonmark-plan-heavy")
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is planned in a thread, or waits for it."""
+        return any(lane.is_busy for lane in (self._short, self._light, self._heavy))
 
     async def run(self, weight: int, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do it: here if it is nothing, else in a thread.

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from noonmark.adapter.catalog.item import BUILT_IN
 from noonmark.adapter.database import Database
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.run.ddl_role import first_password
 from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import ConfigError
@@ -204,7 +205,7 @@ def _settle(database: Database, stopping: threading.Event) -> None:
 
     garbage.settle()
     database.engine.on_back = on_back
-    collect = partial(garbage.collect_now_and_then, stopping)
+    collect = partial(garbage.collect_now_and_then, stopping, lambda: PLANNER.is_busy)
     database.supervisor.thread("garbage", "", collect, stopping)
 
 
