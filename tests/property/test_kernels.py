@@ -54,6 +54,9 @@ QUERIES = (
     "SELECT 1 WHERE EXISTS (SELECT 1 FROM t WHERE 10 / a > 1)",
     "SELECT t.a, u.x FROM t JOIN u ON t.c = u.a",
     "SELECT max(a + 0.5), min(c * 2) FROM t",
+    "SELECT a, row_number() OVER (PARTITION BY a ORDER BY c), sum(c) OVER (ORDER BY d, a) FROM t",
+    "SELECT a, lag(b) OVER (ORDER BY a, c), rank() OVER (ORDER BY b DESC), count(*) OVER () FROM t",
+    "SELECT * FROM (SELECT a, max(c) OVER (PARTITION BY b ORDER BY a ROWS 1 PRECEDING) m FROM t) x",
 )  # fmt: skip
 
 

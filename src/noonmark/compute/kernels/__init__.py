@@ -5,6 +5,8 @@
     join        pairs of rows with equal keys
     order       sorting, and the first rows of each partition
 
+Windows are those of the ticks (`noonmark.compute.walk.windows`).
+
 Law: ``contents(relation, inputs)`` is the multiset that the relation means
 (`noonmark.compute.reference`), or `NoKernel`: there is no rule for it, or it is beyond what the
 kernels hold; then another engine is asked.

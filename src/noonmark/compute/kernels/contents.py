@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from noonmark.compute.kernels import group, join, order
+from noonmark.compute.walk.meaning import has_kernel
 from noonmark.compute.walk.number import NO_KERNEL, NoKernel
 from noonmark.compute.walk.rows import Errors, Rows, concat
 from noonmark.compute.walk.scalar import kept, projected
+from noonmark.compute.walk.windows import window
 from noonmark.rows.arrow import to_array
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk
@@ -116,6 +118,10 @@ def _top(asked: _Asked, node: r.TopK) -> Rows:
     return order.top(node, asked.rows(node.input))
 
 
+def _window(asked: _Asked, node: r.Window) -> Rows:
+    return window(node, asked.rows(node.input))
+
+
 def _always(_: Any) -> bool:
     return True
 
@@ -142,4 +148,5 @@ RULES: dict[type[r.Relation], Rule] = {
     r.Intersect: Rule(_intersect, group.can_be_same),
     r.Except: Rule(_except, group.can_be_same),
     r.TopK: Rule(_top, order.can_top),
+    r.Window: Rule(_window, has_kernel),
 }
