@@ -40,7 +40,9 @@ def shown(rows: Any) -> Counter[str]:
 def test_spark_gives_the_same_answers(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "path_of", lambda *_: answer.Path("spark", "this test says so"))
+    monkeypatch.setattr(
+        answer, "path_of", lambda *_, **__: answer.Path("spark", "this test says so")
+    )
 
     async def go() -> None:
         async with asyncio.timeout(120), database(str(tmp_path), spark) as opened:

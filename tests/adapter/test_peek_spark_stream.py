@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.adapter.peek import answer
 from noonmark.adapter.peek.chunks import CHUNK_ROWS
 from noonmark.errors import DivisionByZero
 from support.reading import Conversation, connect, database, insert
@@ -80,12 +80,9 @@ async def let_go(opened: Database, client: Conversation) -> None:
 
 def test_large_answers_of_spark(tmp_path: Path, spark: SparkSession) -> None:
     async def go() -> None:
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(answer.path_of, "__defaults__", (10_000,))
-            await ask()
-
-    async def ask() -> None:
         async with asyncio.timeout(280), database(str(tmp_path), spark) as opened:
+            opened.reads.answers.in_process_rows_max = 10_000
+            opened.reads.answers.columns_rows_min = sys.maxsize
             client = await filled(opened)
             lines = [line for (line,) in await client.ask(f"explain {JOIN}")]
             assert "Answered: spark" in lines

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.adapter.peek import answer, gather
+from noonmark.adapter.peek import gather
 from noonmark.adapter.peek.chunks import CHUNK_ROWS
 from support.reading import connect, insert, with_database
 
 ROWS = 30_000
+
+
+def by_stream(opened: Database) -> None:
+    """From a thousand rows on, and not by kernels."""
+    opened.reads.answers.in_process_rows_max = 1_000
+    opened.reads.answers.columns_rows_min = sys.maxsize
 
 
 @with_database
@@ -24,7 +32,7 @@ async def test_a_large_answer_is_never_whole_in_memory(opened: Database) -> None
             return decode(*given)  # type: ignore[arg-type]
 
         patched.setattr(gather, "_rows_of", counting)
-        patched.setattr(answer.path_of, "__defaults__", (1_000,))
+        by_stream(opened)
         client = await connect(opened)
         await client.ask("create table t (n int, half int)")
         await insert(opened, "t", *((n, n // 2) for n in range(ROWS)))
@@ -46,12 +54,11 @@ async def test_a_large_answer_is_never_whole_in_memory(opened: Database) -> None
 
 @with_database
 async def test_a_stream_that_is_let_go_ends(opened: Database) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(answer.path_of, "__defaults__", (1_000,))
-        client = await connect(opened)
-        await client.ask("create table t (n int)")
-        await insert(opened, "t", *((n,) for n in range(20_000)))
-        stream = await client.stream("select n from t")
-        await anext(aiter(stream.chunks))
-        await stream.chunks.aclose()
-        assert await client.ask("select 1") == [(1,)]
+    by_stream(opened)
+    client = await connect(opened)
+    await client.ask("create table t (n int)")
+    await insert(opened, "t", *((n,) for n in range(20_000)))
+    stream = await client.stream("select n from t")
+    await anext(aiter(stream.chunks))
+    await stream.chunks.aclose()
+    assert await client.ask("select 1") == [(1,)]

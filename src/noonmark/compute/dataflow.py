@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -49,6 +50,8 @@ QUICK_MS, SLOW_FACTOR = 250.0, 3.0
 #: How long half of a change may take when the row that a tick does not get past is searched.
 HALF_S = 3.0
 _DETAIL_MAX = 500
+#: How often, and how soon again, a refused tick looks whether what refused it is there.
+_LOOKS, _PAUSE_S = 50, 0.02
 
 Tick: TypeAlias = "tuple[View, Begun]"
 Done: TypeAlias = "tuple[View, TickRecord | NoonmarkError]"
@@ -291,8 +294,13 @@ def _furthest_first(made: tuple[View, Begun, Output]) -> float:
 
 def _overtaken(view: View, tick: Begun, error: NoonmarkError) -> list[Done]:
     """A tick that was refused; made anew where another view moved what both keep meanwhile."""
-    if isinstance(error, FrontierRegression) and view.upper.only() == tick.lower:
-        begun = view.begin()
-        if begun is not None and (begun.upper, begun.behind) != (tick.upper, tick.behind):
-            return tick_alone([(view, begun)])
+    if isinstance(error, FrontierRegression):
+        for _ in range(_LOOKS):
+            if view.upper.only() != tick.lower:
+                break
+            begun = view.begin()
+            if begun is not None and (begun.upper, begun.behind) != (tick.upper, tick.behind):
+                return tick_alone([(view, begun)])
+            # A refusal may be told before the commit that it is owed to is seen.
+            threading.Event().wait(_PAUSE_S)
     return [(view, error)]

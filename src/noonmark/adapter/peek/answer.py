@@ -208,6 +208,7 @@ class Answers:
         self._pool = pool
         self.files = TableFiles(gatherer)
         self.columns_rows_min = COLUMNS_ROWS_MIN
+        self.in_process_rows_max = IN_PROCESS_ROWS_MAX
 
     def at_once(self, peek: Peek, values: Sequence[Any], time: int) -> list[Row] | None:
         """The rows, when that needs no waiting and little work; else None."""
@@ -241,7 +242,7 @@ class Answers:
             try:
                 return await self._by_columns(peek, time)
             except (NoKernel, OutOfMemory, OSError):  # also a disk that is full
-                path = path_of(peek, self._state())
+                path = self.path(peek, by_columns=False)
         if path.kind == "spark":
             return await spark(peek, time)
         if path.kind == "stream":
@@ -252,10 +253,11 @@ class Answers:
             return Listed(finished(peek, plan.multiset(given)))
         return (await self._pool.run(Answered(plan, peek.order, peek.width), given)).chunks()
 
-    def path(self, peek: Peek) -> Path:
+    def path(self, peek: Peek, *, by_columns: bool = True) -> Path:
         """Which way a peek would go now."""
         columns = Columns(self.columns_rows_min, self._pool.limits.memory_mb << 20)
-        return path_of(peek, self._state(), columns=columns)
+        given = columns if by_columns else None
+        return path_of(peek, self._state(), self.in_process_rows_max, given)
 
     async def _by_columns(self, peek: Peek, time: int) -> Chunks:
         shape = peek.shape
@@ -272,7 +274,7 @@ class Answers:
         self, peek: Peek, time: int, system: SystemRows, spark: AskSpark
     ) -> Multiset:
         """The rows of a peek as a multiset of the relation's rows."""
-        if path_of(peek, self._state()).kind == "spark":
+        if self.path(peek, by_columns=False).kind == "spark":
             return await spark(peek.whole, time)
         return await self.computed(peek, await self._given(peek, time, system))
 
