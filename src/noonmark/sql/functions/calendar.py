@@ -283,11 +283,13 @@ def _justify_interval(a: v.Interval) -> v.Interval:
 
 def _make_interval(*fields: Any) -> v.Interval:
     years, months, weeks, days, hours, minutes, seconds = fields
-    micros = checked(operator.mul, float(seconds), 1e6, underflow=True)
-    if not math.isfinite(micros):
+    if not math.isfinite(seconds):
         raise DatetimeOutOfRange("interval out of range")
-    clock = hours * i.HOUR + minutes * i.MINUTE + round(micros)
-    return i.interval(years * 12 + months, weeks * 7 + days, clock)
+    # In PostgreSQL's order: a product that does not fit is refused, whatever is added to it.
+    i.interval(years * 12, weeks * 7, 0)
+    whole = i.interval(years * 12 + months, weeks * 7 + days, hours * i.HOUR + minutes * i.MINUTE)
+    micros = checked(operator.mul, float(seconds), 1e6, underflow=True)
+    return i.interval(whole.months, whole.days, whole.micros + round(micros))
 
 
 def _make_time(hour: int, minute: int, second: float) -> dt.time | v.EndOfDay:

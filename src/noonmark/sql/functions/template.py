@@ -70,9 +70,12 @@ _PATTERNS: dict[str, Callable[[Fields], str]] = {
     "pm": lambda f: _half(f).lower(),
 }
 _WORDS = "|".join(sorted(map(re.escape, _PATTERNS), key=len, reverse=True))
+#: Quotes that are not closed go on to the end; a backslash stands before what is meant itself.
+_QUOTED = r'"(?P<quoted>(?:\\.|[^"\\]|\\$)*)(?:"|$)'
 _TOKEN = re.compile(
-    rf'(?P<quoted>"[^"]*")|(?P<pattern>{_WORDS})|(?P<letter>[A-Za-z]+)|(?P<other>.)', re.DOTALL
+    rf'{_QUOTED}|(?P<pattern>{_WORDS})|(?P<letter>[A-Za-z]+)|\\(?P<sign>")|(?P<other>.)', re.DOTALL
 )
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def _write(fields: Fields, template: str) -> str:
@@ -82,8 +85,10 @@ def _write(fields: Fields, template: str) -> str:
             raise InvalidArgument(f'the template pattern "{token["letter"]}" is not supported')
         if token["pattern"]:
             parts.append(_PATTERNS[token["pattern"]](fields))
+        elif token["quoted"] is not None:
+            parts.append(_ESCAPED.sub(r"\1", token["quoted"]))
         else:
-            parts.append(token["quoted"][1:-1] if token["quoted"] else token["other"])
+            parts.append(token["sign"] or token["other"])
     return "".join(parts)
 
 
