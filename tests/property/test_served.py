@@ -56,6 +56,7 @@ CALLS = (
     "any_value(s)", "stddev(i)", "var_pop(n)", "stddev_samp(f)", "variance(g)",
     "string_agg(s, '-')", "array_agg(i)", "jsonb_agg(s)", "sum(i) FILTER (WHERE o)",
     "count(*) FILTER (WHERE i > 0)", "sum(10 / i) FILTER (WHERE i <> 0)", "max(1 / i)",
+    "corr(f, g)", "regr_count(i, b)", "covar_samp(i, p)",
 )  # fmt: skip
 BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING")
 EXCLUSIONS = ("", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")

@@ -23,6 +23,7 @@ from noonmark.sql.functions import (
     quoting,
     regexp,
     rowset,
+    statistics,
     template,
     text,
     unicode,
@@ -41,6 +42,7 @@ for _module in (
 
 AGGREGATES: Table[Aggregator] = Table()
 AGGREGATES.add(aggregate.TABLE)
+AGGREGATES.add(statistics.TABLE)
 
 WINDOWS: Table[Function] = Table()
 WINDOWS.add(window.TABLE)

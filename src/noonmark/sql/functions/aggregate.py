@@ -48,6 +48,8 @@ class Aggregator(Signature):
         """Whether rows exist over which it raises; 10^10 rows are taken for all there can be."""
         if self.name in ("single value", "jsonb_agg", "json_agg") or "object_agg" in self.name:
             return True
+        if self.name.startswith(("percentile", "corr", "covar", "regr")):
+            return True
         if self.name not in ("sum", "avg") or isinstance(types[0], t.SmallInt | t.Integer):
             return self.name.startswith(("var", "stddev"))
         digits = types[0].precision if isinstance(types[0], t.Numeric) else None

@@ -9,18 +9,26 @@ Grouping sets are a union: one aggregation per set, with NULL for the keys that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import NoReturn
 
 from sqlglot import exp
 
-from noonmark.errors import GroupingError, InvalidReference, SqlError, UndefinedFunction
+from noonmark.errors import (
+    GroupingError,
+    InvalidReference,
+    SqlError,
+    UndefinedFunction,
+    WrongObjectType,
+)
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
 from noonmark.sql.coerce import coerce, fixed_scale, resolve
 from noonmark.sql.dialect import position_of
+from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES
+from noonmark.sql.functions.statistics import ORDERED_SETS, check_fractions
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Aggregate, Project, Relation, Union, distinct_names
@@ -40,8 +48,6 @@ def aggregates_in(tree: exp.Expr) -> Iterator[exp.Expr]:
         for part in (*_call_of(tree.this).expressions, *_window_parts(tree)):
             yield from aggregates_in(part)
         return
-    if isinstance(tree, exp.WithinGroup):
-        raise unsupported("WITHIN GROUP", tree)
     if is_aggregate(tree):
         yield tree
         return
@@ -55,7 +61,14 @@ def _window_parts(tree: exp.Window) -> list[exp.Expr]:
 
 
 def _call_of(tree: exp.Expr) -> exp.Expr:
-    return tree.this if isinstance(tree, exp.Filter) else tree
+    call = tree.this if isinstance(tree, exp.Filter) else tree
+    return call.this if isinstance(call, exp.WithinGroup) else call
+
+
+def _within_of(tree: exp.Expr) -> exp.WithinGroup | None:
+    """WITHIN GROUP, where the call has it."""
+    call = tree.this if isinstance(tree, exp.Filter) else tree
+    return call if isinstance(call, exp.WithinGroup) else None
 
 
 def is_aggregate(tree: exp.Expr) -> bool:
@@ -105,6 +118,11 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     call = _call_of(tree)
     assert isinstance(call, exp.Anonymous)
     name, parts = name_of(call.this), arguments_of(call)
+    within = _within_of(tree)
+    if (within is not None) != (name in ORDERED_SETS):
+        _refuse_within(name, len(parts.trees), tree)
+    if within is not None:
+        parts = _ordered_set(parts, within)
     if not parts.trees and not isinstance(next(iter(call.expressions), None), exp.Star):
         raise UndefinedFunction(
             f"{name}(*) must be used to call a parameterless aggregate function",
@@ -119,11 +137,33 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     where = tree.expression if isinstance(tree, exp.Filter) else None
     test = None if where is None else plan_boolean(where.this, row, "FILTER")
     keys = tuple(sort_key(each, plan_value(each.this, row)) for each in parts.order)
+    if within is not None:
+        keys = (replace(keys[0], scalar=arguments[-1]),)
+        if any(isinstance(x, ColumnRef) for each in arguments[:-1] for x in walk(each)):
+            raise unsupported(f"{name} of a fraction that is not constant", tree)
+        check_fractions(tuple(evaluate(each) for each in arguments[:-1]))
     result = AggregateCall(entry.id, arguments, parts.distinct, test, keys)
     refs = [node for node in walk(result) if isinstance(node, ColumnRef | OuterRef)]
     if refs and not any(isinstance(node, ColumnRef) for node in refs):
         raise unsupported("an aggregate of the columns of an outer query", tree)
     return result
+
+
+def _ordered_set(parts: Arguments, within: exp.WithinGroup) -> Arguments:
+    """The direct arguments, then what the set is ordered by."""
+    order = tuple(within.expression.expressions)
+    if len(order) != 1 or parts.distinct or parts.order:
+        raise unsupported("WITHIN GROUP of other than one expression", within)
+    return Arguments((*parts.trees, order[0].this), False, order)
+
+
+def _refuse_within(name: str, count: int, tree: exp.Expr) -> NoReturn:
+    message = f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
+    if name in ORDERED_SETS:
+        message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
+        if any(len(entry.parameters) == count for entry in AGGREGATES.by_name[name]):
+            raise WrongObjectType(message, position=position_of(tree))
+    raise UndefinedFunction(message, position=position_of(tree))
 
 
 def sort_key(tree: exp.Ordered, scalar: Scalar) -> SortKey:

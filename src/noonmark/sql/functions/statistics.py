@@ -1,0 +1,189 @@
+"""Aggregates of statistics: those of an ordered set, and those of pairs of numbers.
+
+percentile_cont, percentile_disc and mode take the values in the order of WITHIN GROUP, behind their
+direct argument. The others take pairs (y, x): sums are exact and rounded once, so that the result
+does not depend on an order; PostgreSQL's may differ in the last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from noonmark.errors import OutOfRange
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.rows.order import equal_form
+from noonmark.sql.functions.aggregate import Aggregator, Rows, rounded
+from noonmark.sql.functions.calendar import interval_add, interval_scale
+from noonmark.sql.functions.function import Any_, Result
+
+Types = tuple[t.SqlType, ...]
+
+#: Aggregates that WITHIN GROUP belongs to.
+ORDERED_SETS = frozenset(("percentile_cont", "percentile_disc", "mode"))
+
+
+def check_fractions(fractions: tuple[float | None, ...]) -> None:
+    """Refuse a direct argument that is no fraction; whoever plans asks, also where no rows are.
+
+    Raises:
+        OutOfRange: it is not between 0 and 1.
+    """
+    for fraction in fractions:
+        if fraction is not None and not 0 <= fraction <= 1:
+            raise OutOfRange(f"percentile value {fraction:g} is not between 0 and 1")
+
+
+def _fraction(rows: Rows) -> float:
+    return float(rows[0][0][0])
+
+
+def _at(rows: Rows, place: int) -> Any:
+    """The value that so many values are before."""
+    for arguments, count in rows:
+        place -= count
+        if place < 0:
+            return arguments[-1]
+    raise AssertionError("there are not so many values")
+
+
+def _between(rows: Rows, between: Callable[[Any, Any, float], Any]) -> Any:
+    if not rows:
+        return None
+    place = _fraction(rows) * (sum(count for _, count in rows) - 1)
+    low, high = math.floor(place), math.ceil(place)
+    first = _at(rows, low)
+    return first if low == high else between(first, _at(rows, high), place - low)
+
+
+def _percentile_cont(_: Types, rows: Rows) -> float | None:
+    found: float | None = _between(rows, lambda low, high, part: low + part * (high - low))
+    return None if found is None else float(found)
+
+
+def _percentile_span(_: Types, rows: Rows) -> v.Interval | None:
+    def between(low: v.Interval, high: v.Interval, part: float) -> v.Interval:
+        back = v.Interval(-low.months, -low.days, -low.micros)
+        way = interval_scale(interval_add(high, back), lambda field: field * part)
+        return interval_add(low, way)
+
+    found: v.Interval | None = _between(rows, between)
+    return found
+
+
+def _percentile_disc(_: Types, rows: Rows) -> Any:
+    if not rows:
+        return None
+    count = sum(times for _, times in rows)
+    return _at(rows, max(0, math.ceil(_fraction(rows) * count) - 1))
+
+
+def _mode(_: Types, rows: Rows) -> Any:
+    """The value that is there most often, of several the first."""
+    counts: dict[Any, int] = {}
+    firsts: dict[Any, Any] = {}
+    for arguments, count in rows:
+        form = equal_form(arguments[-1])
+        counts[form] = counts.get(form, 0) + count
+        firsts.setdefault(form, arguments[-1])
+    return firsts[max(counts, key=counts.__getitem__)] if counts else None
+
+
+class _Pairs:
+    """The sums of pairs (y, x), each as often as it is there."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.count = sum(count for _, count in rows)
+        self.odd = any(not math.isfinite(each) for values, _ in rows for each in values)
+        if self.odd:
+            return
+        pairs = [(Fraction(y), Fraction(x), count) for (y, x), count in rows]
+        self.y = sum((y * count for y, _, count in pairs), Fraction(0))
+        self.x = sum((x * count for _, x, count in pairs), Fraction(0))
+        n = max(self.count, 1)
+        self.yy = sum((y * y * count for y, _, count in pairs), Fraction(0)) - self.y**2 / n
+        self.xx = sum((x * x * count for _, x, count in pairs), Fraction(0)) - self.x**2 / n
+        self.xy = sum((x * y * count for y, x, count in pairs), Fraction(0)) - self.x * self.y / n
+
+
+def _of_pairs(
+    act: Callable[[_Pairs], Fraction | float | None], least: int = 1
+) -> Callable[[Types, Rows], float | None]:
+    """A statistic of at least so many pairs; NULL for fewer."""
+
+    def meaning(_: Types, rows: Rows) -> float | None:
+        pairs = _Pairs(rows)
+        if pairs.count < least:
+            return None
+        if pairs.odd:
+            return math.nan
+        found = act(pairs)
+        return None if found is None else rounded(found)
+
+    return meaning
+
+
+def _corr(pairs: _Pairs) -> float | None:
+    if not pairs.xx or not pairs.yy:
+        return None
+    return rounded(pairs.xy) / math.sqrt(rounded(pairs.xx * pairs.yy))
+
+
+def _r2(pairs: _Pairs) -> Fraction | None:
+    if not pairs.xx:
+        return None
+    return pairs.xy**2 / (pairs.xx * pairs.yy) if pairs.yy else Fraction(1)
+
+
+def _slope(pairs: _Pairs) -> Fraction | None:
+    return pairs.xy / pairs.xx if pairs.xx else None
+
+
+def _intercept(pairs: _Pairs) -> Fraction | None:
+    if not pairs.xx:
+        return None
+    return (pairs.y - pairs.x * pairs.xy / pairs.xx) / pairs.count
+
+
+_PAIRS: dict[str, Callable[[Types, Rows], float | None]] = {
+    "corr": _of_pairs(_corr),
+    "covar_pop": _of_pairs(lambda p: p.xy / p.count),
+    "covar_samp": _of_pairs(lambda p: p.xy / (p.count - 1), least=2),
+    "regr_avgx": _of_pairs(lambda p: p.x / p.count),
+    "regr_avgy": _of_pairs(lambda p: p.y / p.count),
+    "regr_intercept": _of_pairs(_intercept),
+    "regr_r2": _of_pairs(_r2),
+    "regr_slope": _of_pairs(_slope),
+    "regr_sxx": _of_pairs(lambda p: p.xx),
+    "regr_sxy": _of_pairs(lambda p: p.xy),
+    "regr_syy": _of_pairs(lambda p: p.yy),
+}
+
+
+def _regr_count(_: Types, rows: Rows) -> int:
+    return sum(count for _, count in rows)
+
+
+def _last(types: Types) -> t.SqlType:
+    return types[-1]
+
+
+def _row(
+    name: str, parameters: tuple[Any, ...], result: Result, meaning: Any, *, ordered: bool = False
+) -> Aggregator:
+    nulls = name != "regr_count"
+    return Aggregator(name, parameters, result, meaning, gives_null=nulls, ordered=ordered)
+
+
+_TWO = (t.Double, t.Double)
+TABLE = (
+    _row("percentile_cont", _TWO, t.Double(), _percentile_cont, ordered=True),
+    _row("percentile_cont", (t.Double, t.Interval), t.Interval(), _percentile_span, ordered=True),
+    _row("percentile_disc", (t.Double, Any_.ELEMENT), _last, _percentile_disc, ordered=True),
+    _row("mode", (Any_.ELEMENT,), _last, _mode, ordered=True),
+    _row("regr_count", _TWO, t.BigInt(), _regr_count),
+    *(_row(name, _TWO, t.Double(), meaning) for name, meaning in _PAIRS.items()),
+)
