@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from noonmark.compute.accumulator import argument, summands
 from noonmark.compute.exact import is_exact
-from noonmark.compute.kernels.order import can_order, ordered
+from noonmark.compute.kernels.order import can_order, told_apart
 from noonmark.compute.walk.finish import finished
 from noonmark.compute.walk.rows import Errors, Ints, Rows, concat, group_ids, one_array
 from noonmark.compute.walk.scalar import projected
@@ -85,7 +85,7 @@ def _aggregated(
 def _extreme(call: AggregateCall, values: pa.Array, given: Members) -> pa.Array:
     """The least or the greatest value of every group; NULL where it has none."""
     kind = call.arguments[0].type
-    keys = ordered(values, kind)
+    keys = told_apart(values, kind)
     places = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
     made = np.full(given.count, -1, np.int64)
     if len(places):

@@ -49,6 +49,14 @@ def ordered(array: pa.Array, kind: t.SqlType) -> pa.Array:
     return pc.binary_slice(array, 0, -SCALE_BYTES) if t.is_plain(kind) else sortable(array)
 
 
+def told_apart(array: pa.Array, kind: t.SqlType) -> pa.Array:
+    """Values in the same order, equal only where they are the same (`rows.order.total_key`).
+
+    Of equal numbers the one with fewer digits is the less.
+    """
+    return array if t.is_plain(kind) else sortable(array)
+
+
 def sorted_places(
     order: Sequence[SortKey], rows: Rows, schema: Schema, ids: Ints | None = None
 ) -> Ints:
@@ -65,7 +73,7 @@ def sorted_places(
         directions.append("descending" if each.descending else "ascending")
     for column, named in zip(rows.columns, schema, strict=True):
         assert column is not None, "rows are put in order as a whole"
-        columns.append(ordered(column, named.type))
+        columns.append(told_apart(column, named.type))
         directions.append("ascending")
     if not columns:
         return np.arange(len(rows))
