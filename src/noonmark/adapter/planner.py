@@ -25,7 +25,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.worker.child import RECURSION_MAX
-from noonmark.errors import TooComplex
+from noonmark.errors import NoonmarkError, TooComplex
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -152,6 +152,8 @@ class _Lane:
             result = task.act()
         except RecursionError:
             error = TooComplex.of_statement()
+        except NoonmarkError as found:
+            error = _bare(found)
         except Exception as found:
             error = found
         with self._turn:
@@ -159,6 +161,16 @@ class _Lane:
         for _ in range(10):
             pass  # an end that came too late is raised here, where it does no harm
         task.tell(result, error)
+        del result, error  # else this frame and what the error was raised in keep each other
+
+
+def _bare(error: NoonmarkError) -> NoonmarkError:
+    """An error that is told, without the frames that it came through: they hold whole plans."""
+    found: BaseException | None = error
+    while found is not None:
+        found.__traceback__ = None
+        found = found.__context__
+    return error
 
 
 def _large_thread(name: str, run: Callable[[], None]) -> threading.Thread:

@@ -213,12 +213,12 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
         _check_whole(node)
         _unmark(node)
     _note_positions(found[0])
-    if _depth(found[0]) > DEPTH_MAX:
-        raise TooComplex.of_statement()
     # Nobody here goes up a tree. Without the way up it is freed with its last user; else it would
     # be garbage for the collector, which everybody waits for.
     for node in list(found[0].walk()):
         node.parent = None
+    if _depth(found[0]) > DEPTH_MAX:
+        raise TooComplex.of_statement()
     return found[0]
 
 
