@@ -7,6 +7,7 @@ by name. A quoted literal stays of type unknown until its place gives it a type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -15,9 +16,11 @@ from sqlglot import exp
 
 from noonmark.errors import (
     DatatypeMismatch,
+    GroupingError,
     InvalidSyntax,
     NoonmarkError,
     UndefinedFunction,
+    WindowingError,
 )
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
@@ -47,6 +50,17 @@ def _planners() -> dict[type[exp.Expr], Planner]:
     return {**leaf.PLANNERS, **operator.PLANNERS, **form.PLANNERS}
 
 
+def _refused(tree: exp.Expr, row: Row) -> NoonmarkError:
+    """Why a node has no meaning here: windows have their places, and the rest is not supported."""
+    if isinstance(tree, exp.Window):
+        error = GroupingError if row.place == "aggregate arguments" else WindowingError
+        message = f"window functions are not allowed in {row.place}"
+        return error(message, position=position_of(tree))
+    # "WITHIN GROUP" as it is written, of the class WithinGroup.
+    written = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(tree).__name__).upper()
+    return unsupported(written, tree)
+
+
 def plan(tree: exp.Expr, row: Row) -> Scalar:
     """The scalar that a syntax tree means; it may still be of type unknown."""
     if not isinstance(tree, exp.Expr):
@@ -60,7 +74,7 @@ def plan(tree: exp.Expr, row: Row) -> Scalar:
             return matched
     planner = _planners().get(type(tree))
     if planner is None:
-        raise unsupported(type(tree).__name__, tree)
+        raise _refused(tree, row)
     try:
         return planner(tree, row)
     except NoonmarkError as error:
