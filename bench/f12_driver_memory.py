@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 
 from bench.tpch import QUERIES, StoredViews, options
 from noonmark import persist
-from noonmark.compute.dataflow import Dataflow
-from noonmark.compute.definition import Definition
-from noonmark.compute.session import spark_session, stop_session
-from noonmark.compute.view import View
+from noonmark.compute.jvm.session import spark_session, stop_session
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.view.dataflow import Dataflow
+from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
 from support.tpch import SCHEMAS
 from support.tpch_changes import kept

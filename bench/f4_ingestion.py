@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from bench.measure import side_by_side
 from noonmark import persist
 from noonmark.clock import SYSTEM
-from noonmark.compute.session import for_batches, for_ticks, spark_session, stop_session
+from noonmark.compute.jvm.session import for_batches, for_ticks, spark_session, stop_session
 from noonmark.errors import SourceStalled
 from noonmark.ingest import Feed, Ingestion, SparkEngine, raw, typed
 from noonmark.oracle import MemoryOracle

@@ -28,7 +28,7 @@ import pyarrow.parquet
 from bench.f4_ingestion import Bench
 from bench.measure import side_by_side
 from noonmark.clock import SYSTEM
-from noonmark.compute.session import spark_session, stop_session
+from noonmark.compute.jvm.session import spark_session, stop_session
 from noonmark.ingest_feed import postgres
 from noonmark.source.impl.postgres import create, drop_slot
 

@@ -25,7 +25,7 @@ import psycopg
 from bench.f4_ingestion import Bench
 from bench.steady import Load, Outcome, cpu_seconds, figure, follow, options, parent_of
 from noonmark.clock import SYSTEM
-from noonmark.compute.session import spark_session, stop_session
+from noonmark.compute.jvm.session import spark_session, stop_session
 from noonmark.ingest import Ingestion
 from noonmark.ingest_feed import postgres
 from noonmark.source.impl.postgres import Postgres, create

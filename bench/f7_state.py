@@ -20,8 +20,8 @@ from typing import Any
 
 from bench.measure import timed
 from bench.tpch import QUERIES, options
-from noonmark.compute.definition import Definition
-from noonmark.compute.maintenance import changes_cost_all
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.plan.maintenance import changes_cost_all
 from support.tpch import SCHEMAS
 from support.tpch_changes import KEYS, Tables, updates
 from support.views_walk import Walker

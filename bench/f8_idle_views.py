@@ -15,11 +15,11 @@ from typing import Any
 
 from bench.measure import seed_of
 from noonmark import persist
-from noonmark.compute.dataflow import Dataflow
-from noonmark.compute.definition import Definition
-from noonmark.compute.view import View
-from noonmark.compute.walk.job import perform
-from noonmark.compute.walk.state import Shelf
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.runner.job import perform
+from noonmark.compute.trace.by_key import Shelf
+from noonmark.compute.view.dataflow import Dataflow
+from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update

@@ -15,7 +15,7 @@ import psycopg
 
 from bench.f10_point_select import noonmark
 from bench.measure import seed_of, timed
-from noonmark.compute.session import for_ticks, spark_session, stop_session
+from noonmark.compute.jvm.session import for_ticks, spark_session, stop_session
 
 ROWS = 10_000
 GROUPS = 100

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench.measure import timed
 from noonmark import persist
-from noonmark.compute.definition import Definition
-from noonmark.compute.maintenance import changes_cost_all
-from noonmark.compute.session import for_batches, spark_session, stop_session
+from noonmark.compute.jvm.session import for_batches, spark_session, stop_session
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.plan.maintenance import changes_cost_all
 from noonmark.persist.client import Client, Options
 from noonmark.persist.run import DIFF, TIME
 from noonmark.persist.spark_write import stage_frame

@@ -129,7 +129,7 @@ def test_a_cache_that_cannot_be_written_is_replaced_by_a_private_folder(
 ON_THE_BUNDLED_RUNTIME = """\
 import sys
 import pyarrow as pa
-from noonmark.compute.session import spark_session
+from noonmark.compute.jvm.session import spark_session
 
 def doubled(batches):
     for batch in batches:

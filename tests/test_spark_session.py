@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from noonmark.compute import session as sessions
+from noonmark.compute.jvm import session as sessions
 from noonmark.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_workers_run_the_interpreter_of_the_driver(spark: SparkSession) -> None:
 def test_a_master_that_cannot_work_is_a_config_error(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(
-        "from noonmark.compute.session import spark_session\n"
+        "from noonmark.compute.jvm.session import spark_session\n"
         "from noonmark.errors import ConfigError\n"
         "try:\n"
         "    spark_session(master='nonsense')\n"
@@ -104,7 +104,7 @@ def test_executors_are_processes_of_their_own(spark_cluster: SparkSession) -> No
 
 KILLED_WHILE_IT_STARTS = """
 import threading
-from noonmark.compute.session import import_spark, spark_session
+from noonmark.compute.jvm.session import import_spark, spark_session
 import_spark()
 from pyspark import SparkContext
 def kill():

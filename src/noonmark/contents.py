@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from noonmark import shown
 from noonmark.adapter.peek.errors import error_of
-from noonmark.compute.naming import errors_name
+from noonmark.compute.plan.naming import errors_name
 from noonmark.errors import ConfigError, NotYetComplete, UnknownCollection, UsageError
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.run import DIFF

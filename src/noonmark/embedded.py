@@ -29,7 +29,7 @@ from noonmark import shown
 from noonmark.adapter.contract import CopyIn, CopyOut, Done, Field, Outcome, Row, Rows
 from noonmark.adapter.database import Database
 from noonmark.adapter.session import AdapterSession
-from noonmark.compute.session import Frame, Session, active_session
+from noonmark.compute.jvm.session import Frame, Session, active_session
 from noonmark.errors import Stopped, UsageError
 from noonmark.rows import arrow, pgtext
 from noonmark.rows.schema import Column, Schema

@@ -84,7 +84,7 @@ def test_a_spark_that_does_not_start_is_tried_again_and_said(
 ) -> None:
     monkeypatch.setattr(engine, "AFTER_S", 0.0)
     monkeypatch.setattr(engine, "PAUSE_FIRST_S", 0.01)
-    monkeypatch.setattr("noonmark.compute.lost.why_lost", lambda _: None)
+    monkeypatch.setattr("noonmark.compute.jvm.lost.why_lost", lambda _: None)
     monkeypatch.setattr(engine, "jvm_of", lambda _: None)
     tries: list[int] = []
     session = object()

@@ -1,4 +1,4 @@
-"""Every way to answer a peek gives the answer that `compute.reference` defines."""
+"""Every way to answer a peek gives the answer that `sql.meaning.relation` defines."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.system.relations import relations
 from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.pool import Pool
-from noonmark.compute.reference import evaluate, in_order
 from noonmark.errors import DivisionByZero, EvaluationError
 from noonmark.persist import Options, Update
 from noonmark.persist.client import Client
+from noonmark.sql.meaning.relation import evaluate, in_order
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 from support import sql_queries

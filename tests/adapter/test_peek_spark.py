@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from noonmark.adapter.peek import answer
-from noonmark.compute.reference import evaluate
 from noonmark.errors import DivisionByZero, EvaluationError
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 from support import sql_queries

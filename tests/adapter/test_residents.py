@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.compute.resident.lines import Line, LineLost
-from noonmark.compute.resident.pool import Residents
-from noonmark.compute.resident.runner import ByResidents
-from noonmark.compute.session import AUTOMATIC, RESIDENTS, with_room
+from noonmark.compute.jvm.session import AUTOMATIC, RESIDENTS, with_room
+from noonmark.compute.runner.resident.lines import Line, LineLost
+from noonmark.compute.runner.resident.pool import Residents
+from noonmark.compute.runner.resident.runner import ByResidents
 from noonmark.supervise import Supervisor
 from support.executors import python_workers
 from support.reading import connect, database

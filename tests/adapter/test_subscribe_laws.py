@@ -16,10 +16,10 @@ from noonmark.adapter.peek.gather import Given, Multiset
 from noonmark.adapter.peek.rows import Change
 from noonmark.adapter.subscribe.envelope import Envelope
 from noonmark.adapter.subscribe.follow import Linear, Recomputed, is_linear
-from noonmark.compute.reference import evaluate
 from noonmark.rows.schema import Schema
 from noonmark.rows.types import Integer, Text
 from noonmark.sql.ir.asked import bind
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 

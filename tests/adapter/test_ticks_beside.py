@@ -16,9 +16,9 @@ import pytest
 from noonmark.adapter import database as module
 from noonmark.adapter.database import Database
 from noonmark.adapter.worker.limits import Limits
-from noonmark.compute import beside
-from noonmark.compute.beside import Beside, OrBeside
-from noonmark.compute.runner import JOBS
+from noonmark.compute.runner.processes import Beside, OrBeside
+from noonmark.compute.runner.runner import JOBS
+from noonmark.compute.runner.runner import processes as beside
 from noonmark.errors import ConfigError, Determinate, NotYetComplete
 from noonmark.persist.client import Options
 from support.killed_tasks import children

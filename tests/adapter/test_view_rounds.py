@@ -13,9 +13,9 @@ from noonmark.adapter import work_rounds
 from noonmark.adapter.database import Database
 from noonmark.adapter.work_rounds import Rounds
 from noonmark.clock import SYSTEM
-from noonmark.compute import dataflow
-from noonmark.compute.resident.runner import ByResidents
-from noonmark.compute.runner import Named
+from noonmark.compute.runner.resident.runner import ByResidents
+from noonmark.compute.runner.runner import Named
+from noonmark.compute.view.view import dataflow
 from noonmark.errors import Determinate
 from noonmark.supervise import Supervisor
 from support.reading import connect, database

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as f
 
-from noonmark.compute import native
-from noonmark.compute.expression import compile_scalar, is_native
-from noonmark.compute.row_by_row import hashable
-from noonmark.compute.session import for_ticks
+from noonmark.compute.jvm.session import for_ticks
+from noonmark.compute.kernel.row_by_row import hashable
+from noonmark.compute.spark import native
+from noonmark.compute.spark.expression import compile_scalar, is_native
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array

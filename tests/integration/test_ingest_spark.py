@@ -17,7 +17,7 @@ import pytest
 
 from noonmark import ingest_engine
 from noonmark.clock import SYSTEM
-from noonmark.compute.session import for_ticks
+from noonmark.compute.jvm.session import for_ticks
 from noonmark.errors import SourceStalled
 from noonmark.ingest import Feed, Ingestion, InPlaceEngine, SparkEngine, raw, typed
 from noonmark.oracle import MemoryOracle

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from noonmark.compute.batch import Batch
-from noonmark.compute.reference import evaluate
-from noonmark.compute.session import for_batches
+from noonmark.compute.jvm.session import for_batches
+from noonmark.compute.spark.contents import Batch
 from noonmark.persist.run import DIFF
 from noonmark.rows.arrow import conform, from_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Column, Schema
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 

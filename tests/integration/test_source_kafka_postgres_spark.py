@@ -12,7 +12,7 @@ import pytest
 
 from noonmark import ingest_engine
 from noonmark.clock import SYSTEM
-from noonmark.compute.session import for_ticks
+from noonmark.compute.jvm.session import for_ticks
 from noonmark.ingest import Ingestion, SparkEngine, raw
 from noonmark.ingest_feed import postgres
 from noonmark.oracle import MemoryOracle

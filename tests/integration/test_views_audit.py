@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from noonmark.compute.audit import audit
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.view import View
+from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.view.audit import audit
+from noonmark.compute.view.view import View
 from noonmark.tvc import Update
 from support.views import SCHEMAS, seeded_history
 from support.views_battery import BATTERY

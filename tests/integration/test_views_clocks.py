@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from noonmark import persist
-from noonmark.compute.audit import audit_view
-from noonmark.compute.definition import Definition
-from noonmark.compute.view import View
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.view.audit import audit_view
+from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
 from noonmark.persist.state import State
 from noonmark.rows.schema import Schema

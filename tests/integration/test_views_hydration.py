@@ -1,7 +1,8 @@
 """Hydration as one Spark batch, against the definition: every operator that Spark computes itself.
 
-Law (`noonmark.compute.whole`): what Spark's joins, aggregates and windows make of contents is what
-the operator means. The rows, the errors and the arrangements of a view are stored by one query.
+Law (`noonmark.compute.spark.whole`): what Spark's joins, aggregates and windows make of contents is
+what the operator means. The rows, the errors and the arrangements of a view are stored by one
+query.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from noonmark import persist
-from noonmark.compute import stage, whole
-from noonmark.compute.audit import audit_view
-from noonmark.compute.dataflow import Dataflow
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.shown import FIRST_MAX, Shown
-from noonmark.compute.view import View
+from noonmark.compute.incremental.output import FIRST_MAX, Shown
+from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.spark import stage, whole
+from noonmark.compute.view.audit import audit_view
+from noonmark.compute.view.dataflow import Dataflow
+from noonmark.compute.view.view import View
 from noonmark.errors import Corrupt
 from noonmark.persist.client import Client, Options
 from noonmark.persist.config import Config
@@ -52,7 +53,7 @@ NATIVE = {
 }
 #: Of those, the ones whose first rows are found in what is kept as a whole.
 FIRST = ("page", "doubles")
-#: Made of accumulators as those are stored (`noonmark.compute.shown`).
+#: Made of accumulators as those are stored (`noonmark.compute.incremental.output`).
 SHOWN = {
     "sums": "SELECT k, count(*) AS n, sum(v) AS total, avg(v) AS mean FROM l GROUP BY k",
     "some": "SELECT k + 1 AS k1, total FROM (SELECT k, count(*) AS n, sum(v) AS total FROM l "

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from noonmark import errors, persist
-from noonmark.compute.definition import Definition
 from noonmark.compute.layer import Compute
+from noonmark.compute.plan.definition import Definition
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
 from noonmark.storage import CollectionDescription, ReadCapability, Storage

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from noonmark import errors, persist
-from noonmark.compute.audit import audit_view
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.explain import explain_view
 from noonmark.compute.layer import Compute
+from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.view.audit import audit_view
+from noonmark.compute.view.explain import explain_view
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
 from noonmark.storage import CollectionDescription, Storage

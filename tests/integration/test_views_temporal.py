@@ -13,10 +13,10 @@ import psycopg
 import pytest
 
 from noonmark import persist
-from noonmark.compute.audit import audit_view
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.explain import explain_view
-from noonmark.compute.view import View
+from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.view.audit import audit_view
+from noonmark.compute.view.explain import explain_view
+from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
 from noonmark.tvc import EMPTY
 from support.pgwire_host import DatabaseHost

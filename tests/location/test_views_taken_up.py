@@ -1,4 +1,4 @@
-"""Views of a location that another version wrote go on (`noonmark.compute.adoption`)."""
+"""Views of a location that another version wrote go on (`noonmark.compute.view.adoption`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from noonmark.compute.definition import ARRANGEMENT
-from noonmark.compute.naming import hold_id
-from noonmark.compute.owned import is_arrangement
-from noonmark.compute.view import View
+from noonmark.compute.plan.definition import ARRANGEMENT
+from noonmark.compute.plan.naming import hold_id
+from noonmark.compute.view.owned import is_arrangement
+from noonmark.compute.view.view import View
 from noonmark.persist import command as c
 from noonmark.storage.description import description_of
 from support.stored_views import (

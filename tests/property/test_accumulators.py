@@ -15,13 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute.accumulator import accumulator_schema, is_linear
-from noonmark.compute.reference import evaluate
-from noonmark.compute.row_by_row import error_text
-from noonmark.compute.walk import large_number
-from noonmark.compute.walk.finish import finished
-from noonmark.compute.walk.rows import Errors, Rows
-from noonmark.compute.walk.sums import added, together
+from noonmark.compute.kernel import large_number
+from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
+from noonmark.compute.kernel.finish import finished
+from noonmark.compute.kernel.row_by_row import error_text
+from noonmark.compute.kernel.sums import added, together
+from noonmark.compute.kernel.updates import Errors, Rows
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
@@ -30,6 +29,7 @@ from noonmark.sql.functions.fit import to_real
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.scalar import column
+from noonmark.sql.meaning.relation import evaluate
 
 LARGEST, SMALLEST = sys.float_info.max, math.ulp(0.0)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noonmark.compute import keyed
-from noonmark.compute.accumulator import accumulator_schema, is_linear
-from noonmark.compute.delta.aggregate import Accumulate
-from noonmark.compute.frame import ERROR
-from noonmark.compute.reference import outcome
+from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
+from noonmark.compute.spark import keyed
+from noonmark.compute.spark.delta.aggregate import Accumulate
+from noonmark.compute.spark.frame import ERROR
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows import types as t
@@ -29,6 +28,7 @@ from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey, WindowCall
 from noonmark.sql.ir.scalar import Call, Compare, Scalar, column
+from noonmark.sql.meaning.relation import outcome
 from support.views import LEFT, RIGHT, History, Row, answer, contents, histories
 
 TIMES, LOWER = 5, 2

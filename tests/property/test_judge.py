@@ -1,18 +1,18 @@
-"""Views that take every rewrite, against their own text (`noonmark.compute.judge`)."""
+"""Views that take every rewrite, against their own text (`noonmark.sql.meaning.judge`)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
-from noonmark.compute.definition import Definition
-from noonmark.compute.judge import WORK_MAX, Difference, verdict, work_of
-from noonmark.compute.naive import uncorrelated
-from noonmark.compute.reference import outcome
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.spark.as_written import uncorrelated
 from noonmark.errors import EvaluationError
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.node import walk_once
+from noonmark.sql.meaning.judge import WORK_MAX, Difference, verdict, work_of
+from noonmark.sql.meaning.relation import outcome
 from noonmark.sql.parse import plan_query
 from noonmark.tvc import Update
 from support.views import SCHEMAS, contents, seeded_history

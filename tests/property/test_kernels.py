@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noonmark.compute.kernels.contents import RULES, contents, has_rules
-from noonmark.compute.kernels.order import sorted_places
-from noonmark.compute.reference import evaluate, in_order
-from noonmark.compute.walk.number import NoKernel
-from noonmark.compute.walk.rows import Errors, Rows, one_array
+from noonmark.compute.contents.order import sorted_places
+from noonmark.compute.contents.rules import RULES, contents, has_rules
+from noonmark.compute.kernel.number import NoKernel
+from noonmark.compute.kernel.updates import Errors, Rows, one_array
 from noonmark.errors import EvaluationError, NoonmarkError
 from noonmark.rows.arrow import from_array, to_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk
+from noonmark.sql.meaning.relation import evaluate, in_order
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 from support.sql_queries import SCHEMAS

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from noonmark.adapter.run.view import check_maintained
-from noonmark.compute.definition import Definition
-from noonmark.compute.explain import explain_view
-from noonmark.compute.maintenance import Way, changes_cost_all, decisions
-from noonmark.compute.view import View
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.plan.maintenance import Way, changes_cost_all, decisions
+from noonmark.compute.view.explain import explain_view
+from noonmark.compute.view.view import View
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
 from support.views import SCHEMAS

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from noonmark.compute.definition import Definition
-from noonmark.compute.once import once
-from noonmark.compute.reference import outcome
-from noonmark.compute.used import used
+from noonmark.compute.plan.columns_used import used
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.plan.memo import once
 from noonmark.errors import EvaluationError
 from noonmark.sql.ir import relation as r
+from noonmark.sql.meaning.relation import outcome
 from support import tpch
 from support.views import SCHEMAS, History, contents, histories
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from noonmark.compute.row_by_row import row_by_row
-from noonmark.compute.walk.number import NO_KERNEL
-from noonmark.compute.walk.scalar import FUNCTIONS, filled, value_of
+from noonmark.compute.kernel.number import NO_KERNEL
+from noonmark.compute.kernel.row_by_row import row_by_row
+from noonmark.compute.kernel.scalar import FUNCTIONS, filled, value_of
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
 from noonmark.rows.value import DATE_INFINITY

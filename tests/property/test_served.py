@@ -13,10 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noonmark.compute.reference import evaluate
-from noonmark.compute.served import contents
-from noonmark.compute.walk.meaning import meaning
-from noonmark.compute.walk.rows import from_table
+from noonmark.compute.kernel.keyed import meaning
+from noonmark.compute.kernel.updates import from_table
 from noonmark.errors import EvaluationError
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.arrow import from_array, to_table
@@ -25,6 +23,8 @@ from noonmark.rows.schema import Schema
 from noonmark.rows.value import Interval
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk_once
+from noonmark.sql.meaning.evaluation import contents
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 

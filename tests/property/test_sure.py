@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute.accumulator import Summand, final, type_of
-from noonmark.compute.sure import may_have_errors
+from noonmark.compute.kernel.accumulator import Summand, final, type_of
+from noonmark.compute.plan.infallible import may_have_errors
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.sql.functions.fit import fit, numeric_for

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from noonmark.compute.definition import Definition
+from noonmark.compute.plan.definition import Definition
 from noonmark.rows.identity import hashable
 from noonmark.rows.pgtext import parse_value
 from noonmark.rows.schema import Schema

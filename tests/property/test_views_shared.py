@@ -1,4 +1,4 @@
-"""Arrangements that several views keep together (`noonmark.compute.owned`)."""
+"""Arrangements that several views keep together (`noonmark.compute.view.owned`)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from noonmark.compute import dataflow
-from noonmark.compute.definition import ARRANGEMENT, Definition
 from noonmark.compute.layer import Compute
-from noonmark.compute.naming import arrangement_name, hold_id
-from noonmark.compute.view import Begun, TickRecord, View
+from noonmark.compute.plan.definition import ARRANGEMENT, Definition
+from noonmark.compute.plan.naming import arrangement_name, hold_id
+from noonmark.compute.view.view import Begun, TickRecord, View, dataflow
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage import Storage
 from noonmark.storage.description import description_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noonmark.compute.definition import Definition
+from noonmark.compute.plan.definition import Definition
 from noonmark.tvc import Update
 from support.views import SCHEMAS, History, answer, contents, seeded_history
 from support.views_queries import QUERIES, RECURSIVE, TEMPORAL

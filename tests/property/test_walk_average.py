@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from noonmark.compute.walk.average import averages
-from noonmark.compute.walk.number import NoKernel, Scaled
+from noonmark.compute.kernel.average import averages
+from noonmark.compute.kernel.number import NoKernel, Scaled
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array
 from noonmark.sql.functions import numeric

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from noonmark.compute.definition import Definition, inlined
-from noonmark.compute.explain import explain_view
-from noonmark.compute.walk import first
+from noonmark.compute.incremental import first
+from noonmark.compute.plan.definition import Definition, inlined
+from noonmark.compute.view.explain import explain_view
 from noonmark.tvc import Update
 from support.views import SCHEMAS, History, answer, histories, seeded_history
 from support.views_walk import Walker

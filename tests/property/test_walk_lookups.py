@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from noonmark.compute.definition import Definition
-from noonmark.compute.walk import lookups
+from noonmark.compute.incremental import lookups
+from noonmark.compute.plan.definition import Definition
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
 from support.views import SCHEMAS, answer, seeded_history

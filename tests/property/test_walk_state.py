@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from noonmark import persist
-from noonmark.compute.walk import cache
-from noonmark.compute.walk.state import Place, Shelf
+from noonmark.compute.trace import cache
+from noonmark.compute.trace.by_key import Place, Shelf
 from noonmark.errors import Unsupported
 from noonmark.persist import task
 from noonmark.persist.client import Client, Options

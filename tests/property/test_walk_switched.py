@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from noonmark.compute.definition import Definition
-from noonmark.compute.explain import explain_view
-from noonmark.compute.maintenance import changes_cost_all
-from noonmark.compute.walk import lookups, switched
+from noonmark.compute.incremental import lookups
+from noonmark.compute.incremental import range_delta as switched
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.plan.maintenance import changes_cost_all
+from noonmark.compute.view.explain import explain_view
 from noonmark.tvc import Update
 from support.views import SCHEMAS, answer, seeded_history
 from support.views_walk import Walker

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from noonmark.compute.session import spark_session, stop_session
+from noonmark.compute.jvm.session import spark_session, stop_session
 from support.bank import VIEWS, Bank
 from support.bank_streaming import HOW, Streaming
 from support.proving import answer, options

@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from noonmark.clock import SYSTEM
-from noonmark.compute.reference import evaluate
 from noonmark.errors import InvalidArgument, NoonmarkError
 from noonmark.rows.schema import Schema
 from noonmark.sql.functions import pattern
 from noonmark.sql.ir.relation import Relation
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 from support.patterns import Patterns

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute.arrangement import Need
+from noonmark.compute.plan.arrangement import Need
 from noonmark.errors import NoonmarkError, Unsupported, UsageError
 from noonmark.rows import types as t
 from noonmark.rows.identity import hashable
@@ -249,7 +249,7 @@ def test_a_name_is_the_same_in_every_process() -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
         "from support.sql_queries import SCHEMAS\n"
-        "from noonmark.compute.definition import Definition\n"
+        "from noonmark.compute.plan.definition import Definition\n"
         f"print(*(n.digest for n in Definition.of_sql('v', {query!r}, SCHEMAS).needs({{}})))"
     )
     seed = str(random.Random(3).randrange(1000))

@@ -10,12 +10,12 @@ import pickle
 
 import pytest
 
-from noonmark.compute.reference import evaluate, outcome
 from noonmark.errors import DivisionByZero, EvaluationError
 from noonmark.sql import rules
 from noonmark.sql.ir.node import children, rebuild, walk, walk_once
 from noonmark.sql.ir.relation import Apply, Relation
 from noonmark.sql.ir.scalar import OuterRef
+from noonmark.sql.meaning.relation import evaluate, outcome
 from noonmark.sql.parse import plan_query
 from support.sql_generator import Generator
 from support.sql_queries import QUERIES, ROWS, SCHEMAS

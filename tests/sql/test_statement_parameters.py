@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from noonmark.compute.reference import evaluate
 from noonmark.errors import UndefinedParameter
 from noonmark.rows.schema import Schema
 from noonmark.rows.types import Integer
 from noonmark.sql.ir.asked import Now, Parameter, asked
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.plan.row import Statement
 from noonmark.sql.rules import simplify

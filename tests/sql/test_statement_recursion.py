@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noonmark.compute.reference import evaluate
 from noonmark.errors import EvaluationError, NoonmarkError
 from noonmark.rows.schema import Schema
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute.definition import Definition
+from noonmark.compute.plan.definition import Definition
 from noonmark.errors import Unsupported
 from noonmark.rows import types as t
 from noonmark.sql.evaluate import evaluate

@@ -1,7 +1,7 @@
 """Every operator and class of functions, over n rows and over ten times as many.
 
-Queries are evaluated as they are for a statement (`noonmark.compute.served`), maintained views get
-one row more. What is measured is the processor's time of this process.
+Queries are evaluated as they are for a statement (`noonmark.sql.meaning.evaluation`), maintained
+views get one row more. What is measured is the processor's time of this process.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from noonmark.compute.definition import Definition
-from noonmark.compute.served import contents
+from noonmark.compute.plan.definition import Definition
 from noonmark.rows.numeral import numeral
 from noonmark.rows.schema import Schema
+from noonmark.sql.meaning.evaluation import contents
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 from noonmark.tvc import Update

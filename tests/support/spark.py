@@ -41,7 +41,7 @@ def spark_cluster() -> Iterator[SparkSession]:
 
 
 def _session(master: str) -> Iterator[SparkSession]:
-    from noonmark.compute.session import spark_session, stop_session
+    from noonmark.compute.jvm.session import spark_session, stop_session
 
     stop_session()
     tests = Path(__file__).parent.parent

@@ -16,7 +16,6 @@ from typing import Any
 import psycopg
 from psycopg.pq import ExecStatus
 
-from noonmark.compute.reference import evaluate, in_order
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.identity import hashable
@@ -26,6 +25,7 @@ from noonmark.rows.postgres import decode_text, oid
 from noonmark.rows.schema import Schema
 from noonmark.sql.functions.fit import quantize
 from noonmark.sql.ir.relation import Relation
+from noonmark.sql.meaning.relation import evaluate, in_order
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
 

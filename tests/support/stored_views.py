@@ -14,8 +14,8 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from noonmark import persist
-from noonmark.compute.definition import Definition
-from noonmark.compute.owned import is_arrangement
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.view.owned import is_arrangement
 from noonmark.persist import command as c
 from noonmark.persist.client import Options
 from noonmark.storage import NO_LEASE_MS

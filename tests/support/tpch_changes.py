@@ -20,13 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noonmark.compute.reference import evaluate
 from noonmark.persist.run import DIFF, TIME
 from noonmark.rows.array import from_table
 from noonmark.rows.conform import conform
 from noonmark.rows.schema import Schema
 from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.ir import relation as r
+from noonmark.sql.meaning.relation import evaluate
 from support.tpch import SCHEMAS, pieces
 
 KEYS: dict[str, tuple[str, ...]] = {

@@ -13,11 +13,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from noonmark.compute.reference import outcome
 from noonmark.errors import EvaluationError
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind
+from noonmark.sql.meaning.relation import outcome
 from noonmark.tvc import Update
 
 Row = tuple[Any, ...]

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.reference import outcome
+from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.errors import EvaluationError, NoonmarkError
 from noonmark.persist.run import TIME
 from noonmark.rows.identity import hashable
 from noonmark.sql.ir import relation as r
+from noonmark.sql.meaning.relation import outcome
 from noonmark.tvc import Update
 from support.sql_queries import SCHEMAS
 from support.sql_wide import WideGenerator

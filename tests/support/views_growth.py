@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from noonmark.compute.definition import Definition
-from noonmark.compute.maintenance import decisions
-from noonmark.compute.walk import first
+from noonmark.compute.incremental import first
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.plan.maintenance import decisions
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
 from support.views_walk import Walker

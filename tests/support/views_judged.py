@@ -16,10 +16,10 @@ import duckdb
 import pyarrow as pa
 
 from noonmark import persist
-from noonmark.compute.dataflow import Dataflow
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.session import spark_session, stop_session
-from noonmark.compute.view import View
+from noonmark.compute.jvm.session import spark_session, stop_session
+from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.view.dataflow import Dataflow
+from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noonmark.compute.session import spark_session, stop_session
+from noonmark.compute.jvm.session import spark_session, stop_session
 from noonmark.persist.write import MultiWriteHandle
 from support.views import seeded_history
 from support.views_world import VIEWS, World

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from noonmark import persist
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.tick import NO_OUTPUT
-from noonmark.compute.view import View
-from noonmark.compute.walk.job import perform
-from noonmark.compute.walk.state import Shelf
+from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.runner.job import perform
+from noonmark.compute.trace.by_key import Shelf
+from noonmark.compute.view.tick import NO_OUTPUT
+from noonmark.compute.view.view import View
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client, Options
 from noonmark.persist.write import MultiWriteHandle

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noonmark import persist
-from noonmark.compute.dataflow import Dataflow
-from noonmark.compute.definition import Definition, errors_name
-from noonmark.compute.reference import outcome
-from noonmark.compute.view import View
+from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.view.dataflow import Dataflow
+from noonmark.compute.view.view import View
 from noonmark.errors import EvaluationError
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
+from noonmark.sql.meaning.relation import outcome
 from support.views import SCHEMAS, History, answer
 
 if TYPE_CHECKING:

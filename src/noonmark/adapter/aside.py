@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
-from noonmark.compute.session import import_spark, spark_is_imported
+from noonmark.compute.jvm.session import import_spark, spark_is_imported
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -41,7 +41,7 @@ from noonmark.adapter.work import Work
 from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.pool import Pool
 from noonmark.clock import SYSTEM, Clock
-from noonmark.compute.session import OpenSession, Session, spark_session
+from noonmark.compute.jvm.session import OpenSession, Session, spark_session
 from noonmark.errors import ConfigError, InsufficientPrivilege, NotAuthorized
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location

@@ -26,12 +26,12 @@ from noonmark.source.impl.files import Files, of_lines
 from noonmark.sql.rules import simplify
 
 if TYPE_CHECKING:
-    from noonmark.compute.definition import Definition
+    from noonmark.compute.plan.definition import Definition
 
 
 def view_definition(catalog: Catalog, item: Item) -> Definition:
     """What Compute maintains for a materialized view or an index."""
-    from noonmark.compute.definition import Definition  # Spark's: a server starts without it
+    from noonmark.compute.plan.definition import Definition  # Spark's: a server starts without it
 
     planned = view_relation(catalog, item)
     relation = simplify(planned.query.relation)

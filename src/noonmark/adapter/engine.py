@@ -2,8 +2,8 @@
 
 Law (truth): while Spark is not there, `trouble` says why, unless it is starting for the first time;
 whoever asks for the session waits for the next one.
-Law (back): a session that is lost (`noonmark.compute.lost`) is noticed within `WATCH_S`, and the
-end of its JVM at once; another is started at once, then after pauses that grow up to
+Law (back): a session that is lost (`noonmark.compute.jvm.lost`) is noticed within `WATCH_S`, and
+the end of its JVM at once; another is started at once, then after pauses that grow up to
 `PAUSE_LARGEST_S`. `on_back` is called then: what failed meanwhile has no reason to wait longer.
 
 A session that the caller made is the caller's to make again: until there is another one in this
@@ -22,8 +22,8 @@ from contextlib import contextmanager
 
 from noonmark.adapter.pool import DaemonPool
 from noonmark.clock import Clock
-from noonmark.compute.lost import jvm_of
-from noonmark.compute.session import OpenSession, Session, active_session
+from noonmark.compute.jvm.lost import jvm_of
+from noonmark.compute.jvm.session import OpenSession, Session, active_session
 from noonmark.errors import ConfigError, Stopped
 from noonmark.supervise import Supervisor, Task
 
@@ -146,7 +146,7 @@ class Engine:
 
     async def _watch(self, session: Session) -> None:
         """Return when the session is lost, and forgotten."""
-        from noonmark.compute.lost import let_go, why_lost
+        from noonmark.compute.jvm.lost import let_go, why_lost
 
         with _ended(session) as ended:
             while (why := await asyncio.to_thread(why_lost, session)) is None:

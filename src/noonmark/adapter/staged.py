@@ -105,7 +105,7 @@ class _Making:
         return tables
 
     def _view(self, item: Item) -> c.Transaction:
-        from noonmark.compute.view import View
+        from noonmark.compute.view.view import View
 
         database = self._database
         client = ForeseenClient(database.client, self.state)

@@ -36,12 +36,12 @@ from noonmark.clock import Clock
 from noonmark.supervise import Supervisor
 
 if TYPE_CHECKING:
-    from noonmark.compute.beside import Beside
-    from noonmark.compute.dataflow import Done, Tick
-    from noonmark.compute.limit import Limit
-    from noonmark.compute.resident.runner import ByResidents
-    from noonmark.compute.runner import Runner
-    from noonmark.compute.view import TickRecord, View
+    from noonmark.compute.runner.limit import Limit
+    from noonmark.compute.runner.processes import Beside
+    from noonmark.compute.runner.resident.runner import ByResidents
+    from noonmark.compute.runner.runner import Runner
+    from noonmark.compute.view.dataflow import Done, Tick
+    from noonmark.compute.view.view import TickRecord, View
 
 #: Views that tick at once: Spark plans in the driver, and more only wait for each other.
 TICKS_MAX = 8
@@ -145,9 +145,9 @@ class Rounds:
                 _tell(answer, told)
 
     async def _round(self, waiting: Sequence[Waiting]) -> None:
-        from noonmark.compute import dataflow  # Spark's modules: a server starts without
-        from noonmark.compute.beside import Beside
-        from noonmark.compute.resident.runner import ByResidents
+        from noonmark.compute.runner.processes import Beside
+        from noonmark.compute.runner.resident.runner import ByResidents
+        from noonmark.compute.view import dataflow  # Spark's modules: a server starts without
 
         answers = {view.name: answer for view, answer in waiting}
         begins = [self._quick.run(view.begin) for view, _ in waiting]
@@ -171,8 +171,8 @@ class Rounds:
 
     async def _together(self, walks: Sequence[Tick], answers: dict[str, Answer]) -> None:
         """Small changes in one job; those that it does not end with, each alone."""
-        from noonmark.compute import dataflow  # Spark's modules: a server starts without
-        from noonmark.compute.limit import TickExceeded
+        from noonmark.compute.runner.limit import TickExceeded
+        from noonmark.compute.view import dataflow  # Spark's modules: a server starts without
 
         if len(walks) == 1:
             await self._alone(walks[0], answers, self._quick)
@@ -196,8 +196,8 @@ class Rounds:
         *,
         by_job: bool = False,
     ) -> None:
-        from noonmark.compute import dataflow  # Spark's modules: a server starts without
-        from noonmark.compute.limit import Limit
+        from noonmark.compute.runner.limit import Limit
+        from noonmark.compute.view import dataflow  # Spark's modules: a server starts without
 
         name, limit = tick[0].name, Limit()
         self._limits[name] = limit
@@ -217,8 +217,10 @@ class Rounds:
 
     def _runner(self, ticks: Sequence[Tick]) -> Runner:
         """Who does the works: residents, if none of them takes long; never only Spark."""
-        from noonmark.compute.beside import OrBeside  # Spark's modules: a server starts without
-        from noonmark.compute.runner import JOBS
+        from noonmark.compute.runner.processes import (
+            OrBeside,  # Spark's modules: a server starts without
+        )
+        from noonmark.compute.runner.runner import JOBS
 
         quick = all((view.walked_ms or 0.0) <= _RESIDENT_MS_MAX for view, _ in ticks)
         usual = self._by_residents if ticks and quick and self._by_residents else JOBS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from noonmark.durations import Durations
 
 if TYPE_CHECKING:
-    from noonmark.compute.view import TickRecord
+    from noonmark.compute.view.view import TickRecord
 
 
 class TickTotals:

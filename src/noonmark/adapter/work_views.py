@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import view_definition
-from noonmark.compute.session import Session, import_spark
+from noonmark.compute.jvm.session import Session, import_spark
 from noonmark.errors import NoonmarkError, SourceStalled, Stopped
 from noonmark.persist.state import State
 from noonmark.supervise import Task
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.compute.view import TickRecord, View
+    from noonmark.compute.view.view import TickRecord, View
 
 LOG = logging.getLogger("noonmark.work")
 
@@ -177,7 +177,7 @@ class ViewWorker:
 
     def alter(self, item: Item) -> None:
         """Keep more history, or less."""
-        from noonmark.compute.view import RETAIN_MS
+        from noonmark.compute.view.view import RETAIN_MS
 
         self.item = item
         if self.view is not None:
@@ -190,7 +190,7 @@ class ViewWorker:
     def take_up(self) -> View:
         """The view as the catalog defines it now."""
         import_spark()  # many views are taken up at once when a server starts
-        from noonmark.compute.view import RETAIN_MS, View
+        from noonmark.compute.view.view import RETAIN_MS, View
 
         database, item = self._database, self.item
         definition = view_definition(database.catalog, item)

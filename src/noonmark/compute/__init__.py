@@ -1,11 +1,15 @@
-"""Compute: views on Spark, exact at every time.
+"""Compute: views on Spark, exact at every time. Each room may use those below it.
 
-    definition.Definition   a view: its name, its query, its plan
-    view.View               one maintained view: created, hydrated, ticked
-    dataflow.Dataflow       many views, each after those that it reads
-    layer.Compute           the layer: `maintain_view` and what goes with it
-    explain.explain_view    why a view costs what it costs
-    audit.audit_view        a view against its definition
+    layer         the formalism's Compute: `maintain_view` and what goes with it
+    view          maintained views: made, hydrated, ticked, explained, audited
+    spark         Spark's own operators: hydration, audits, large changes
+    runner        who runs the tasks of ticks: residents, processes, ordinary Spark jobs
+    contents      relations by kernels, all rows at once: interactive reads
+    incremental   changes of a view from the changes of its inputs, in one task
+    plan          what a view needs, decided on its plan: no Spark, no data
+    trace         collections before a tick, read by key
+    kernel        columns in Arrow and numpy
+    jvm           the JVM under Spark
 
 How views are maintained, with the law of each rule, is in ``docs/incremental.md``. Nothing is
 imported here: who only needs a session does not pay for the rest.

@@ -9,7 +9,7 @@ on the view's collection, which is an explicit collection like any other: `subsc
 `acquire_capabilities` of Storage serve it, and other views read it.
 
 A view makes its collection, or writes one that exists already, for which a write capability is
-given (`noonmark.compute.written`).
+given (`noonmark.compute.view.written`).
 
 Where it runs: driver.
 """
@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from noonmark.compute.dataflow import Dataflow
-from noonmark.compute.definition import VIEW, Definition
-from noonmark.compute.reading import is_view
-from noonmark.compute.view import RETAIN_MS, TickRecord, View
+from noonmark.compute.plan.definition import VIEW, Definition
+from noonmark.compute.spark.inputs import is_view
+from noonmark.compute.view.dataflow import Dataflow
+from noonmark.compute.view.view import RETAIN_MS, TickRecord, View
 from noonmark.errors import (
     CapabilityInvalid,
     NameTaken,

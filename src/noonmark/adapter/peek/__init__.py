@@ -6,5 +6,6 @@
     gather     the rows of one leaf of a plan, the cheapest exact way
     spark      the same answer as a Spark job, for what is large
 
-Law: every way gives the answer that `compute.reference` defines, at the one time that was chosen.
+Law: every way gives the answer that `sql.meaning.relation` defines, at the one time that was
+chosen.
 """

@@ -34,16 +34,16 @@ from noonmark.adapter.worker.effort import LITTLE, is_little, longest_value
 from noonmark.adapter.worker.errors import OutOfMemory
 from noonmark.adapter.worker.job import Answered, Computed, client_rows
 from noonmark.adapter.worker.pool import Pool
-from noonmark.compute.kernels.contents import has_rules
-from noonmark.compute.kernels.order import can_sort
-from noonmark.compute.reference import in_order
-from noonmark.compute.walk.number import NoKernel
+from noonmark.compute.contents.order import can_sort
+from noonmark.compute.contents.rules import has_rules
+from noonmark.compute.kernel.number import NoKernel
 from noonmark.persist.state import Collection, State
 from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Ask, asked, bind
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import Compare, Or, Scalar, column, conjunction
+from noonmark.sql.meaning.relation import in_order
 
 IN_PROCESS_ROWS_MAX = 100_000
 #: Fewer rows are asked one by one before a worker has been given a table of them.

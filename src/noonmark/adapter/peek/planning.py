@@ -21,7 +21,6 @@ from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.indexes import Indexes
 from noonmark.adapter.worker.effort import is_little
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
-from noonmark.compute.reference import evaluate
 from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows.value import micros_of_timestamp, micros_of_timestamptz
@@ -29,6 +28,7 @@ from noonmark.sql import parse
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Now, asked, bind
 from noonmark.sql.ir.node import walk_once
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.plan.form import system_type_name
 from noonmark.sql.plan.row import Statement
 from noonmark.sql.rules import simplify

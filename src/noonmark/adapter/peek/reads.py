@@ -31,7 +31,7 @@ from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.subscribe.changes import Changes
 from noonmark.adapter.subscribe.pulse import Pulse
 from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
-from noonmark.compute.naming import VIEW, errors_name
+from noonmark.compute.plan.naming import VIEW, errors_name
 from noonmark.persist.definite import error_at
 from noonmark.persist.plan import check_answers
 from noonmark.persist.state import Collection, State

@@ -1,6 +1,6 @@
 """A peek as a Spark job: for inputs too large to be evaluated in process.
 
-Law: the multiset that `compute.reference` defines for the plan at that time; a row on which a
+Law: the multiset that `sql.meaning.relation` defines for the plan at that time; a row on which a
 scalar has no value, or a view among the inputs without an answer, makes the whole answer an error.
 
 `SparkJob.pieces` gives it piece by piece: Spark computes one partition after the other as they are
@@ -23,15 +23,15 @@ import pyarrow as pa
 from noonmark.adapter.peek.chunks import CHUNK_ROWS
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.rows import Row, decoded
-from noonmark.compute import session
-from noonmark.compute.batch import Batch
-from noonmark.compute.definition import inlined
-from noonmark.compute.exact import is_exact
-from noonmark.compute.frame import ERROR
-from noonmark.compute.reading import frame_at
+from noonmark.compute.jvm import session
+from noonmark.compute.plan.definition import inlined
+from noonmark.compute.spark.contents import Batch
+from noonmark.compute.spark.frame import ERROR
+from noonmark.compute.spark.inputs import frame_at
 from noonmark.persist.client import Client
 from noonmark.persist.run import DIFF
 from noonmark.rows.arrow import conform
+from noonmark.rows.exact import is_exact
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey

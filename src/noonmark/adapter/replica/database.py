@@ -17,7 +17,7 @@ from noonmark.adapter.timestamp import SERIALIZABLE, STRICT
 from noonmark.adapter.transaction import OpenTransaction, isolation_of
 from noonmark.adapter.worker.limits import Limits
 from noonmark.clock import SYSTEM, Clock
-from noonmark.compute.session import spark_session
+from noonmark.compute.jvm.session import spark_session
 from noonmark.errors import ConfigError
 from noonmark.persist.client import Options, open_location
 from noonmark.source.impl.file_guard import Guard

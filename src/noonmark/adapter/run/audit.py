@@ -19,7 +19,7 @@ from noonmark.sql.statement import statement as st
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
     from noonmark.adapter.work_views import ViewWorker
-    from noonmark.compute.audit import Audit
+    from noonmark.compute.view.audit import Audit
 
 
 def _fields(worker: ViewWorker) -> tuple[Field, ...]:
@@ -54,7 +54,7 @@ async def run_audit(session: AdapterSession, statement: st.Audit, _: Sequence[An
 
 
 def _audited(worker: ViewWorker, time: int) -> Audit:
-    from noonmark.compute.audit import audit  # only who needs Spark imports it
+    from noonmark.compute.view.audit import audit  # only who needs Spark imports it
 
     return audit(worker.taken_up(), time)
 

@@ -33,7 +33,7 @@ from noonmark.sql.statement import statement as st
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.session import AdapterSession
-    from noonmark.compute.owned import Owned
+    from noonmark.compute.view.owned import Owned
 
 #: What the names of these kinds are called in errors, as in PostgreSQL.
 _RELATION_KINDS = ("table", "source", "view", "materialized-view")
@@ -251,7 +251,7 @@ async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyC
     if not views:  # a server that has none drops tables without Spark's modules
         return (*releases, *made)
     await spark_modules()
-    from noonmark.compute.owned import removal  # Spark's modules: read by now
+    from noonmark.compute.view.owned import removal  # Spark's modules: read by now
 
     # Before what they are on goes, and takes them with it.
     return (*releases, *removal(views), *made)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.definitions import view_definition
-from noonmark.compute.naming import errors_name, hold_id
+from noonmark.compute.plan.naming import errors_name, hold_id
 from noonmark.persist import command as c
 from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import description_of
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.compute.view import View
+    from noonmark.compute.view.view import View
 
 _MAINTAINED = ("materialized-view", "index")
 

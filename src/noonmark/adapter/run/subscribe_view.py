@@ -74,7 +74,7 @@ async def _begin(
     session: AdapterSession, query: st.QueryText, plan: PlannedQuery, time: int
 ) -> Item:
     await spark_modules()
-    from noonmark.compute.view import View
+    from noonmark.compute.view.view import View
 
     database = session.database
     async with database.store.turn:

@@ -36,7 +36,7 @@ from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.session import AdapterSession
-    from noonmark.compute.view import View
+    from noonmark.compute.view.view import View
     from noonmark.persist.client import Client
 
     AnyView = st.CreateView | st.CreateMaterializedView
@@ -136,7 +136,7 @@ async def run_create_materialized_view(
 
     async def make(catalog: Catalog, number: int) -> Created:
         await spark_modules()
-        from noonmark.compute.view import View
+        from noonmark.compute.view.view import View
 
         old = replaced(session, catalog, statement, "materialized-view")
         weight = text_weight(statement.query.text) + views_weight(catalog)
@@ -173,7 +173,7 @@ def maintained(session: AdapterSession, catalog: Catalog, item: Item, client: Cl
     Raises:
         Unsupported: it cannot be maintained, or not as it was asked for; says why.
     """
-    from noonmark.compute.view import View
+    from noonmark.compute.view.view import View
 
     refuse_unmaintained(catalog, item)
     definition = view_definition(catalog, item)
@@ -189,8 +189,8 @@ def maintained(session: AdapterSession, catalog: Catalog, item: Item, client: Cl
 
 def check_maintained(view: View, *, strict: bool) -> None:
     """Refuse what no rule maintains; if `strict`, also what a change may cost all of its state."""
-    from noonmark.compute.explain import described, path_text
-    from noonmark.compute.maintenance import Way, decisions
+    from noonmark.compute.plan.maintenance import Way, decisions
+    from noonmark.compute.view.explain import described, path_text
 
     refuse_unbounded(view.definition.relation)
     found = list(decisions(view.definition.plan, view.keys))

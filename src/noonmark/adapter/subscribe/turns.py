@@ -14,12 +14,12 @@ from typing import Any
 
 from noonmark.adapter.peek.gather import Multiset
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
-from noonmark.compute.served import contents
 from noonmark.errors import EvaluationError
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk_once
 from noonmark.sql.ir.temporal import FOREVER, Temporal, temporal
+from noonmark.sql.meaning.evaluation import contents
 from noonmark.sql.rules.rewrite import bottom_up
 from noonmark.sql.rules.temporal import separated
 
@@ -31,7 +31,7 @@ class Turns:
 
     def __init__(self, relation: r.Relation) -> None:
         """Raises `Unsupported` where mz_now() stands in no temporal filter."""
-        from noonmark.compute.definition import inlined  # Spark's: a server starts without it
+        from noonmark.compute.plan.definition import inlined  # Spark's: a server starts without it
 
         self._filters = list(_filters(separated(inlined(relation, {}))))
         self._times: list[int] | None = None

@@ -22,12 +22,12 @@ from sqlglot import exp
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import secret_of, unseal
-from noonmark.compute.reference import evaluate
 from noonmark.errors import DatatypeMismatch, EvaluationError, InvalidPassword
 from noonmark.rows import types as t
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql import dialect
+from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import Query, plan_query
 from noonmark.sql.statement import statement as st
 

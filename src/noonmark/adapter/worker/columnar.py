@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.rows import Row, finisher
-from noonmark.compute.kernels.contents import contents
-from noonmark.compute.kernels.order import repeated, sorted_places
-from noonmark.compute.walk.number import NO_KERNEL, NoKernel
-from noonmark.compute.walk.rows import Errors, Ints, Rows, one_array
-from noonmark.compute.walk.scalar import kept
+from noonmark.compute.contents.order import repeated, sorted_places
+from noonmark.compute.contents.rules import contents
+from noonmark.compute.kernel.number import NO_KERNEL, NoKernel
+from noonmark.compute.kernel.scalar import kept
+from noonmark.compute.kernel.updates import Errors, Ints, Rows, one_array
 from noonmark.persist.run import DIFF
 from noonmark.rows.arrow import from_array
 from noonmark.rows.schema import Schema

@@ -12,13 +12,13 @@ from itertools import chain
 from typing import Any, Protocol
 
 from noonmark.adapter.peek.rows import Row, finisher
-from noonmark.compute.reference import Multiset, in_order
-from noonmark.compute.served import contents
 from noonmark.sql.evaluate import evaluate as value_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.node import Node, walk
 from noonmark.sql.ir.scalar import Literal, Scalar
+from noonmark.sql.meaning.evaluation import contents
+from noonmark.sql.meaning.relation import Multiset, in_order
 
 #: Nodes and values of a job that is sent from the loop itself.
 _SMALL = 100

@@ -1,0 +1,13 @@
+"""Relations computed by kernels, all rows at once: what a read that is no look-up goes by.
+
+    rules    the table from a relation to its rule
+    group    aggregates, DISTINCT, INTERSECT and EXCEPT: rows by the values that they share
+    join     pairs of rows with equal keys
+    order    sorting, and the first rows of each partition
+
+Windows are those of the ticks (`noonmark.compute.kernel.windows`).
+
+Law: ``contents(relation, inputs)`` is the multiset that the relation means
+(`noonmark.sql.meaning.relation`), or `NoKernel`: there is no rule for it, or it is beyond what the
+kernels hold; then another engine is asked.
+"""

@@ -1,0 +1,184 @@
+"""Inner joins of many inputs, walked by look-ups whose order is chosen by what they would touch.
+
+Law: ``combinations(old, walk, ...)`` are the combinations of the group that begin with the rows of
+the walk, whatever the order in which the other leaves are reached.
+
+The plan suggests an order (`noonmark.compute.plan.multiway.Orders`). A look-up by a key that at
+most one row has is done without asking. Any other is counted first, in the index by which it would
+be looked up: while it finds few rows it is done, else what the other leaves would give is counted
+too, and the one with the fewest is next. So a leaf of which a key has very many rows is reached
+last, by all of what is known by then.
+
+Each key is looked up once, however many rows ask for it. What is found is multiplied with those
+rows in batches of `PAIRS_MAX`, each filtered by all that can be known by then, and walked to its
+end before the next: memory follows the batch and not what is found.
+
+Where it runs: executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute.incremental.binding import Found, Walked
+from noonmark.compute.incremental.matching import matching
+from noonmark.compute.incremental.range_delta import switched
+from noonmark.compute.kernel.updates import Errors, Ints, Rows, empty_rows, group_ids
+from noonmark.compute.plan.multiway import Offer, Step, orders
+from noonmark.compute.plan.pushdown import is_whole, usable
+from noonmark.compute.plan.range_delta import switch_of
+
+if TYPE_CHECKING:
+    from noonmark.compute.incremental.old import Old
+
+#: How many combinations are made before they are filtered and go on.
+PAIRS_MAX = 1 << 18
+#: A look-up that finds so many rows, or so many for each that asks, is done without a second look.
+FEW, FEW_EACH = 1_024, 4
+
+
+def combinations(
+    old: Old, walk: Walked, errors: Errors, earlier: Mapping[int, Rows] | None = None
+) -> Iterator[tuple[Rows, Ints]]:
+    """Outputs, and of each in which row of the walk it began.
+
+    Args:
+        old: what was there.
+        walk: the rows to begin with.
+        errors: what the last predicates fail with.
+        earlier: the changes of leaves, that are combined like what was there.
+    """
+    if not len(walk.rows):
+        return
+    if len(walk.reached) == len(walk.group.leaves):
+        yield walk.end(errors)
+        return
+    step = _next(old, walk)
+    found = chain(_found(old, walk, step), _changed(walk, step, (earlier or {}).get(step.leaf)))
+    for after in _gathered(walk.meet(step, each) for each in found):
+        yield from combinations(old, after, errors, earlier)
+
+
+def _gathered(parts: Iterable[Walked]) -> Iterator[Walked]:
+    """The same rows in fewer parts: of those that are small, as many as fit into a batch."""
+    waiting: list[Walked] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(len(each.rows) for each in waiting) >= PAIRS_MAX:
+            yield Walked.together(waiting)
+            waiting = []
+    if waiting:
+        yield Walked.together(waiting)
+
+
+# -- the order ----------------------------------------------------------------------------------
+
+
+def _next(old: Old, walk: Walked) -> Step:
+    """The look-up that comes next."""
+    offers = orders(walk.group, old.keys, usable).after(walk.reached)
+    best, *others = offers
+    keyed = [each for each in others if each.step.key]
+    if not best.step.key and not best.unique:
+        return _readable(old, walk, offers)
+    if best.unique or not keyed:
+        return best.step
+    fewest = _pairs(old, walk, best.step)
+    if fewest is None or fewest <= max(FEW, FEW_EACH * len(walk.rows)):
+        return best.step
+    chosen = best.step
+    for each in keyed:
+        found = _pairs(old, walk, each.step)
+        if found is not None and found < fewest:
+            chosen, fewest = each.step, found
+    return chosen
+
+
+def _readable(old: Old, walk: Walked, offers: tuple[Offer, ...]) -> Step:
+    """Of steps without a key the first whose leaf is there as a whole."""
+    steps = [each.step for each in offers]
+    leaves = walk.group.leaves
+    there = (s for s in steps if leaves[s.leaf] in old.wholes or is_whole(leaves[s.leaf]))
+    return next(there, steps[0])
+
+
+def _pairs(old: Old, walk: Walked, step: Step) -> int | None:
+    """How many rows a look-up would find, counted for each row of the walk; None if unknown."""
+    probes, asked = walk.probes(step)
+    if not len(asked):
+        return 0
+    ids, firsts = group_ids(probes, len(asked))
+    each = [probe.take(pa.array(firsts)) for probe in probes]
+    found = old.counts(walk.group.leaves[step.leaf], step.key, each)
+    return None if found is None else int(found[ids].sum())
+
+
+# -- what is found ------------------------------------------------------------------------------
+
+
+def _found(old: Old, walk: Walked, step: Step) -> Iterator[Found]:
+    """Old rows of the next leaf beside the rows of the walk that they may meet, in batches."""
+    leaf = walk.group.leaves[step.leaf]
+    if not step.key:
+        yield from _with_all(old, walk, step)
+        return
+    probes, asked = walk.probes(step)
+    if not len(asked):
+        yield asked, empty_rows(leaf.schema)
+        return
+    ids, firsts = group_ids(probes, len(asked))
+    places, rows = old.ask(leaf, step.key, [probe.take(pa.array(firsts)) for probe in probes])
+    sizes = np.bincount(ids, minlength=len(firsts))
+    members, starts = np.argsort(ids, kind="stable"), np.cumsum(sizes) - sizes
+    for low, high in _batches(sizes[places]):
+        mine = places[low:high]
+        at = np.repeat(np.arange(low, high), sizes[mine])
+        base = np.cumsum(sizes[mine]) - sizes[mine]
+        within = np.arange(len(at)) - np.repeat(base, sizes[mine])
+        yield asked[members[starts[places[at]] + within]], rows.take(at)
+
+
+def _batches(sizes: Ints) -> Iterator[tuple[int, int]]:
+    """Neighbours that together are few enough; at least one batch, which may be empty."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = np.searchsorted(ends, np.arange(PAIRS_MAX, total, PAIRS_MAX))
+    yield from pairwise([0, *np.unique(cuts[cuts > 0]).tolist(), len(sizes)])
+
+
+def _with_all(old: Old, walk: Walked, step: Step) -> Iterator[Found]:
+    """All rows of a leaf, or those that switch, beside all rows of the walk."""
+    group = walk.group
+    if len(walk.reached) == 1:
+        switch = switch_of(group, walk.reached[0], step)
+        some = None if switch is None else switched(old, group, step, switch, walk)
+        if some is not None:
+            yield some
+            return
+    rows = old.whole(group.leaves[step.leaf])
+    yield from _product(len(walk.rows), rows)
+
+
+def _product(count: int, rows: Rows) -> Iterator[Found]:
+    """Each of so many places beside each row."""
+    each = max(1, PAIRS_MAX // max(1, len(rows)))
+    for low in range(0, count, each):
+        some = np.arange(low, min(low + each, count))
+        yield np.repeat(some, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(some)))
+
+
+def _changed(walk: Walked, step: Step, rows: Rows | None) -> Iterator[Found]:
+    """The changes of the next leaf, beside the rows of the walk that they may meet."""
+    if rows is None:
+        return
+    if not step.key:
+        yield from _product(len(walk.rows), rows)
+        return
+    probes, asked = walk.probes(step)
+    places, found = matching(rows, step.key, probes)
+    yield asked[places], found

@@ -1,0 +1,259 @@
+"""The changes of a relation, walked in one task: which rule serves which operator.
+
+    Scan                       the changes of the collection
+    Constant                   nothing: it is the same at every time
+    Filter, Project, FlatMap,
+    Union                      linear: the operator applied to the changes
+    inner Joins                the group that they are (`noonmark.compute.plan.multiway`); of one
+    row that
+                               is compared and not shown, the rows that switch (`range_delta`)
+    Aggregate, linear          `accumulate`
+    Filter that follows time   `temporal`
+    all others with a key      the operator before and after, for the keys that changed
+
+Law: ``Walk(...).delta(r)`` is differentiate(r(integrate(inputs))) over the range of the tick; equal
+subplans are computed once.
+
+Where it runs: executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute.incremental import by_key
+from noonmark.compute.incremental.accumulate import accumulate
+from noonmark.compute.incremental.binding import Walked
+from noonmark.compute.incremental.first import first_of, orders_of, shown
+from noonmark.compute.incremental.lookups import combinations
+from noonmark.compute.incremental.old import Old, distinct
+from noonmark.compute.incremental.temporal import follow
+from noonmark.compute.kernel import index as ix
+from noonmark.compute.kernel.accumulator import is_linear
+from noonmark.compute.kernel.keyed import meaning
+from noonmark.compute.kernel.scalar import ask as values_of
+from noonmark.compute.kernel.scalar import kept, projected
+from noonmark.compute.kernel.updates import (
+    BEFORE,
+    Changes,
+    Error,
+    Errors,
+    Rows,
+    concat,
+    empty_rows,
+    group_ids,
+)
+from noonmark.compute.plan.multiway import Group, group_at, group_of
+from noonmark.compute.plan.pushdown import usable
+from noonmark.compute.spark import keyed
+from noonmark.compute.trace.pending import turns_schema
+from noonmark.errors import Unsupported
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.ir.temporal import temporal
+
+
+class Walk:
+    """One tick of one view."""
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Changes],
+        old: Old,
+        upper: int,
+        due: Mapping[r.Relation, Rows],
+    ) -> None:
+        self.inputs = inputs
+        self.old = old
+        self.upper = upper
+        #: What waited in temporal filters, and is due now.
+        self.due = due
+        #: What the arrangements of those are to be changed by.
+        self.turns: dict[r.Relation, Rows] = {}
+        #: What the accumulators of linear aggregates are to be changed by.
+        self.sums: dict[r.Relation, Rows] = {}
+        self._made: dict[r.Relation, Changes] = {}
+        #: The same by identity: to compare plans costs more than to find them.
+        self._known: dict[int, tuple[r.Relation, Changes]] = {}
+
+    def delta(self, node: r.Relation) -> Changes:
+        """The changes of a relation."""
+        known = self._known.get(id(node))
+        if known is None:
+            if node not in self._made:
+                self._made[node] = self._act(node)
+            known = self._known[id(node)] = node, self._made[node]
+        return known[1]
+
+    def _act(self, node: r.Relation) -> Changes:
+        match node:
+            case r.Scan():
+                return self.inputs.get(node.collection) or Changes(empty_rows(node.schema))
+            case r.Constant():
+                return Changes(empty_rows(node.schema))
+            case r.Filter() if temporal(node) is not None:
+                due = self.due.get(node) or empty_rows(turns_schema(node))
+                made, self.turns[node] = follow(node, self.delta(node.input), due, self.upper)
+                return made
+            case r.Project() if (group := group_at(node)) is not None:
+                return self._group(node, group)
+            case r.Project() if isinstance(node.input, r.Aggregate):
+                # Of aggregates that are not shown, no change is one.
+                made = self._linear(node, self.delta(node.input))
+                return Changes(made.rows.consolidated(), made.errors)
+            case r.Filter() | r.Project() | r.FlatMap():
+                return self._linear(node, self.delta(node.input))
+            case r.Union():
+                parts = [self.delta(each) for each in node.inputs]
+                rows = concat([part.rows for part in parts], node.schema)
+                return Changes(rows, _errors(parts))
+            case r.Join(kind=r.JoinKind.INNER):
+                return self._group(node, group_of(node))
+            case r.Aggregate() if is_linear(node):
+                made, self.sums[node] = accumulate(node, self.delta(node.input), self.old)
+                return made
+        if not keyed.is_known(node):
+            raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
+        return self._keyed(node, keyed.parts_of(node))
+
+    def _linear(self, node: r.Filter | r.Project | r.FlatMap, source: Changes) -> Changes:
+        errors = Errors(list(source.errors))
+        if not len(source.rows):
+            return Changes(empty_rows(node.schema), source.errors)
+        match node:
+            case r.Filter():
+                made = source.rows.take(kept(node.predicate, source.rows, errors))
+            case r.Project():
+                arrays, rows = projected(node.scalars, source.rows, errors)
+                made = rows.with_columns(arrays)
+            case r.FlatMap():
+                made = by_key.flat_mapped(node, source.rows, errors)
+        return Changes(made, tuple(errors.found))
+
+    # -- groups of joins ------------------------------------------------------------------------
+
+    def _group(self, node: r.Relation, group: Group) -> Changes:
+        """One path for each leaf that changed."""
+        deltas = [self.delta(leaf) for leaf in group.leaves]
+        errors = Errors(list(_errors(deltas)))
+        for at, scalar in group.checks:
+            projected([scalar], deltas[at].rows, errors)
+        made = [
+            rows
+            for first in range(len(deltas))
+            for rows in self._path(group, first, deltas, errors)
+        ]
+        return Changes(concat(made, node.schema).consolidated(), tuple(errors.found))
+
+    def _path(
+        self, group: Group, first: int, deltas: Sequence[Changes], errors: Errors
+    ) -> Iterator[Rows]:
+        """The combinations that have a change of this leaf, and of none after it."""
+        rows = deltas[first].rows
+        walk = Walked.begin(group, first, rows, np.arange(len(rows)))
+        earlier = {at: each.rows for at, each in enumerate(deltas[:first]) if len(each.rows)}
+        return (made for made, _ in combinations(self.old, walk, errors, earlier))
+
+    # -- operators with keys --------------------------------------------------------------------
+
+    def _keyed(self, node: r.Relation, parts: Sequence[keyed.Part]) -> Changes:
+        """The operator before and after, for the keys that changed."""
+        deltas = [self.delta(part.relation) for part in parts]
+        errors = Errors(list(_errors(deltas)))
+        keys: list[list[pa.Array]] = []
+        changed: list[Rows] = []
+        for part, delta in zip(parts, deltas, strict=True):
+            arrays, rows = projected(part.key, delta.rows, errors)
+            keys.append(arrays)
+            changed.append(rows)
+        if not any(map(len, changed)):
+            return Changes(empty_rows(node.schema), tuple(errors.found))
+        asked = [pa.concat_arrays([k[at] for k in keys]) for at in range(len(parts[0].key))]
+        asked = distinct(asked) if asked else []
+        schemas = [part.relation.schema for part in parts]
+        short = self._first(node, parts[0], keys[0], changed[0]) if orders_of(node) else None
+        if short is not None:
+            return Changes(short, tuple(errors.found))
+        before = [self._before(part, asked) for part in parts]
+        made = _by_time(node, schemas, before, changed)
+        if made is None:
+            both = zip(before, changed, parts, strict=True)
+            sides = [concat([a, b], p.relation.schema) for a, b, p in both]
+            found = by_key.changes(node, sides)
+            return Changes(found.rows.consolidated(), (*errors.found, *found.errors))
+        return Changes(made, tuple(errors.found))
+
+    def _first(
+        self, node: r.Relation, part: keyed.Part, keys: list[pa.Array], changed: Rows
+    ) -> Rows | None:
+        """A top-k, or minima, of the first rows alone; None where all have to be read.
+
+        Of n rows, while changes take away d, the first n + d that were there can come into sight.
+        """
+        ids, firsts = group_ids(keys, len(changed))
+        counts = np.full(len(firsts), shown(node), np.int64)
+        gone = np.flatnonzero(changed.diff < 0)
+        np.add.at(counts, ids[gone], -changed.diff[gone])
+        probes = [key.take(pa.array(firsts)) for key in keys]
+        near = first_of(self.old, node, part.key, probes, counts)
+        return None if near is None else _by_time(node, [part.relation.schema], [near], [changed])
+
+    def _before(self, part: keyed.Part, asked: Sequence[pa.Array]) -> Rows:
+        """The rows with these keys, as they were."""
+        used = [at for at, key in enumerate(part.key) if usable(part.relation, key)]
+        own = tuple(part.key[at] for at in used)
+        rows = self.old.contents(part.relation, own, [asked[at] for at in used])
+        if len(used) == len(part.key):
+            return rows
+        return _restricted(rows, part.key, asked)
+
+
+def _by_time(
+    node: r.Relation, schemas: Sequence[Schema], before: Sequence[Rows], changed: Sequence[Rows]
+) -> Rows | None:
+    """All keys at once, one time after the other; None when that cannot be."""
+    sides = list(before)
+    was = meaning(node, sides)
+    if was is None:
+        return None
+    times = sorted({time for rows in changed for time in np.unique(rows.time).tolist()})
+    made: list[Rows] = []
+    for time in times:
+        for at, rows in enumerate(changed):
+            now = rows.take(np.flatnonzero(rows.time == time))
+            if len(now):
+                sides[at] = concat([sides[at], now.at(BEFORE)], schemas[at]).consolidated()
+        then = meaning(node, [_there(side) for side in sides])
+        if then is None:
+            return None
+        made += [was.negated().at(time), then.at(time)]
+        was = then
+    return concat(made, node.schema).consolidated()
+
+
+def _there(rows: Rows) -> Rows:
+    """What is there: of rows that were out of sight only what took them away is known."""
+    return rows.take(np.flatnonzero(rows.diff > 0)) if (rows.diff < 0).any() else rows
+
+
+def _errors(parts: Sequence[Changes]) -> tuple[Error, ...]:
+    return tuple(error for part in parts for error in part.errors)
+
+
+def _restricted(rows: Rows, key: Sequence[Scalar], asked: Sequence[pa.Array]) -> Rows:
+    """Only the rows whose whole key is among those asked for; a key that fails is an error."""
+    values, failed = values_of(key, rows)
+    if failed is not None:
+        fine = np.flatnonzero([text is None for text in failed])
+        rows, values = rows.take(fine), [value.take(pa.array(fine)) for value in values]
+    if not asked:
+        return rows
+    found = ix.build(asked, len(asked[0]))
+    given, at = ix.matches(found, ix.hashes_of(values, len(rows)))
+    taken = [value.take(pa.array(given)) for value in values]
+    wanted = [each.take(pa.array(at)) for each in asked]
+    return rows.take(np.unique(given[ix.same(taken, wanted, len(given))]))

@@ -1,0 +1,134 @@
+"""Arrangements: what operators have to remember, kept sorted by the key by which they ask for it.
+
+Almost everything that a delta rule asks for is asked of the inputs by key (`pushdown`). The rest is
+kept by arrangements: the accumulators of linear aggregates, what waits for its turn in a temporal
+filter, and relations that are asked for as a whole. An arrangement is an internal collection that
+is hydrated, and then changed in the same commits, as the views that need it. So it is exactly what
+its definition says whenever one of them is brought up to a time.
+
+Views with the same need share its arrangement (`noonmark.compute.view.owned`). What waits for its
+turn is each view's own: what has come and gone within one tick was never there.
+
+Law (names): two needs have one digest only if they are equal, and equal needs have one digest in
+every process and every version that stores the same for them. It is made of the canonical encoding
+of the plan (`noonmark.sql.ir.encoding`). Whoever changes what is stored for a need, say the columns
+of accumulators, raises `STORED_VERSION`: views then get arrangements of the new kind
+(`noonmark.compute.view.adoption`).
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
+from noonmark.compute.plan.multiway import Keys
+from noonmark.compute.plan.pushdown import asked_whole, is_whole, operators
+from noonmark.compute.spark.frame import rows_of
+from noonmark.compute.trace.pending import TURN, turns_schema
+from noonmark.rows.schema import Column, Schema
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.encoding import encode
+from noonmark.sql.ir.temporal import temporal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from noonmark.compute.spark.contents import Batch
+
+
+#: Of what arrangements hold for a need: their columns, and how values are kept in them.
+STORED_VERSION = 1
+_WHOLE, _SUMS, _TURNS = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Need:
+    """A relation as a whole, the accumulators of an aggregation, or what waits in a filter."""
+
+    relation: r.Relation
+    sums: bool = False
+    turns: bool = False
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for the same need, in every process; and for no other."""
+        kind = _TURNS if self.turns else _SUMS if self.sums else _WHOLE
+        text = bytes([STORED_VERSION, kind]) + encode(self.relation)
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether its arrangement is the same at every time, whatever the ticks were."""
+        return not self.turns
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """The arrangement that answers a need.
+
+    Attributes:
+        need: what it keeps.
+        name: of its collection.
+        schema: its columns: those of the relation, or the accumulators.
+        key: the columns that it is sorted by.
+    """
+
+    need: Need
+    name: str
+    schema: Schema
+    key: tuple[str, ...]
+
+    def contents(self, batch: Batch) -> DataFrame:
+        """All of it at the time of a batch."""
+        relation = self.need.relation
+        if self.need.turns:
+            assert isinstance(relation, r.Filter)
+            return batch.waiting(relation)
+        return rows_of(*self.frame(batch))
+
+    def frame(self, batch: Batch) -> tuple[DataFrame, bool]:
+        """All of it with the errors, and whether there may be any; not of what waits."""
+        relation = self.need.relation
+        if self.need.sums:
+            assert isinstance(relation, r.Aggregate)
+            return batch.sums(relation), batch.sums_fail(relation)
+        return batch.frame(relation), batch.fails(relation)
+
+
+def keeper(name: str, need: Need) -> Keeper:
+    """The arrangement of that name, which answers a need."""
+    if need.sums:
+        assert isinstance(need.relation, r.Aggregate)
+        schema = accumulator_schema(need.relation)
+        return Keeper(need, name, schema, schema.names[: len(need.relation.keys)])
+    if need.turns:
+        return Keeper(need, name, turns_schema(need.relation), (TURN,))
+    columns = [Column(f"c{at}", each.type) for at, each in enumerate(need.relation.schema)]
+    return Keeper(need, name, Schema(tuple(columns)), ())
+
+
+def needs(plan: r.Relation, keys: Keys) -> Iterator[Need]:
+    """Everything that has to be kept for the delta rules of a plan, each once, from the bottom."""
+    seen: set[Need] = set()
+    for node in operators(plan):
+        for need in own_needs(node, keys):
+            if need not in seen:
+                seen.add(need)
+                yield need
+
+
+def own_needs(node: r.Relation, keys: Keys) -> Iterator[Need]:
+    """What has to be kept for the delta rule of one operator."""
+    if isinstance(node, r.Aggregate) and is_linear(node):
+        yield Need(node, sums=True)
+    if temporal(node) is not None:
+        yield Need(node, turns=True)
+    for relation in asked_whole(node, keys):
+        if not is_whole(relation):
+            yield Need(relation)

@@ -1,0 +1,247 @@
+"""The one task of a small tick, and how the driver has it run.
+
+    driver                          executor
+    Work: plan, changes, places --> Walk over the plan, look-ups in the cache --> Made
+    one commit of what was made <--
+
+Law: the tables of `Made` are what the collections of the view are to be changed by over the range
+of the tick, consolidated. A task may run twice: it commits nothing.
+
+Works of several views are one Spark job, a task each; a work that fails gives its error and does
+not stop the others. The job is an RDD of bytes: nothing has to be planned by Spark.
+
+Where it runs: `run` on the driver, `_task` on executors.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from noonmark.clock import SYSTEM
+from noonmark.compute.incremental.beginning import kept_of_nothing, of_nothing
+from noonmark.compute.incremental.old import Old
+from noonmark.compute.incremental.rules import Walk
+from noonmark.compute.kernel.updates import Changes, Error, Rows, concat, empty_rows, from_table
+from noonmark.compute.plan.arrangement import Keeper
+from noonmark.compute.trace.by_key import Place, Shelf
+from noonmark.compute.trace.pending import TURN
+from noonmark.errors import NoonmarkError
+from noonmark.persist import task
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.slices import bare_collection
+from noonmark.persist.spark import typed_errors
+from noonmark.persist.state import Collection
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: What a task makes up to this size goes to the driver; more is stored by the task.
+RESULT_BYTES_MAX = 8 << 20
+#: How many plans stay unpacked in a process.
+_PROGRAMS_MAX = 256
+
+
+@dataclass(frozen=True)
+class Program:
+    """What of a work is the same at every tick."""
+
+    plan: r.Relation
+    keepers: tuple[Keeper, ...]
+    keys: Mapping[str, tuple[str, ...]]
+
+    @property
+    def packed(self) -> bytes:
+        """As it travels."""
+        return pickle.dumps(self)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One tick of one view, for a task.
+
+    Attributes:
+        program: packed; equal programs are unpacked once in a process.
+        changes: the updates of the inputs, by name; those without changes are not here.
+        errors: the updates of the errors of inputs that are views.
+        collections: the inputs and arrangements as they are known now.
+        place: where parts are, and under which epoch they are written.
+        as_of: the time before the tick; or the time at which the view is hydrated.
+        upper: the end of the tick.
+        behind: the names of the arrangements that are to be brought forward, too.
+        due: what waited for a turn in the tick, by arrangement.
+        hydrates: whether there is nothing before: the changes are the contents of the inputs.
+    """
+
+    program: bytes
+    changes: Mapping[str, pa.Table]
+    errors: Mapping[str, tuple[Error, ...]]
+    collections: Mapping[str, Collection]
+    place: task.Place
+    as_of: int
+    upper: int
+    behind: frozenset[str]
+    due: Mapping[str, pa.Table] = field(default_factory=dict)
+    hydrates: bool = False
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a task made: the changes of the view, of its errors, and of its arrangements.
+
+    `ms` is how long that took there, and `touched` how many stored rows it looked at.
+    """
+
+    rows: pa.Table | task.Written | None
+    errors: tuple[Error, ...] = ()
+    arrangements: Mapping[str, pa.Table | task.Written] = field(default_factory=dict)
+    ms: float = 0.0
+    touched: int = 0
+
+
+def run(spark: SparkSession, works: Sequence[tuple[str, Work]]) -> list[Made | NoonmarkError]:
+    """One Spark job: a task for each work. Works are named by the view that they are of."""
+    context = spark.sparkContext
+    packed = [pickle.dumps(each) for each in works]
+    with typed_errors():
+        made = context.parallelize(packed, len(packed)).mapPartitions(_task).collect()
+    return [pickle.loads(each) for each in made]
+
+
+_SHELVES: dict[str, Shelf] = {}
+_PROGRAMS: dict[bytes, Program] = {}
+
+
+def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Runs on executors."""
+    shelf = shelf_here()
+    for each in packed:
+        yield pickle.dumps(timed(shelf, *pickle.loads(each)))
+
+
+def shelf_here() -> Shelf:
+    """Runs on executors, when a task begins: what this process has open."""
+    from pyspark import SparkFiles  # the driver's other callers need no Spark
+
+    task.settle()
+    root = str(Path(SparkFiles.getRootDirectory()) / "noonmark-parts")
+    return _SHELVES.setdefault(root, Shelf(Path(root)))
+
+
+def timed(shelf: Shelf, name: str, work: Work) -> Made | NoonmarkError:
+    """Runs on executors: what a work made, with how long that took; or the error of it."""
+    began = SYSTEM.monotonic()
+    try:
+        made = perform(shelf, name, work)
+    except NoonmarkError as error:
+        return error
+    return replace(made, ms=(SYSTEM.monotonic() - began) * 1000)
+
+
+def perform(shelf: Shelf, name: str, work: Work) -> Made:
+    """Runs on executors: one tick of one view."""
+    program = _unpacked(work.program)
+    before = shelf.touched
+    first: dict[str, Rows] = {}
+    if work.hydrates:
+        first = {k.name: kept_of_nothing(k, work.as_of) for k in program.keepers}
+    old = _old(shelf, program, work, first)
+    walk = Walk(_inputs(program, work), old, work.upper, _due(program, work))
+    arrangements: dict[str, pa.Table | task.Written] = {}
+    for keeper in program.keepers:
+        if keeper.name not in work.behind:
+            continue
+        begun = [first[keeper.name]] if work.hydrates else []
+        rows = concat([*begun, _of_keeper(walk, keeper)], keeper.schema).consolidated()
+        if len(rows):
+            table = rows.table(keeper.schema.names)
+            arrangements[keeper.name] = _stored(work, keeper.name, table)
+    shown = _shown(walk, program.plan, work)
+    table = shown.rows.table(program.plan.schema.names)
+    made = _stored(work, name, table) if len(shown.rows) else None
+    touched = shelf.touched - before
+    return Made(made, _summed(shown.errors), arrangements, touched=touched)
+
+
+def _shown(walk: Walk, plan: r.Relation, work: Work) -> Changes:
+    """The changes of the view itself, consolidated."""
+    top = walk.delta(plan)
+    begun = of_nothing(plan, work.as_of) if work.hydrates else Changes(empty_rows(plan.schema))
+    rows = concat([begun.rows, top.rows], plan.schema).consolidated()
+    return Changes(rows, begun.errors + top.errors)
+
+
+def _old(shelf: Shelf, program: Program, work: Work, first: Mapping[str, Rows]) -> Old:
+    """What was there: for a view that is hydrated, what is there when the inputs are empty."""
+    places = {}
+    for name, known in work.collections.items():
+        collection = bare_collection(known) if work.hydrates else known
+        places[name] = Place(work.place, collection, work.as_of, first.get(name))
+    sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
+    others = (k for k in program.keepers if not k.need.sums and not k.need.turns)
+    wholes = {k.need.relation: places[k.name] for k in others}
+    return Old(shelf, places, sums, wholes, program.keys, as_of=work.as_of)
+
+
+def _due(program: Program, work: Work) -> dict[r.Relation, Rows]:
+    """What is due, by temporal filter."""
+    made: dict[r.Relation, Rows] = {}
+    for keeper in program.keepers:
+        table = work.due.get(keeper.name)
+        if table is not None:
+            made[keeper.need.relation] = from_table(table.append_column(TIME, table.column(TURN)))
+    return made
+
+
+def _unpacked(packed: bytes) -> Program:
+    if packed not in _PROGRAMS:
+        while len(_PROGRAMS) >= _PROGRAMS_MAX:
+            _PROGRAMS.pop(next(iter(_PROGRAMS)))
+        _PROGRAMS[packed] = pickle.loads(packed)
+    return _PROGRAMS[packed]
+
+
+def _inputs(program: Program, work: Work) -> dict[str, Changes]:
+    made: dict[str, Changes] = {}
+    schemas: dict[str, Schema] = r.scans(program.plan)
+    for name in {*work.changes, *work.errors}:
+        table = work.changes.get(name)
+        rows = empty_rows(schemas[name])
+        if table is not None:
+            there = set(table.column_names)  # what the plan does not use may be missing
+            present = [each in there for each in schemas[name].names]
+            named = [each for each in schemas[name].names if each in there]
+            rows = from_table(table.select([*named, TIME, DIFF]), present)
+        made[name] = Changes(rows, tuple(work.errors.get(name, ())))
+    return made
+
+
+def _of_keeper(walk: Walk, keeper: Keeper) -> Rows:
+    """What an arrangement is to be changed by."""
+    relation = keeper.need.relation
+    changes = walk.delta(relation)
+    if keeper.need.turns:
+        return walk.turns[relation]
+    return walk.sums[relation] if keeper.need.sums else changes.rows.consolidated()
+
+
+def _stored(work: Work, name: str, table: pa.Table) -> pa.Table | task.Written:
+    if table.nbytes <= RESULT_BYTES_MAX:
+        return table
+    collection = bare_collection(work.collections[name])
+    return task.write(work.place, collection, [table], one_run=True)
+
+
+def _summed(errors: Sequence[Error]) -> tuple[Error, ...]:
+    """The errors, each once, without those that were taken away again."""
+    counts: dict[tuple[str, int], int] = {}
+    for text, time, diff in errors:
+        counts[text, time] = counts.get((text, time), 0) + diff
+    return tuple((text, time, n) for (text, time), n in counts.items() if n)

@@ -1,0 +1,317 @@
+"""The residents of a Spark context: lent to ticks, and begun again when they die.
+
+A Spark job costs 65 to 100 ms before any work, and most ticks need less for the work itself. A
+resident is a job of one task that stays: it keeps what it has open of the collections, and takes
+works over its line in less than a millisecond.
+
+Law (never less): a work that no resident is free for within `WAIT_S`, or whose resident dies with
+it, is done by an ordinary job. Nothing is committed by a task, so one that ran twice ran once.
+Law (warm): a view goes to the resident that it was with before, while that one is free.
+Law (room): jobs have as many cores as without residents. A session that Noonmark starts on this
+machine has further cores for them; of another session they take a quarter, and of one with a single
+core none. `spark.noonmark.residents` says another number.
+
+Where it runs: driver; one thread waits for each resident's job, one for lines.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import socket
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from noonmark import defect
+from noonmark.clock import SYSTEM
+from noonmark.compute.jvm.lost import why_lost
+from noonmark.compute.jvm.session import AUTOMATIC, RESIDENTS
+from noonmark.compute.runner.job import Made
+from noonmark.compute.runner.resident.lines import Line, LineLost
+from noonmark.compute.runner.resident.task import ResidentTask
+from noonmark.compute.runner.runner import JOBS, Named, Ran
+from noonmark.errors import Interrupted, NoonmarkError
+from noonmark.persist.spark_errors import SPARK_ERRORS
+from noonmark.supervise import Supervisor
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOG = logging.getLogger("noonmark.spark")
+
+#: How long a tick waits for a resident: a job of its own would take longer to begin.
+WAIT_S = 0.07
+#: A resident that lived so long has no past; the pause before the next one grows otherwise.
+_STEADY_S = 5.0
+_PAUSE_FIRST_S, _PAUSE_LARGEST_S, _PAUSE_ROOM_S = 0.1, 30.0, 1.0
+_PYTHON_ERROR = re.compile(r"^\w[\w.]*(?:Error|Exception): .*$", re.MULTILINE)
+#: How often those who wait look up.
+_LOOK_S = 0.5
+#: How many views are remembered with the resident that they are with.
+_HOMES_MAX = 4096
+
+
+@dataclass(eq=False)
+class Resident:
+    """One of them.
+
+    Attributes:
+        number: which one.
+        line: to its task, while there is one.
+        group: of the tick that it is lent to.
+        was_ended: whether that tick was ended.
+    """
+
+    number: int
+    line: Line | None = None
+    group: str | None = None
+    was_ended: bool = False
+
+    @property
+    def job_group(self) -> str:
+        """Of its own job."""
+        return f"noonmark-resident-{self.number}"
+
+
+class Share(NamedTuple):
+    """A resident that is lent, and which of the works it is to do."""
+
+    resident: Resident
+    line: Line
+    places: list[int]
+
+
+class Residents:
+    """See the module. `run` may be asked from many threads at once."""
+
+    def __init__(self, spark: SparkSession, supervisor: Supervisor) -> None:
+        self._spark = spark
+        self.context = spark.sparkContext
+        self._secret = secrets.token_bytes(32)
+        self._stopping = threading.Event()
+        self._change = threading.Condition()
+        #: Which resident a view was with last.
+        self._homes: dict[str, Resident] = {}
+        self.residents = [Resident(number) for number in range(_count(spark))]
+        if not self.residents:
+            return
+        conf = self.context.getConf()
+        host = conf.get("spark.driver.host") or socket.gethostname()
+        self._server = socket.create_server((conf.get("spark.driver.bindAddress") or host, 0))
+        self._server.settimeout(_LOOK_S)
+        self._address = host, self._server.getsockname()[1]
+        supervisor.thread("residents", "", self._answer, self._stopping)
+        for each in self.residents:
+            keep = partial(self._keep, each)
+            supervisor.thread("resident", str(each.number), keep, self._stopping)
+
+    # -- their lives -----------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End them; does not wait."""
+        if self._stopping.is_set() or not self.residents:
+            return
+        self._stopping.set()
+        with self._change:
+            lines = [each.line for each in self.residents if each.line is not None]
+        for line in lines:
+            line.shut()
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+
+    def _keep(self, resident: Resident) -> None:
+        """One life after another, while there is a session for them."""
+        pause_s = 0.0
+        while not self._stopping.wait(pause_s) and why_lost(self._spark) is None:
+            if not _is_local(self._spark) and _cores(self._spark) <= len(self.residents):
+                pause_s = _PAUSE_ROOM_S  # executors are still to come: jobs have the first ones
+                continue
+            began_s = SYSTEM.monotonic()
+            self._live(resident)
+            short = SYSTEM.monotonic() - began_s < _STEADY_S
+            pause_s = min(max(2 * pause_s, _PAUSE_FIRST_S), _PAUSE_LARGEST_S) if short else 0.0
+
+    def _live(self, resident: Resident) -> None:
+        """One life: its job is waited for beside, because nothing gets through to who waits."""
+        JOBS.end(lambda: self._spark, resident.job_group)  # what a keeper that died has left
+        ended = threading.Event()
+        waiting = threading.Thread(
+            target=self._job, args=(resident, ended), name=resident.job_group, daemon=True
+        )
+        waiting.start()
+        try:
+            while not ended.wait(_LOOK_S):
+                pass
+        finally:
+            with self._change:
+                resident.line = None
+
+    def _job(self, resident: Resident, ended: threading.Event) -> None:
+        task = ResidentTask(self._address, self._secret, resident.number)
+        try:
+            self.context.setJobGroup(resident.job_group, "resident task", interruptOnCancel=True)
+            self.context.parallelize([0], 1).mapPartitions(task).collect()
+        except SPARK_ERRORS as error:
+            if not self._stopping.is_set() and why_lost(self._spark) is None:
+                LOG.warning("a resident task ended, and another is started: %s", _said(error))
+        except Exception as error:  # nobody foresaw it: it has a number in the log
+            defect.report(error, resident.job_group)
+        finally:
+            ended.set()
+
+    def _answer(self) -> None:
+        """Take the lines that residents open."""
+        while not self._stopping.is_set():
+            try:
+                end, _ = self._server.accept()
+            except TimeoutError:
+                continue
+            except OSError:
+                if self._stopping.is_set():
+                    return
+                raise
+            try:
+                line, number = Line.answering(end, self._secret)
+            except LineLost as error:
+                LOG.warning("somebody who is no resident task was refused: %s", error)
+                continue
+            with self._change:
+                self.residents[number].line = line
+                self._change.notify_all()
+
+    # -- ticks -----------------------------------------------------------------------------------
+
+    def run(self, spark: SparkSession, works: Sequence[Named], group: str) -> Ran:
+        """Do works by residents, and those that they do not end with by one job."""
+        shares = self._lend([name for name, _ in works], group)
+        made: dict[int, Made | NoonmarkError] = {}
+        try:
+            asked = [each for each in shares if self._send(each, works)]
+            for share in asked:
+                made.update(self._received(share))
+            was_ended = any(share.resident.was_ended for share in shares)
+        finally:
+            self._give_back(shares)
+        if was_ended:
+            raise Interrupted("the tick was ended")
+        rest = [at for at in range(len(works)) if at not in made]
+        jobs = 0
+        if rest:
+            ran = JOBS.run(lambda: spark, [works[at] for at in rest], group)
+            made.update(zip(rest, ran.made, strict=True))
+            jobs = ran.jobs
+        return Ran([made[at] for at in range(len(works))], jobs)
+
+    def end(self, spark: SparkSession, group: str) -> None:
+        """End the works of a group, and with them their residents, which begin anew."""
+        with self._change:
+            ended = [each for each in self.residents if each.group == group]
+            for each in ended:
+                each.was_ended = True
+                if each.line is not None:
+                    each.line.shut()
+        for each in ended:
+            JOBS.end(lambda: spark, each.job_group)
+        JOBS.end(lambda: spark, group)
+
+    def _lend(self, names: Sequence[str], group: str) -> list[Share]:
+        """Free residents with the works that each is to do; none if none gets free in time."""
+        with self._change:
+            self._change.wait_for(lambda: self._free() or not self._is_any_up(), WAIT_S)
+            free = self._free()
+            if not free:
+                return []
+            places: dict[Resident, list[int]] = {}
+            for at, name in enumerate(names):
+                places.setdefault(self._chosen(name, free, places), []).append(at)
+            for each in places:
+                each.group = group
+            lent = ((each, each.line, its) for each, its in places.items())
+            return [Share(each, line, its) for each, line, its in lent if line is not None]
+
+    def _chosen(
+        self, name: str, free: list[Resident], busy: Mapping[Resident, Sequence[int]]
+    ) -> Resident:
+        """Where a view goes: home; or to whom has least to do, which is its home if it has none."""
+        home = self._homes.get(name)
+        if home is not None and home in free:
+            return home
+        homes = Counter(self._homes.values())
+        least = min(free, key=lambda each: (len(busy.get(each, ())), homes[each], each.number))
+        if home is None or home.line is None:
+            while len(self._homes) >= _HOMES_MAX:
+                del self._homes[next(iter(self._homes))]
+            self._homes[name] = least
+        return least
+
+    def _free(self) -> list[Resident]:
+        return [each for each in self.residents if each.line is not None and each.group is None]
+
+    def _is_any_up(self) -> bool:
+        return any(each.line is not None for each in self.residents)
+
+    def _send(self, share: Share, works: Sequence[Named]) -> bool:
+        try:
+            share.line.send([works[at] for at in share.places])
+        except LineLost:
+            self._lost(share)
+            return False
+        return True
+
+    def _received(self, share: Share) -> dict[int, Made | NoonmarkError]:
+        try:
+            return dict(zip(share.places, share.line.receive(), strict=True))
+        except LineLost:
+            self._lost(share)
+            return {}
+
+    def _lost(self, share: Share) -> None:
+        with self._change:
+            if share.resident.line is share.line:
+                share.resident.line = None
+
+    def _give_back(self, shares: Sequence[Share]) -> None:
+        with self._change:
+            for share in shares:
+                share.resident.group, share.resident.was_ended = None, False
+            self._change.notify_all()
+
+
+def _said(error: Exception) -> str:
+    """Why a task ended, in one line: what Python said there, if it did."""
+    text = str(error).strip()
+    python = _PYTHON_ERROR.search(text)
+    return python[0].strip() if python else text.partition("\n")[0]
+
+
+def _count(spark: SparkSession) -> int:
+    """How many residents a session has room for."""
+    said = spark.sparkContext.getConf().get(RESIDENTS) or AUTOMATIC
+    if said != AUTOMATIC:
+        return max(0, int(said))
+    cores = spark.sparkContext.defaultParallelism
+    least = 0 if cores < 2 or _is_local(spark) else 1
+    return max(cores // 4, least)
+
+
+def _cores(spark: SparkSession) -> int:
+    """The cores of the executors that are there; Spark itself never says less than two."""
+    context = spark.sparkContext
+    said = context.defaultParallelism
+    if said > 2:
+        return said
+    scala = context._jsc.sc() if context._jsc is not None else None
+    executors = 0 if scala is None else scala.getExecutorMemoryStatus().size() - 1
+    return min(said, executors * int(context.getConf().get("spark.executor.cores") or 1))
+
+
+def _is_local(spark: SparkSession) -> bool:
+    """Whether tasks run in this process's own JVM."""
+    return (spark.sparkContext.master or "").startswith("local[")

@@ -1,0 +1,198 @@
+"""A relation at one time, as one Spark query: for hydration, audits and recomputation.
+
+Law: ``batch(r, inputs)`` is the multiset that `ir.relation` says r is, of the inputs at one time;
+its errors are those of the rows on which a scalar has no value.
+
+It shares no code with the delta rules except scalars and the recomputation of one key, so that an
+audit is a second opinion. An operator with a key is Spark's own where Spark has it (`whole`).
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from noonmark.compute.kernel.accumulator import argument, is_linear
+from noonmark.compute.plan.infallible import may_have_errors
+from noonmark.compute.spark import aggregates, keyed, whole
+from noonmark.compute.spark.column import col
+from noonmark.compute.spark.flatmap import flat_mapped
+from noonmark.compute.spark.frame import (
+    columns,
+    empty_frame,
+    errors_of,
+    grouped,
+    local_frame,
+    names,
+    rows_of,
+    union,
+)
+from noonmark.compute.spark.linear import filtered, projected
+from noonmark.compute.spark.match import joined
+from noonmark.compute.spark.pending import waiting, with_turns
+from noonmark.errors import Unsupported
+from noonmark.persist.run import DIFF
+from noonmark.rows.arrow import to_table
+from noonmark.rows.exact import is_exact
+from noonmark.rows.schema import Schema
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import bind
+from noonmark.sql.ir.node import Node, children
+from noonmark.sql.ir.temporal import temporal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Read = Callable[[r.Scan], "DataFrame"]
+
+
+class Batch:
+    """Compiles relations over the inputs that `read` gives. Equal subplans become one frame."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        read: Read,
+        *,
+        inputs_fail: bool,
+        now: int | None = None,
+        shared: Collection[r.Relation] = (),
+    ) -> None:
+        self.spark = spark
+        self.read = read
+        self.inputs_fail = inputs_fail
+        #: What mz_now() is; None for plans that do not ask.
+        self.now = now
+        #: What is asked for more than once, and so computed once: until `release`.
+        self.shared = shared
+        self._made: dict[r.Relation, DataFrame] = {}
+        self._sums: dict[r.Aggregate, DataFrame] = {}
+        self._held: list[DataFrame] = []
+
+    def release(self) -> None:
+        """Let go of what was computed once."""
+        for frame in self._held:
+            frame.unpersist()
+
+    def _once(self, node: r.Relation, frame: DataFrame) -> DataFrame:
+        if node not in self.shared:
+            return frame
+        self._held.append(frame.persist())
+        return self._held[-1]
+
+    def frame(self, node: r.Relation) -> DataFrame:
+        """The rows and errors of a relation, in the layout, without times."""
+        if node not in self._made:
+            made = self._act(node)
+            linear = isinstance(node, r.Aggregate) and is_linear(node)
+            self._made[node] = made if linear else self._once(node, made)
+        return self._made[node]
+
+    def _act(self, node: r.Relation) -> DataFrame:
+        match node:
+            case r.Scan():
+                return self.read(node)
+            case r.Constant():
+                return self._constant(node)
+            case r.Filter():
+                bound = node if temporal(node) is None else bind(node, (), self.now)
+                return filtered(bound, self.frame(node.input))
+            case r.Project():
+                return projected(node, self.frame(node.input))
+            case r.FlatMap():
+                return flat_mapped(node, self.frame(node.input))
+            case r.Union():
+                return union([self.frame(each) for each in node.inputs])
+            case r.Join(kind=r.JoinKind.INNER):
+                return self._inner_join(node)
+            case r.Aggregate() if is_linear(node):
+                return self._aggregate(node)
+            case r.Distinct() if _is_exact(node.schema):
+                return self._distinct(node)
+        if not keyed.is_known(node):
+            raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
+        return self._native(node) if whole.is_native(node) else self._recompute(node)
+
+    def waiting(self, node: r.Filter) -> DataFrame:
+        """What waits in a temporal filter: rows, each with its turn."""
+        assert self.now is not None, "a plan that follows the time is asked at one"
+        frame = rows_of(self.frame(node.input), self.fails(node.input))
+        fails = self.fails(*children(node))
+        return waiting(node, rows_of(with_turns(node, frame), fails), self.now + 1)
+
+    def _constant(self, node: r.Constant) -> DataFrame:
+        if not node.rows:
+            return empty_frame(self.spark, node.schema, timed=False)
+        table = to_table(list(node.rows), node.columns)
+        table = table.rename_columns(names(len(node.schema)))
+        rows = keyed.as_updates(table, len(node.rows))
+        return local_frame(self.spark, rows, node.schema, timed=False)
+
+    def _inner_join(self, node: r.Join) -> DataFrame:
+        left, right = self.frame(node.left), self.frame(node.right)
+        return joined(node, left, right, fails=self._sides_fail(node))
+
+    def _sides_fail(self, node: r.Join) -> tuple[bool, bool]:
+        """Whether the left side of a join, and the right one, may have errors, or their keys."""
+        left = self.fails(node.left, *(key.left for key in node.keys))
+        return left, self.fails(node.right, *(key.right for key in node.keys))
+
+    def sums(self, node: r.Aggregate) -> DataFrame:
+        """The accumulators of a linear aggregation, and the errors of its input."""
+        if node not in self._sums:
+            sums = aggregates.accumulated(
+                node,
+                self.frame(node.input),
+                fails=self.sums_fail(node),
+                once=whole.is_once(node.input),
+            )
+            self._sums[node] = self._once(node, sums)
+        return self._sums[node]
+
+    def sums_fail(self, node: r.Aggregate) -> bool:
+        """Whether there may be errors among the accumulators."""
+        given = [argument(call) for call in node.aggregates]
+        return self.fails(node.input, *node.keys, *given)
+
+    def _aggregate(self, node: r.Aggregate) -> DataFrame:
+        sums, fails = self.sums(node), self.sums_fail(node)
+        rows = aggregates.finished(node, rows_of(sums, fails))
+        return union([rows, errors_of(sums, node.schema)]) if fails else rows
+
+    def fails(self, *nodes: Node) -> bool:
+        """Whether there may be errors in the frames of these relations, or of these scalars."""
+        return self.inputs_fail or any(map(may_have_errors, nodes))
+
+    def _distinct(self, node: r.Distinct) -> DataFrame:
+        width = len(node.schema)
+        source, count = self.frame(node.input), f.sum(DIFF).alias("_count")
+        fails = self.fails(node.input)
+        made, error, diff = grouped(source, columns(width), [count], fails=fails)
+        present = made.where(col("_count") > 0)
+        return present.select(*columns(width), error, diff)
+
+    def _recompute(self, node: r.Relation) -> DataFrame:
+        parts = keyed.parts_of(node)
+        frames = [self.frame(part.relation) for part in parts]
+        fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
+        return keyed.recomputed(node, parts, frames, timed=False, fails=fails)
+
+    def _native(self, node: r.Relation) -> DataFrame:
+        frames = [self.frame(each) for each in r.relations_below(node)]
+        match node:
+            case r.Join():
+                return whole.joined(node, *frames, fails=self._sides_fail(node))
+            case r.Aggregate():
+                return whole.aggregated(node, *frames, fails=self.sums_fail(node))
+            case r.TopK():
+                return whole.top_k(node, *frames, fails=self.fails(node.input))
+        raise AssertionError(f"{type(node).__name__} is not native")
+
+
+def _is_exact(schema: Schema) -> bool:
+    """Whether there are columns, and Spark tells apart what SQL does."""
+    return bool(schema.columns) and all(is_exact(each.type) for each in schema)

@@ -1,0 +1,166 @@
+"""Updates of a relation in Spark: one layout for every frame that views are computed with.
+
+    c0, c1, ...   the columns of the relation, by position
+    _error        NULL; or, for an update of the relation's errors, its SQLSTATE and message
+    _time         when; only in frames of changes
+    _diff         how many more
+
+Law (errors beside rows): a frame holds two collections. Its rows are the updates without `_error`;
+its errors are the others, whose columns mean nothing. A relation has an answer at a time iff its
+errors are empty at that time. Errors pass through every operator unchanged, and every operator is
+linear in them: what put an error there, taken away, takes the error away.
+
+Where it runs: driver; the helpers at the end also on executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as f
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from noonmark.compute.spark.column import col, constant, named, null
+from noonmark.persist.run import DIFF, TIME
+from noonmark.rows import types as t
+from noonmark.rows.arrow import arrow_type
+from noonmark.rows.schema import Schema
+from noonmark.rows.spark import spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ERROR = "_error"
+
+#: Changes up to this size are walked by one task; larger ones are joined by Spark.
+WALK_BYTES_MAX = 16 << 20
+
+
+@dataclass(frozen=True)
+class Delta:
+    """The changes of a relation over a range of times.
+
+    Attributes:
+        make: gives the updates in the layout, with `_time`; None when there are no changes.
+        fails: whether there may be errors among the updates.
+        settled: whether they are computed already.
+    """
+
+    make: Callable[[], DataFrame] | None
+    fails: bool = False
+    settled: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is known that nothing changed."""
+        return self.make is None
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The updates. What is never asked for is never handed to Spark."""
+        assert self.make is not None, "nothing changed"
+        return self.make()
+
+    def then(self, frame: DataFrame, *, fails: bool = False) -> Delta:
+        """What an operator makes of it."""
+        return Delta(lambda: frame, self.fails or fails)
+
+
+NOTHING = Delta(None)
+
+
+def names(width: int, letter: str = "c") -> list[str]:
+    """The names of the columns of a relation."""
+    return [f"{letter}{at}" for at in range(width)]
+
+
+def columns(width: int, letter: str = "c") -> list[Column]:
+    """The columns of a relation."""
+    return [col(name) for name in names(width, letter)]
+
+
+def renamed(width: int, letter: str, other: str = "c") -> list[Column]:
+    """The columns of one letter by the names of another."""
+    pairs = zip(names(width, letter), names(width, other), strict=True)
+    return [named(name, alias) for name, alias in pairs]
+
+
+def no_error() -> Column:
+    """The errors of a frame that has none."""
+    return null(t.Text(), ERROR)
+
+
+def one() -> Column:
+    """The diffs of a frame whose rows are each there once."""
+    return constant(1, DIFF)
+
+
+def rest(*, timed: bool) -> tuple[str, ...]:
+    """The last names of the layout."""
+    return (TIME, DIFF) if timed else (DIFF,)
+
+
+def frame_schema(schema: Schema, *, timed: bool) -> StructType:
+    """The Spark schema of the frames of a relation."""
+    fields = [StructField(f"c{at}", spark_type(c.type)) for at, c in enumerate(schema)]
+    fields.append(StructField(ERROR, StringType()))
+    times = [StructField(TIME, LongType())] if timed else []
+    return StructType([*fields, *times, StructField(DIFF, LongType())])
+
+
+def arrow_frame_schema(schema: Schema, *, timed: bool) -> pa.Schema:
+    """The Arrow schema of the frames of a relation."""
+    fields = [(f"c{at}", arrow_type(c.type)) for at, c in enumerate(schema)]
+    times = [(TIME, pa.int64())] if timed else []
+    return pa.schema([*fields, (ERROR, pa.string()), *times, (DIFF, pa.int64())])
+
+
+def local_frame(spark: SparkSession, table: pa.Table, schema: Schema, *, timed: bool) -> DataFrame:
+    """A small table in the layout as a DataFrame of one partition."""
+    return spark.createDataFrame(table, schema=frame_schema(schema, timed=timed)).coalesce(1)
+
+
+def empty_frame(spark: SparkSession, schema: Schema, *, timed: bool) -> DataFrame:
+    """No rows and no errors."""
+    empty = arrow_frame_schema(schema, timed=timed).empty_table()
+    return local_frame(spark, empty, schema, timed=timed)
+
+
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    """All updates of all frames, which have one layout."""
+    result = frames[0]
+    for frame in frames[1:]:
+        result = result.unionAll(frame)
+    return result
+
+
+def rows_of(frame: DataFrame, fails: bool = True) -> DataFrame:
+    """The rows, without the errors; a frame that cannot have any is left as it is."""
+    return frame.where(col(ERROR).isNull()) if fails else frame
+
+
+def grouped(
+    frame: DataFrame, keys: Sequence[Column], folds: Sequence[Column], *, fails: bool
+) -> tuple[DataFrame, Column, Column]:
+    """The rows of a frame by some of its columns, folded; and of each group error and diff.
+
+    If there may be errors, they are groups of their own, each as often as it is there: so one pass
+    is enough. Without columns that cannot be: a group of all rows is there without rows, too.
+    """
+    if not fails:
+        return frame.groupBy(*keys).agg(*folds), no_error(), one()
+    assert keys, "errors apart from all rows need a pass of their own"
+    made = frame.groupBy(*keys, ERROR).agg(*folds, f.sum(DIFF).alias(DIFF))
+    often = f.when(col(ERROR).isNull(), constant(1)).otherwise(col(DIFF))
+    return made, col(ERROR), often.alias(DIFF)
+
+
+def errors_of(frame: DataFrame, schema: Schema, *, timed: bool = False) -> DataFrame:
+    """The errors, in the layout of another relation."""
+    empty = [null(each.type, f"c{at}") for at, each in enumerate(schema)]
+    failed = frame.where(col(ERROR).isNotNull())
+    return failed.select(*empty, ERROR, *rest(timed=timed))

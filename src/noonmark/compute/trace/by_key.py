@@ -1,0 +1,236 @@
+"""Collections as they were before the tick, by key.
+
+Law: ``find(place, key, probes)`` gives all pairs of a probe and an update of the collection at a
+time up to `as_of` whose key has the values of the probe (NULL equals NULL). Updates that cancel
+each other may be among them: their diffs sum to what the collection holds.
+
+A collection is its batches; their parts are looked up in the cache of this machine, several at a
+time, each small batch that travels with the state in memory.
+
+Where it runs: executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute.kernel import index as ix
+from noonmark.compute.kernel.scalar import ask
+from noonmark.compute.kernel.updates import BEFORE, Ints, Rows, concat, from_table
+from noonmark.compute.trace.cache import Cached, TooLong, pieces
+from noonmark.errors import Unsupported
+from noonmark.persist import task
+from noonmark.persist.part import Part
+from noonmark.persist.read import inline_table
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.state import Batch, Collection
+from noonmark.rows.arrow import arrow_type
+from noonmark.sql.ir.encoding import fingerprint
+from noonmark.sql.ir.scalar import Scalar, columns_of
+
+#: How many small batches stay decoded in a process.
+_MEMORY_MAX = 4096
+#: How many labels of indexes are remembered.
+_LABELS_MAX = 4096
+#: How many pieces of runs stay mapped in a process.
+_OPEN_MAX = 1024
+
+
+@lru_cache(_LABELS_MAX)
+def label_of(*parts: Hashable) -> str:
+    """What an index by these parts is called: asked at every look-up, made once."""
+    return fingerprint(*parts)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A collection at a time, for a task.
+
+    Attributes:
+        place: where its parts are.
+        collection: with its batches.
+        as_of: the time.
+        first: rows that are there too: what a view that is hydrated begins with.
+    """
+
+    place: task.Place
+    collection: Collection
+    as_of: int
+    first: Rows | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Some updates of a collection: those of neighbouring parts, or of a small batch."""
+
+    rows: Rows
+    cached: Cached | None
+    memory: dict[str, ix.Index]
+
+    def index(self, label: str, make: Callable[[Rows], ix.Index]) -> ix.Index:
+        """An index of the rows; made once for each label."""
+        if self.cached is not None:
+            known = self.cached.indexes.get(label)
+            return known or self.cached.index(label, lambda: make(self.rows))
+        if label not in self.memory:
+            self.memory[label] = make(self.rows)
+        return self.memory[label]
+
+
+class Shelf:
+    """What one process has open of the collections that it looked into."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        #: How many stored updates were looked at since this process began.
+        self.touched = 0
+        self._pieces: dict[tuple[str, ...], Cached] = {}
+        self._too_long: set[tuple[str, ...]] = set()
+        self._inline: dict[tuple[str, int, int], Segment] = {}
+
+    def find(
+        self,
+        place: Place,
+        key: tuple[Scalar, ...],
+        probes: Sequence[pa.Array],
+        columns: set[int],
+    ) -> tuple[Ints, Rows]:
+        """Pairs of a probe and an update; only these columns of it are there."""
+        schema = place.collection.schema
+        wanted = columns | _used(key)
+        label = label_of(schema.names, key)
+        hashes = ix.hashes_of(probes, len(probes[0]))
+        order = np.argsort(hashes, kind="stable")
+        given: list[Ints] = []
+        found: list[Rows] = []
+        for segment in self.segments(place, wanted):
+            index = segment.index(label, partial(_index, key))
+            places, rows = ix.matches(index, hashes[order])
+            known = segment.rows.time[rows] <= place.as_of
+            places, rows = order[places[known]], rows[known]
+            if not len(places):
+                continue
+            self.touched += len(places)
+            candidates = segment.rows.take(rows)
+            values, _ = ask(key, candidates)
+            asked = [probe.take(pa.array(places)) for probe in probes]
+            fine = ix.same(values, asked, len(places))
+            given.append(places[fine])
+            found.append(_before(candidates.take(fine)))
+        if place.first is not None and len(place.first):
+            values, _ = ask(key, place.first)
+            places, rows = ix.matches(ix.build(values, len(place.first)), hashes)
+            taken = [value.take(pa.array(rows)) for value in values]
+            fine = ix.same(taken, [probe.take(pa.array(places)) for probe in probes], len(places))
+            given.append(places[fine])
+            found.append(_before(place.first.take(rows[fine])))
+        places = np.concatenate(given) if given else np.zeros(0, np.int64)
+        return places, concat(found, schema)
+
+    def counts(self, place: Place, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> Ints:
+        """Of each probe, how many updates `find` would look at."""
+        label = label_of(place.collection.schema.names, key)
+        hashes = ix.hashes_of(probes, len(probes[0]))
+        order = np.argsort(hashes, kind="stable")
+        made = np.zeros(len(hashes), np.int64)
+        for segment in self.segments(place, _used(key)):
+            index = segment.index(label, partial(_index, key))
+            there, _, count = ix.ranges(index, hashes[order])
+            made[order[there]] += count
+        return made
+
+    def everything(self, place: Place, columns: set[int]) -> Rows:
+        """All updates up to the time."""
+        found = [] if place.first is None else [_before(place.first)]
+        for segment in self.segments(place, columns):
+            known = segment.rows.time <= place.as_of
+            rows = segment.rows if known.all() else segment.rows.take(np.flatnonzero(known))
+            found.append(_before(rows))
+        self.touched += sum(map(len, found))
+        return concat(found, place.collection.schema)
+
+    def segments(self, place: Place, columns: set[int]) -> Iterator[Segment]:
+        """The updates of a collection, piece by piece; some are later than the time."""
+        for batch in place.collection.batches:
+            if batch.time_min > place.as_of:
+                continue
+            if batch.inline is not None:
+                yield self._small(place, batch)
+                continue
+            for parts in pieces(batch.parts):
+                yield from self._mapped(place, parts, columns)
+
+    def _mapped(
+        self, place: Place, parts: tuple[Part, ...], columns: set[int]
+    ) -> Iterator[Segment]:
+        """The updates of parts, together; or one by one, if that is too much for one array."""
+        name = (place.place.url, *(part.key for part in parts))
+        if name not in self._too_long:
+            # What was not used for longest is closed: what is gone frees its disk then.
+            cached = self._pieces.pop(name, None) or Cached(self.root, place.place, parts)
+            try:
+                rows = _rows(cached, place.collection, columns)
+            except TooLong as error:
+                if len(parts) == 1:
+                    raise Unsupported(
+                        f'more than 2 GiB of text in one column of the part "{parts[0].key}"',
+                        hint="Set part_rows_max lower, and compact the collection.",
+                    ) from error
+                self._too_long.add(name)
+            else:
+                while len(self._pieces) >= _OPEN_MAX:
+                    self._pieces.pop(next(iter(self._pieces)))
+                self._pieces[name] = cached
+                yield Segment(rows, cached, {})
+                return
+        for part in parts:
+            yield from self._mapped(place, (part,), columns)
+
+    def _small(self, place: Place, batch: Batch) -> Segment:
+        name = (place.place.url, place.collection.id, batch.id)
+        if name not in self._inline:
+            while len(self._inline) >= _MEMORY_MAX:
+                self._inline.pop(next(iter(self._inline)))
+            rows = from_table(inline_table(place.collection, batch))
+            self._inline[name] = Segment(rows, None, {})
+        return self._inline[name]
+
+
+def _used(key: Sequence[Scalar]) -> set[int]:
+    return {at for part in key for at in columns_of(part)}
+
+
+def _index(key: Sequence[Scalar], rows: Rows) -> ix.Index:
+    """Where the rows with a key are."""
+    return ix.build(ask(key, rows)[0], len(rows))
+
+
+def _before(rows: Rows) -> Rows:
+    return rows.at(BEFORE)
+
+
+def _rows(cached: Cached, collection: Collection, columns: set[int]) -> Rows:
+    """The updates of parts, mapped."""
+    schema = collection.schema
+    names = [name for at, name in enumerate(schema.names) if at in columns]
+    found = cached.columns([*names, TIME, DIFF])
+    cached.touch()
+    count = cached.rows
+    made = [
+        None
+        if name not in names
+        else found[name]
+        if found[name] is not None
+        else pa.nulls(count, arrow_type(each.type))
+        for name, each in zip(schema.names, schema, strict=True)
+    ]
+    time, diff = found[TIME], found[DIFF]
+    assert time is not None, "a part has times"
+    assert diff is not None, "a part has diffs"
+    return Rows(tuple(made), time.to_numpy(), diff.to_numpy())

@@ -1,0 +1,324 @@
+"""What a view has in the location: its collections, arrangements, and holds on what it reads.
+
+A view and its errors come to life together, move together and go together, each time in one commit.
+Its arrangements do, too, but may be shared: views with the same need read and bring forward one
+arrangement, each in its own commits.
+
+Law (holds): what is held of an input never passes a time at which the view itself can be read.
+Law (shared): an arrangement is as far as the furthest of its users, and can be read at the last
+time of every one of them, for each holds it there. It goes with its last user.
+
+A view that is behind what it shares catches up with that before it goes on (`steps`): so a tick
+finds an arrangement either where the view is, and brings it forward, or at or beyond the tick's
+end, and leaves it. An arrangement that is not known at a view's first time, or no longer, is not
+shared with it: the view has its own.
+
+Where it runs: driver; the control plane alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow.compute as pc
+
+from noonmark.compute.plan.arrangement import Keeper, Need, keeper
+from noonmark.compute.plan.definition import (
+    ARRANGEMENT,
+    ERRORS,
+    ERRORS_SCHEMA,
+    VIEW,
+    Definition,
+    errors_name,
+)
+from noonmark.compute.plan.naming import HOLD, arrangement_name, former_hold_id, hold_id
+from noonmark.compute.view.tick import Stored
+from noonmark.compute.view.written import WAS, check_output, handed_back, held_from, takeover
+from noonmark.persist import command as c
+from noonmark.persist.client import Client
+from noonmark.persist.run import TIME
+from noonmark.persist.spark import Staged
+from noonmark.persist.state import Collection, Frontier, State, schema_to_wire
+from noonmark.persist.write import MultiWriteHandle, WriteHandle
+from noonmark.storage import NO_LEASE_MS, WriteCapability
+from noonmark.storage.description import CollectionDescription, description_of
+from noonmark.tvc import EMPTY, Antichain
+
+
+class Owned:
+    """See the module.
+
+    Attributes:
+        keepers: what answers each need.
+    """
+
+    def __init__(
+        self, client: Client, definition: Definition, inputs: tuple[str, ...], needs: Iterable[Need]
+    ) -> None:
+        self.client = client
+        self.definition = definition
+        self.name = definition.name
+        self.inputs = inputs
+        own = {need: arrangement_name(need.digest, self.name) for need in needs}
+        state = client.state
+        self.keepers = {
+            need: keeper(
+                name if is_arrangement(state, name) else _usual_name(need, self.name), need
+            )
+            for need, name in own.items()
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """Of its collections, itself first."""
+        kept = [each.name for each in self.keepers.values()]
+        return [self.name, errors_name(self.name), *kept]
+
+    @cached_property
+    def details(self) -> dict[str, Any]:
+        """What its collection remembers of it."""
+        return description_of(self.client.state.collection(self.name)).details
+
+    @property
+    def first_time(self) -> int:
+        """From when on it is the view."""
+        start: int = self.details["as_of"]
+        return start
+
+    @property
+    def is_written(self) -> bool:
+        """Whether its collection was there before it (`noonmark.compute.view.written`)."""
+        return WAS in self.details
+
+    # -- life -------------------------------------------------------------------------------
+
+    def begin_at(self) -> int:
+        """The latest time at which all inputs are complete; or else the first at which they can be.
+
+        A view may so be made over views that are not hydrated yet: it waits for them. It begins
+        somewhat earlier where that lets it share an arrangement.
+        """
+        state = self.client.state
+        collections = [state.collection(name) for name in self.inputs]
+        uppers = [each.upper.only() for each in collections]
+        complete = min((upper for upper in uppers if upper is not None), default=0) - 1
+        first = max([0, *(each.since.only() or 0 for each in collections)])
+        usual = max(complete, first)
+        usual_names = [_usual_name(need) for need in self.keepers]
+        shared = [name for name in usual_names if is_arrangement(state, name)]
+        known = [_last_time(state.collection(name)) for name in shared]
+        early = min([usual, *(time for time in known if time is not None)])
+        return early if early >= first else usual
+
+    def creation(self, as_of: int, write: WriteCapability | None) -> c.Transaction:
+        """What brings its collections to life and holds its inputs.
+
+        Args:
+            as_of: its first time.
+            write: the right to write the collection that it is to be; None to make one.
+        """
+        state = self.client.state
+        self.keepers = {need: self.kept(state, need, as_of) for need in self.keepers}
+        sql, plan = self.definition.sql, self.definition.plan
+        details = {"sql": sql, "as_of": as_of, "inputs": list(self.inputs)}
+        if write is None:
+            made = CollectionDescription(plan.schema, self.definition.key, VIEW, details)
+            output: c.Transaction = (_new(self.name, made, as_of),)
+        else:
+            found = check_output(state, plan.schema, write)
+            held = self._hold(self.name, found.id, held_from(found, as_of))
+            output = (*takeover(found, write, details, as_of), held)
+        errors = CollectionDescription(ERRORS_SCHEMA, (), ERRORS, {"view": self.name})
+        commands = [*output, _new(errors_name(self.name), errors, as_of)]
+        for each in self.keepers.values():
+            commands += self.arrangement(state, each, as_of, commands)
+        inputs = {name: state.collection(name).id for name in self.inputs}
+        commands += [self._hold(name, ref, as_of) for name, ref in inputs.items()]
+        return tuple(commands)
+
+    def kept(self, state: State, need: Need, as_of: int) -> Keeper:
+        """The arrangement for a need; one that is there, if it is known at the first time."""
+        name = _usual_name(need, self.name)
+        if name in state.names and not _can_begin(state, name, as_of):
+            name = arrangement_name(need.digest, self.name)
+        return keeper(name, need)
+
+    def arrangement(
+        self, state: State, kept: Keeper, as_of: int, before: Sequence[c.AnyCommand]
+    ) -> list[c.AnyCommand]:
+        """Take a part in an arrangement, or make it."""
+        if kept.name in state.names:
+            return [self._hold(kept.name, state.collection(kept.name).id, as_of)]
+        ref = state.next_collection + sum(isinstance(each, c.Create) for each in before)
+        details = {"as_of": as_of}
+        made = CollectionDescription(kept.schema, kept.key, ARRANGEMENT, details)
+        return [_new(kept.name, made, as_of, ref), self._hold(kept.name, ref, as_of)]
+
+    def renamed(self, after: Definition, needs: Iterable[Need]) -> dict[str, str]:
+        """What its collections are called once it, or what it reads, has another name."""
+        names = {self.name: after.name, errors_name(self.name): errors_name(after.name)}
+        for (need, kept), then in zip(self.keepers.items(), needs, strict=True):
+            own = "" if kept.name == arrangement_name(need.digest) else after.name
+            names[kept.name] = arrangement_name(then.digest, own)
+        return names
+
+    # -- ticks ------------------------------------------------------------------------------
+
+    def steps(self, lower: int, upper: int | None) -> int | None:
+        """How far a tick from `lower` may go: not past what others have brought further."""
+        state = self.client.state
+        kept = [state.collection(each.name).upper.only() for each in self.keepers.values()]
+        return min(
+            [time for time in (*kept, upper) if time is not None and time > lower], default=upper
+        )
+
+    def late(self, lower: int) -> frozenset[str]:
+        """The arrangements that are not yet where the view is: they came to life after it."""
+        state, here = self.client.state, Antichain.of(lower)
+        names = [each.name for each in self.keepers.values()]
+        return frozenset(n for n in names if not state.collection(n).upper.at_or_beyond(here))
+
+    def behind(self, upper: int | None) -> frozenset[str]:
+        """The arrangements that a tick up to there is to bring forward."""
+        state, end = self.client.state, _frontier(upper)
+        names = [each.name for each in self.keepers.values()]
+        return frozenset(n for n in names if not state.collection(n).upper.at_or_beyond(end))
+
+    def append(
+        self, txn: MultiWriteHandle, name: str, what: Stored, lower: int, upper: Frontier
+    ) -> None:
+        """What one of its collections is changed by, as a part of a commit.
+
+        Of an arrangement, only what no other view has brought there meanwhile.
+        """
+        handle = self._write_handle(name)
+        if name not in (self.name, errors_name(self.name)):
+            there = txn.upper_of(handle)
+            if there.at_or_beyond(upper):
+                return
+            time = there.only()
+            if time is not None and time > lower and not isinstance(what, Staged):
+                lower = time
+                what = None if what is None else what.filter(pc.field(TIME) >= time)
+        if isinstance(what, Staged):
+            what.append_to(txn, handle, lower, upper)
+        else:
+            txn.append(handle, what if what is not None and what.num_rows else None, lower, upper)
+
+    def let_go(self, txn: MultiWriteHandle, upper: int, horizon: Frontier) -> None:
+        """Let what is older than the horizon be compacted, and move the holds on what is read.
+
+        Those on inputs follow since as it is now: readers may hold the view where the horizon has
+        passed.
+        """
+        since = self.client.state.collection(self.name).since
+        last = min(horizon.only() or 0, since.only() or 0)
+        txn.let_history_go(self._write_handle(errors_name(self.name)), horizon)
+        if self.is_written:
+            txn.move_hold(self._hold_id(self.name), horizon, NO_LEASE_MS)
+        else:
+            txn.let_history_go(self._write_handle(self.name), horizon)
+        for each in self.keepers.values():
+            handle = self._write_handle(each.name)
+            if (txn.upper_of(handle).only() or upper) <= upper:  # no other view is further
+                txn.let_history_go(handle, Antichain.of(upper - 1))
+            if self._hold_id(each.name) in self.client.state.holds:
+                txn.move_hold(self._hold_id(each.name), Antichain.of(upper - 1), NO_LEASE_MS)
+        for name in self.inputs:
+            frontier = Antichain.of(max(last, self.first_time))
+            txn.move_hold(self._hold_id(name), frontier, NO_LEASE_MS)
+
+    # -- holds ------------------------------------------------------------------------------
+
+    @property
+    def holds(self) -> dict[str, str]:
+        """Of everything that it reads: the holds, and what each is on."""
+        kept = [each.name for each in self.keepers.values()]
+        return {self._hold_id(name): name for name in (*self.inputs, self.name, *kept)}
+
+    def all_holds(self, state: State) -> dict[str, str]:
+        """As `holds`, and those on arrangements that it does not need any more."""
+        by_id = {ref: name for name, ref in state.names.items()}
+        known, made = self.holds, {}
+        for hold in state.holds.values():
+            name = by_id.get(hold.collection, "")
+            ours = hold.id in (hold_id(self.name, name), former_hold_id(self.name, name))
+            if hold.id in known or (ours and name):
+                made[hold.id] = name
+        return made
+
+    def _hold_id(self, name: str) -> str:
+        return hold_id(self.name, name)
+
+    def _hold(self, name: str, ref: int, as_of: int) -> c.Acquire:
+        at, seqno, owner = Antichain.of(as_of), self.client.state.seqno, self.client.owner
+        return c.Acquire(self._hold_id(name), ref, at, NO_LEASE_MS, seqno, owner)
+
+    def _write_handle(self, name: str) -> WriteHandle:
+        return self.client.create_or_load(name)[0]
+
+
+def removal(views: Sequence[Owned]) -> c.Transaction:
+    """What ends views together: also the arrangements that no other view uses."""
+    if not views:
+        return ()
+    state = views[0].client.state
+    held = {hold: name for each in views for hold, name in each.all_holds(state).items()}
+    released = [hold for hold in held if hold in state.holds]
+    others = held_by_others(state, released)
+    drops: dict[str, c.AnyCommand] = {}
+    for each in views:
+        if each.is_written:
+            drops[each.name] = handed_back(each.client, each.name)
+        own = (each.name, errors_name(each.name))
+        kept = [name for name in each.all_holds(state).values() if is_arrangement(state, name)]
+        for name in (name for name in (*own, *each.names, *kept) if name in state.names):
+            ref = state.collection(name).id
+            if name in own or ref not in others:
+                drops.setdefault(name, c.Drop(ref))
+    return (*map(c.Release, released), *drops.values())
+
+
+def held_by_others(state: State, released: Iterable[str]) -> set[int]:
+    """The collections that views hold by other holds than these."""
+    gone = set(released)
+    holds = state.holds.values()
+    return {hold.collection for hold in holds if hold.id.startswith(HOLD) and hold.id not in gone}
+
+
+def is_arrangement(state: State, name: str) -> bool:
+    """Whether a collection is there, and keeps something for views."""
+    if name not in state.names:
+        return False
+    found = state.collection(name)
+    return bool(found.annotation) and description_of(found).kind == ARRANGEMENT
+
+
+def _usual_name(need: Need, view: str = "") -> str:
+    return arrangement_name(need.digest, "" if need.can_be_shared else view)
+
+
+def _can_begin(state: State, name: str, as_of: int) -> bool:
+    """Whether a view may begin at a time with what is kept under a name."""
+    kept = state.collection(name)
+    if not is_arrangement(state, name) or not kept.since.less_equal(as_of):
+        return False
+    return _last_time(kept) == as_of or not kept.upper.less_equal(as_of)
+
+
+def _last_time(kept: Collection) -> int | None:
+    """The last time at which what is kept is known, or will be the first; None for all times."""
+    upper = kept.upper.only()
+    begun: int = description_of(kept).details["as_of"]
+    return begun if upper == begun else None if upper is None else upper - 1
+
+
+def _frontier(upper: int | None) -> Frontier:
+    return EMPTY if upper is None else Antichain.of(upper)
+
+
+def _new(name: str, description: CollectionDescription, as_of: int, expected: int = 0) -> c.Create:
+    schema, at = schema_to_wire(description.schema), Antichain.of(as_of)
+    return c.Create(name, description.key, schema, at, description.annotation(), expected)

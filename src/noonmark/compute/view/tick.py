@@ -1,0 +1,187 @@
+"""What a tick of a view computes, by its size: nothing, a walk, Spark's own joins, or everything.
+
+    idle       no input changed: the control plane alone moves on
+    delta      changes up to `WALK_BYTES_MAX`: one task (`noonmark.compute.incremental`)
+    spark      larger changes: the delta rules by Spark's own operators
+    (`noonmark.compute.view.large`) recompute  changes at one time of more than `RECOMPUTE_SHARE` of
+    the inputs: the definition at
+               that time, compared with what is stored; never when maintenance is strict
+
+Law: whatever the way, what is made over ``[lower, upper)`` is the same multiset of updates.
+
+Where it runs: driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from noonmark.compute.kernel.updates import Error, errors_table
+from noonmark.compute.plan.definition import errors_name
+from noonmark.compute.runner.job import Made, Work
+from noonmark.compute.spark.inputs import is_view
+from noonmark.persist import task
+from noonmark.persist.client import Client
+from noonmark.persist.plan import Plan, Query
+from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.spark import Staged
+from noonmark.persist.spark_read import changes_query, plan_at
+
+#: Beyond this part of the inputs a change costs more than the whole.
+RECOMPUTE_SHARE = 0.25
+
+Stored: TypeAlias = "pa.Table | Staged | None"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The changes of a view's inputs over a range of times."""
+
+    plans: Mapping[str, Plan]
+
+    @classmethod
+    def of(
+        cls,
+        client: Client,
+        names: tuple[str, ...],
+        lower: int,
+        upper: int,
+        columns: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> Inputs:
+        """Plans for the inputs that changed; of `columns`, only those that are named."""
+        plans = {}
+        wanted = columns or {}
+        for name in names:
+            batches = client.state.collection(name).batches
+            if any(b.time_min < upper and b.time_max >= lower for b in batches):
+                query = changes_query(lower, upper, despite_error=True)
+                query = replace(query, columns=wanted.get(name))
+                plans[name] = plan_at(client, name, query)
+        return cls({name: plan for name, plan in plans.items() if plan.runs or plan.inline})
+
+    @property
+    def bytes(self) -> int:
+        """How large they are."""
+        return sum(plan.bytes for plan in self.plans.values())
+
+    @property
+    def time(self) -> int | None:
+        """The one time of all changes; None when there are several."""
+        items = [part for plan in self.plans.values() for part in plan.parts]
+        times = {(each.time_min, each.time_max) for each in items}
+        times |= {(b.time_min, b.time_max) for plan in self.plans.values() for b in plan.inline}
+        (low, high), *more = times or {(0, 1)}
+        return low if low == high and not more else None
+
+    @property
+    def rows(self) -> int:
+        """How many updates there are."""
+        stored = sum(part.rows for plan in self.plans.values() for part in plan.parts)
+        return stored + sum(b.rows for plan in self.plans.values() for b in plan.inline)
+
+    def read(self, client: Client) -> dict[str, pa.Table]:
+        """Small changes, in the driver's memory; what cancels is not there."""
+        made = {}
+        for name, plan in self.plans.items():
+            tables = list(client.iterate(client.reader.contents(plan)))
+            if tables:
+                made[name] = pa.concat_tables(tables)
+        return made
+
+
+@dataclass(frozen=True)
+class Output:
+    """What the collections of a view are to be changed by: itself, its errors, arrangements.
+
+    `touched` is how many stored rows were looked at for it; None if that was left to Spark.
+    """
+
+    rows: Stored = None
+    errors: Stored = None
+    arrangements: Mapping[str, Stored] = field(default_factory=dict)
+    touched: int | None = None
+
+    def of(self, view: str) -> dict[str, Stored]:
+        """By the names of the collections."""
+        return {view: self.rows, errors_name(view): self.errors, **self.arrangements}
+
+
+NO_OUTPUT = Output(touched=0)
+
+
+def contents_of(client: Client, names: tuple[str, ...], as_of: int) -> dict[str, pa.Table]:
+    """Small inputs at a time, as changes from nothing."""
+    made = {}
+    for name in names:
+        plan = plan_at(client, name, Query(as_of, despite_error=True))
+        tables = list(client.iterate(client.reader.contents(plan)))
+        if tables:
+            table = pa.concat_tables(tables)
+            times = pa.array(np.full(table.num_rows, as_of, np.int64))
+            made[name] = table.append_column(TIME, times)
+    return made
+
+
+def work_of(
+    client: Client,
+    program: bytes,
+    tables: Mapping[str, pa.Table],
+    names: tuple[str, ...],
+    times: tuple[int, int],
+    *,
+    behind: frozenset[str],
+    due: Mapping[str, pa.Table] | None = None,
+    hydrates: bool = False,
+) -> Work:
+    """What a task is to do over [lower, upper).
+
+    Args:
+        client: the writer.
+        program: packed.
+        tables: what changed.
+        names: the collections that it may look into.
+        times: lower and upper.
+        behind: the arrangements that are to be brought forward, too.
+        due: what waited for a turn in this tick.
+        hydrates: whether there is nothing before.
+    """
+    lower, upper = times
+    views = {name for name in names if is_view(client, name)}
+    errors = {
+        name: errors_in(tables[errors_name(name)]) for name in views if errors_name(name) in tables
+    }
+    beside = {errors_name(name) for name in views}
+    state = client.state
+    return Work(
+        program,
+        {name: table for name, table in tables.items() if name not in beside},
+        errors,
+        {name: state.collection(name) for name in names if name not in beside},
+        task.Place(client.blob.url, client.config, client.parts.epoch),
+        lower if hydrates else lower - 1,
+        upper,
+        behind,
+        due or {},
+        hydrates,
+    )
+
+
+def errors_in(table: pa.Table) -> tuple[Error, ...]:
+    """The updates of a view's errors, as walks have them."""
+    columns = [table.column(n).to_pylist() for n in ("sqlstate", "message", TIME, DIFF)]
+    return tuple((f"{a} {b}", time, diff) for a, b, time, diff in zip(*columns, strict=True))
+
+
+def output_of(made: Made) -> Output:
+    """What a task made, as it is committed."""
+    arrangements = {name: _as_stored(what) for name, what in made.arrangements.items()}
+    return Output(_as_stored(made.rows), errors_table(made.errors), arrangements, made.touched)
+
+
+def _as_stored(what: pa.Table | task.Written | None) -> Stored:
+    return Staged(what.runs, what.rest) if isinstance(what, task.Written) else what

@@ -1,0 +1,436 @@
+"""A maintained view: hydrated once, then brought forward tick by tick.
+
+Law (exact): at every time t with since <= t < upper, the view's collection is its definition
+applied to its inputs at t, and `<view>_errors` is what has no value in it at t. Where one of the
+inputs has a definite error instead of rows, the view has that error.
+
+Life, each step durable before the next depends on it:
+
+    create    the view's collections begin at one time, and its inputs are held there
+    hydrate   one Spark batch per collection at that time, all committed at once
+    backfill  only for a view that another version made: the arrangements that it lacked
+    tick      the changes of the inputs over [own upper, the least of their uppers) through the
+              delta rules; output, errors and arrangements appended, and holds moved, in one commit
+
+All progress is the upper of the view's collections: a crash at any point leaves a view that is
+hydrated again, or goes on with the same tick and gives the same rows.
+
+Where it runs: driver. One caller ticks a view at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from noonmark.compute.plan.arrangement import Keeper, Need
+from noonmark.compute.plan.columns_used import used
+from noonmark.compute.plan.definition import Definition
+from noonmark.compute.runner.job import Made, Program, Work, run
+from noonmark.compute.spark.frame import WALK_BYTES_MAX
+from noonmark.compute.spark.inputs import inputs_with_errors
+from noonmark.compute.trace.pending import Turns
+from noonmark.compute.view.adoption import adopt
+from noonmark.compute.view.large import Large
+from noonmark.compute.view.owned import Owned, removal
+from noonmark.compute.view.tick import (
+    NO_OUTPUT,
+    RECOMPUTE_SHARE,
+    Inputs,
+    Output,
+    Stored,
+    contents_of,
+    output_of,
+    work_of,
+)
+from noonmark.errors import ConfigError, NoonmarkError, UsageError
+from noonmark.persist import command as c
+from noonmark.persist.client import Client
+from noonmark.persist.definite import combined
+from noonmark.persist.spark import Staged
+from noonmark.persist.state import Frontier
+from noonmark.persist.write import MultiWriteHandle
+from noonmark.sql.ir.temporal import FOREVER
+from noonmark.storage import WriteCapability
+from noonmark.tvc import EMPTY, Antichain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: How much history a view keeps, unless it is told otherwise.
+RETAIN_MS = 600_000
+#: An idle view lets go of its inputs when so much of what it keeps is older than it has to be.
+LET_GO_PARTS = 8
+
+
+@dataclass(frozen=True)
+class TickRecord:
+    """What one tick of a view did: for people, for metrics and for tests.
+
+    Attributes:
+        strategy: "hydrate", "backfill", or one of those of `noonmark.compute.view.tick`.
+        touched: how many stored rows were looked at; None if that was left to Spark.
+    """
+
+    view: str
+    lower: int
+    upper: int | None
+    rows_in: int
+    rows_out: int
+    errors: int
+    jobs: int
+    ms: float
+    strategy: str
+    touched: int | None = None
+
+
+class View:
+    """See the module."""
+
+    def __init__(
+        self,
+        client: Client,
+        spark: Callable[[], SparkSession],
+        definition: Definition,
+        *,
+        as_of: int | None = None,
+        retain_ms: int = RETAIN_MS,
+        strict: bool = False,
+        create: bool = True,
+    ) -> None:
+        """Take up a view, or bring it to life.
+
+        Args:
+            client: the writer of the location.
+            spark: asked for the session when there is something to compute.
+            definition: what it is.
+            as_of: its first time; None for the latest that can be.
+            retain_ms: how much history it keeps.
+            strict: whether a tick is never to compute the whole anew, however large the change.
+            create: False when the caller commits `creation` itself, with more beside it.
+        """
+        if client.blob.url.startswith("memory:"):
+            raise ConfigError(
+                "views need a location that executors can open",
+                hint="Use a folder or an object store.",
+            )
+        self.client = client
+        if definition.name in client.state.names:
+            definition = definition.stored_as(client.state.collection(definition.name).schema)
+        self.definition = definition
+        self.name = definition.name
+        self.retain_ms = retain_ms
+        self.strict = strict
+        self._spark = spark
+        self._adopted = False
+        self.walk_bytes_max = WALK_BYTES_MAX
+        #: How long its last walk took; None before there was one.
+        self.walked_ms: float | None = None
+        self.inputs = inputs_with_errors(client, definition.inputs)
+        self.owned = Owned(client, definition, self.inputs, definition.needs(self.keys))
+        if create and self.name in client.state.names:
+            self._check_same()
+        elif create:
+            client.submit(self.creation(as_of)).result()
+
+    @cached_property
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """The keys of the collections that it reads."""
+        state = self.client.state
+        return {name: state.collection(name).key for name in self.definition.inputs}
+
+    @property
+    def keepers(self) -> dict[Need, Keeper]:
+        """What answers each need of its delta rules."""
+        return self.owned.keepers
+
+    @cached_property
+    def turns(self) -> Turns:
+        """What waits for its turn."""
+        return Turns(self.client, [k.name for k in self.keepers.values() if k.need.turns])
+
+    @property
+    def upper(self) -> Frontier:
+        """How far the view is known."""
+        return self.client.state.collection(self.name).upper
+
+    @property
+    def since(self) -> Frontier:
+        """From when on it can be read."""
+        return self.client.state.collection(self.name).since
+
+    @property
+    def hydrated_at(self) -> int:
+        """The first time of the view."""
+        return self.owned.first_time
+
+    @property
+    def is_hydrated(self) -> bool:
+        """Whether the view can be read at all."""
+        return self.upper.only() != self.hydrated_at
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that it runs on."""
+        return self._spark()
+
+    @property
+    def inputs_fail(self) -> bool:
+        """Whether an input is a view, which may have no answer."""
+        return len(self.inputs) > len(self.definition.inputs)
+
+    @property
+    def follows_time(self) -> bool:
+        """Whether rows come and go though no input changed."""
+        return any(keeper.need.turns for keeper in self.keepers.values())
+
+    def is_due(self, now: int) -> bool:
+        """Whether a row has its turn after what is known of the view, and not after `now`."""
+        upper = self.upper.only()
+        if upper is None or upper > now:
+            return False
+        return bool(self.turns.due(upper, now + 1).read(self.client))
+
+    def arrangements(self) -> list[Keeper]:
+        """The arrangements of this view."""
+        return list(self.keepers.values())
+
+    def creation(
+        self, as_of: int | None = None, write: WriteCapability | None = None
+    ) -> c.Transaction:
+        """What brings the view's collections to life together and holds its inputs.
+
+        Args:
+            as_of: its first time; None for the latest that can be.
+            write: the right to write the collection that it is to be; None to make one.
+        """
+        return self.owned.creation(self.owned.begin_at() if as_of is None else as_of, write)
+
+    def adopt(self) -> None:
+        """Give a view that another version made what it lacks (`adoption`)."""
+        if not self._adopted:
+            adopt(self.owned)
+            self._adopted = True
+
+    @property
+    def lacks(self) -> bool:
+        """Whether it has arrangements that are still to be filled, and so waits for no input."""
+        upper = self.upper.only()
+        return upper is not None and self.is_hydrated and bool(self.owned.late(upper))
+
+    def _check_same(self) -> None:
+        found = self.owned.details.get("sql")
+        if found != self.definition.sql:
+            raise UsageError(
+                f'view "{self.name}" exists with another definition',
+                detail=f"It is: {found}",
+                hint="Choose another name.",
+            )
+
+    def drop(self) -> None:
+        """End the view: its collections and its holds go, in one commit."""
+        self.client.submit(removal([self.owned])).result()
+
+    def tick(self) -> TickRecord | None:
+        """Bring the view up to its inputs; None when they have not moved."""
+        began = self.begin()
+        if began is None:
+            return None
+        if began.work is None:
+            return self.finish(began, None)
+        (made,) = run(self._session(f"delta {self.name}", began.group), [(self.name, began.work)])
+        return self.finish(began, made, jobs=1)
+
+    def begin(self) -> Begun | None:
+        """What the next tick is about; None when the inputs have not moved."""
+        self.adopt()
+        upper, lower = self._inputs_upper(), self.upper.only()
+        clock = self.client.clock
+        group, now = f"view-{self.name}-{clock.fresh_id()}", clock.monotonic()
+        if not self.is_hydrated:
+            waits = upper is not None and upper <= self.hydrated_at
+            return None if waits else self._begin_contents("hydrate", self.hydrated_at, group, now)
+        if lower is not None and self.lacks:
+            return self._begin_contents("backfill", lower - 1, group, now)
+        if lower is None or (upper is not None and upper <= lower):
+            return None
+        upper = self.owned.steps(lower, upper)
+        behind = self.owned.behind(upper)
+        last = self._end() if upper is None else upper
+        inputs = Inputs.of(self.client, self.inputs, lower, last, self._used)
+        # Of what is complete for ever all turns are known, however late they are.
+        until = FOREVER if upper is None and self.follows_time else last
+        waiting = self.turns.due(lower, until)
+        if inputs.bytes + waiting.bytes > self.walk_bytes_max:
+            strategy = self._strategy(inputs)
+            return Begun(lower, upper, strategy, group, now, inputs.rows, behind)
+        tables, due = inputs.read(self.client), waiting.read(self.client)
+        if not tables and not due:
+            return Begun(lower, upper, "idle", group, now, 0, behind)
+        names = (*self.inputs, *self.owned.names)
+        times = lower, until
+        work = work_of(self.client, self._program, tables, names, times, behind=behind, due=due)
+        rows = sum(table.num_rows for table in tables.values())
+        return Begun(lower, upper, "delta", group, now, rows, behind, work)
+
+    def _begin_contents(self, strategy: str, as_of: int, group: str, now: float) -> Begun:
+        """Small inputs are changes from nothing, for a task; large ones are left to Spark."""
+        behind = self.owned.behind(as_of + 1)
+        work = None
+        replaces = strategy == "hydrate" and self._replaces
+        if self._input_bytes() <= self.walk_bytes_max // 2 and not replaces:
+            tables = contents_of(self.client, self.inputs, as_of)
+            names = (*self.inputs, *self.owned.names)
+            times = as_of, as_of + 1
+            work = work_of(
+                self.client, self._program, tables, names, times, behind=behind, hydrates=True
+            )
+        return Begun(as_of, as_of + 1, strategy, group, now, 0, behind, work)
+
+    def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
+        """Commit what a tick made, or make it: all of it in one commit."""
+        output = self.output(begun, made)
+        txn = self.client.atomic()
+        self.add_to(txn, begun, output)
+        txn.commit().result()
+        return self.record(begun, output, jobs)
+
+    def output(self, begun: Begun, made: Made | NoonmarkError | None) -> Output:
+        """What the collections are to be changed by: made by a task, or by Spark now."""
+        if isinstance(made, NoonmarkError):
+            raise made
+        if made is not None:
+            self.walked_ms = made.ms
+            output = output_of(made)
+            return (
+                output if begun.strategy != "backfill" else replace(output, rows=None, errors=None)
+            )
+        if begun.strategy == "idle":
+            return NO_OUTPUT
+        return self._large(begun)
+
+    def add_to(self, txn: MultiWriteHandle, begun: Begun, output: Output = NO_OUTPUT) -> None:
+        """What ends a tick, as a part of a commit."""
+        upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
+        stored = output.of(self.name)
+        # Before the seal: an error begins or ends at a time that is not complete yet.
+        for each in () if begun.strategy == "backfill" else self._errors_taken_over(begun):
+            txn.add(each)
+        names = sorted(begun.behind) if begun.strategy == "backfill" else self.owned.names
+        for name in names:
+            self.owned.append(txn, name, stored.get(name), begun.lower, upper)
+        last = self._end() if begun.upper is None else begun.upper
+        # What is complete for ever may end long after now.
+        horizon = max(self.hydrated_at, min(last - 1, self.client.now_ms()) - self.retain_ms)
+        held = self.since.only() or 0
+        # An idle view lets go now and then: what it holds is old anyway.
+        due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS
+        if begun.strategy not in ("hydrate", "backfill") and due:
+            self.owned.let_go(txn, last, Antichain.of(horizon))
+
+    def _errors_taken_over(self, begun: Begun) -> list[c.SetError]:
+        """Where an input has an error instead of rows, so has the view: at the same times."""
+        state = self.client.state
+        own = state.collection(self.name)
+        inputs = [(name, state.collection(name).errors) for name in self.definition.inputs]
+        if not own.errors and not any(errors for _, errors in inputs):
+            return []
+        made = combined(inputs, own.errors, begun.lower, begun.upper)
+        return [c.SetError(own.id, each.time, each.error) for each in made]
+
+    def record(self, begun: Begun, output: Output = NO_OUTPUT, jobs: int = 0) -> TickRecord:
+        """What a tick did, once it is committed."""
+        if begun.work is None and begun.strategy != "idle":
+            tracker = self._spark().sparkContext.statusTracker()
+            jobs = len(tracker.getJobIdsForGroup(begun.group))
+        ms = (self.client.clock.monotonic() - begun.at) * 1000
+        sizes = _size(output.rows), _size(output.errors)
+        return TickRecord(
+            self.name, begun.lower, self.upper.only(), begun.rows_in, *sizes, jobs, ms,
+            begun.strategy, output.touched,
+        )  # fmt: skip
+
+    def _session(self, what: str, group: str) -> SparkSession:
+        spark = self._spark()
+        spark.sparkContext.setJobGroup(group, what, interruptOnCancel=True)
+        return spark
+
+    def _inputs_upper(self) -> int | None:
+        """The least upper of the inputs; None when all are complete for ever."""
+        uppers = [self.client.state.collection(name).upper.only() for name in self.inputs]
+        return min((upper for upper in uppers if upper is not None), default=None)
+
+    @cached_property
+    def _used(self) -> dict[str, tuple[str, ...]]:
+        return used(self.definition.plan)
+
+    @cached_property
+    def _program(self) -> bytes:
+        return Program(self.definition.plan, tuple(self.arrangements()), self.keys).packed
+
+    def _on_spark(self, begun: Begun) -> Large:
+        spark = self._session(f"{begun.strategy} {self.name}", begun.group)
+        known = self.definition, self.keepers, begun.behind
+        return Large(spark, self.client, *known, inputs_fail=self.inputs_fail)
+
+    def _strategy(self, inputs: Inputs) -> str:
+        """Of a large change: what is cheaper, as far as it may be chosen."""
+        large = inputs.bytes > RECOMPUTE_SHARE * self._input_bytes()
+        may = not self.strict and not self.follows_time and inputs.time is not None
+        return "recompute" if large and may else "spark"
+
+    def _large(self, begun: Begun) -> Output:
+        """Everything at one time, the changes by Spark's own operators, or the whole anew."""
+        large = self._on_spark(begun)
+        if begun.strategy == "hydrate":
+            return large.contents(begun.lower, replaces=self._replaces)
+        if begun.strategy == "backfill":
+            return large.arrangements(begun.lower)
+        last = self._end() if begun.upper is None else begun.upper
+        if begun.strategy == "recompute":
+            time = Inputs.of(self.client, self.inputs, begun.lower, last).time
+            assert time is not None, "what is recomputed has one time"
+            return large.anew(begun.lower - 1, time)
+        until = FOREVER if begun.upper is None and self.follows_time else last
+        return large.changes(begun.lower, until)
+
+    @property
+    def _replaces(self) -> bool:
+        """Whether its collection has contents that were not its own, before it is hydrated."""
+        return self.owned.is_written and bool(self.client.state.collection(self.name).batches)
+
+    def _input_bytes(self) -> int:
+        state = self.client.state
+        return sum(b.bytes for name in self.inputs for b in state.collection(name).batches)
+
+    def _end(self) -> int:
+        """One past the last update of inputs that are complete for ever."""
+        batches = [b for n in self.inputs for b in self.client.state.collection(n).batches]
+        lower = self.upper.only() or 0
+        return max([lower, *(batch.time_max + 1 for batch in batches)])
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A tick that has begun: over ``[lower, upper)``, and what a task is to do for it, if any.
+
+    Attributes:
+        behind: the arrangements that it is to bring forward.
+    """
+
+    lower: int
+    upper: int | None
+    strategy: str
+    group: str
+    at: float
+    rows_in: int = 0
+    behind: frozenset[str] = frozenset()
+    work: Work | None = None
+
+
+def _size(what: Stored) -> int:
+    if what is None:
+        return 0
+    return what.rows if isinstance(what, Staged) else what.num_rows
