@@ -28,7 +28,7 @@ from noonmark import persist
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import for_batches, for_ticks, spark_session, stop_session
 from noonmark.errors import SourceStalled
-from noonmark.ingest import Feed, Ingestion, SparkEngine, raw, typed
+from noonmark.ingest.ingestion import Feed, Ingestion, SparkEngine, raw, typed
 from noonmark.oracle import MemoryOracle
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_schema
@@ -112,7 +112,7 @@ class Asleep:
     """An engine that never gets to read: every tick leaves a binding behind."""
 
     def run(self, *_: Any) -> Any:
-        """See `noonmark.ingest.Engine.run`."""
+        """See `noonmark.ingest.ingestion.Engine.run`."""
         raise SourceStalled("not now")
 
 

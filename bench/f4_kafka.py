@@ -22,7 +22,7 @@ from bench.f4_ingestion import SCHEMA, Bench, json_documents
 from bench.measure import side_by_side
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import spark_session, stop_session
-from noonmark.ingest import raw
+from noonmark.ingest.ingestion import raw
 from noonmark.rows.spark import spark_schema
 from noonmark.source import START
 from noonmark.source import spark as source_spark

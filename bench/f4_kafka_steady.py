@@ -24,7 +24,7 @@ from bench.f4_kafka import PARTITIONS, TOPIC, fill
 from bench.steady import Load, children, cpu_seconds, figure, follow, options, paced
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import spark_session, stop_session
-from noonmark.ingest import Ingestion, raw
+from noonmark.ingest.ingestion import Ingestion, raw
 from noonmark.source.format.json import Json
 from noonmark.source.impl.kafka import create
 

@@ -29,7 +29,7 @@ from bench.f4_ingestion import Bench
 from bench.measure import side_by_side
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import spark_session, stop_session
-from noonmark.ingest_feed import postgres
+from noonmark.ingest.feed import postgres
 from noonmark.source.impl.postgres import create, drop_slot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

@@ -26,8 +26,8 @@ from bench.f4_ingestion import Bench
 from bench.steady import Load, Outcome, cpu_seconds, figure, follow, options, parent_of
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import spark_session, stop_session
-from noonmark.ingest import Ingestion
-from noonmark.ingest_feed import postgres
+from noonmark.ingest.feed import postgres
+from noonmark.ingest.ingestion import Ingestion
 from noonmark.source.impl.postgres import Postgres, create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

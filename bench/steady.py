@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from noonmark.clock import SYSTEM
-from noonmark.ingest import Ingestion
+from noonmark.ingest.ingestion import Ingestion
 
 INTERVAL_S, CORES = 1.0, 2
 T = TypeVar("T")

@@ -28,8 +28,8 @@ from noonmark.compute.jvm.session import for_batches, spark_session, stop_sessio
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.plan.maintenance import changes_cost_all
 from noonmark.persist.client import Client, Options
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.spark_write import stage_frame
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.spark.write import stage_frame
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk
 from support.tpch import QUERIES, SCHEMAS

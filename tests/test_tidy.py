@@ -115,14 +115,15 @@ def test_the_vocabulary_needs_no_third_party() -> None:
         assert foreign == set(), named(path)
 
 
-def test_only_the_stages_that_run_on_spark_import_it() -> None:
-    def may(path: Path) -> bool:
-        inside = path.relative_to(SOURCE.parent)
-        of_a_stage = re.fullmatch(r"spark(_\w+)?\.py|ingest(_engine)?\.py", inside.name)
-        return of_a_stage is not None or inside.parts[:2] == ("noonmark", "compute")
+#: Where Spark is: folders, and single files.
+SPARK_ROOMS = ("persist/spark/", "compute/", "ingest/engine.py", "adapter/peek/spark.py")
+SPARK_FILES = ("spark.py", "spark_write.py", "rows/spark.py", "remap/spark.py", "source/spark.py")
 
+
+def test_only_the_rooms_of_spark_import_it() -> None:
     using = {path for path in SOURCES if any(n.split(".")[0] == "pyspark" for n in imports(path))}
-    assert {named(path) for path in using if not may(path)} == set()
+    found = {str(path.relative_to(SOURCE)) for path in using if path.is_relative_to(SOURCE)}
+    assert {name for name in found if not name.startswith((*SPARK_ROOMS, *SPARK_FILES))} == set()
 
 
 def test_the_drawn_tree_of_errors_is_the_real_one() -> None:

@@ -23,7 +23,7 @@ from noonmark.adapter.peek.errors import error_of
 from noonmark.compute.plan.naming import errors_name
 from noonmark.errors import ConfigError, NotYetComplete, UnknownCollection, UsageError
 from noonmark.persist.client import Client, Options, open_location
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows import arrow, pgtext
 from noonmark.rows.moment import Time, time_of
 from noonmark.rows.schema import Schema

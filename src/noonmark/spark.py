@@ -10,7 +10,7 @@ to be imported. Workers are another Python than this one where a virtual environ
 being activated; so an import of `noonmark` says which Python it is: to a session that is there, and
 to one that is made later, unless `PYSPARK_PYTHON` says otherwise.
 
-`noonmark.persist.spark_source` reads, `noonmark.spark_write` writes.
+`noonmark.persist.spark.source` reads, `noonmark.spark_write` writes.
 
 Where it runs: driver, and Python processes beside it.
 """
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from noonmark.persist.client import Client
-from noonmark.persist.spark_source import BatchReader, NoonmarkSource
-from noonmark.persist.spark_target import Target
+from noonmark.persist.spark.source import BatchReader, NoonmarkSource
+from noonmark.persist.spark.target import Target
 from noonmark.spark_write import Destination, TableWriter
 
 if TYPE_CHECKING:

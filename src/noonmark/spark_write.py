@@ -32,7 +32,7 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 
 from noonmark.errors import ConfigError, LockHeld, TooManyRows, UsageError
-from noonmark.persist.spark_target import flag, place_options
+from noonmark.persist.spark.target import flag, place_options
 from noonmark.rows.types import quote_name
 
 if TYPE_CHECKING:

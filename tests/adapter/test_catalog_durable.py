@@ -71,8 +71,8 @@ def test_an_object_and_its_collection_are_one_commit(tmp_path: Path) -> None:
 
 async def _entries(reader: persist.Client) -> list[list[str]]:
     """The commands of each transaction in the log, by kind."""
-    from noonmark.persist.command import Create, decode_entry
-    from noonmark.persist.frame import ENTRY, open_frame
+    from noonmark.persist.log.command import Create, decode_entry
+    from noonmark.persist.log.frame import ENTRY, open_frame
 
     found = []
     for at, data in enumerate(await reader.consensus.read(1, 1_000), 1):

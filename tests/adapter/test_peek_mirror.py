@@ -17,8 +17,8 @@ from noonmark.adapter.peek.mirrors import Mirrors, row_count
 from noonmark.errors import IntegrityError
 from noonmark.persist import Config, Options, Update
 from noonmark.persist.client import Client
-from noonmark.persist.plan import Query
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Query
 from noonmark.rows.schema import Schema
 
 SCHEMA = Schema.of(id="bigint", item="text", size="double precision", tags="text[]")

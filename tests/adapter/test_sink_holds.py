@@ -7,7 +7,7 @@ from pathlib import Path
 
 from noonmark.adapter.database import Database
 from noonmark.persist.hold import NO_LEASE_MS
-from noonmark.persist.state import Hold
+from noonmark.persist.log.state import Hold
 from support.reading import connect, database
 
 

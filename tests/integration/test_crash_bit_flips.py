@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pytest
 
-from noonmark.persist import frame, pages, part, parts
+from noonmark.persist.log import frame
+from noonmark.persist.part import pages, part
 from support.damage import Damage
 from support.history import Violation
 from support.mutations import KINDS, Mutations
@@ -79,7 +80,7 @@ def test_a_product_that_believes_its_parts_would_be_caught(
     def believe(data: bytes, _: part.Part, columns: Sequence[str] | None = None) -> pa.Table:
         return part.read_parquet(data, columns)
 
-    monkeypatch.setattr(parts, "decode_part", believe)
+    monkeypatch.setattr(store, "decode_part", believe)
     with pytest.raises(Violation):
         mutate_often(mutations)
 

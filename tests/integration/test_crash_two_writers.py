@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from noonmark.errors import Fenced
-from noonmark.persist import machine
+from noonmark.persist.log import machine
 from support.clocks_apart import run_in_memory
 from support.history import Violation
 from support.two_writers import WORKLOADS, Book, run_processes

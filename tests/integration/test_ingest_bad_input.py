@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from noonmark.errors import ConfigError, SchemaMismatch
-from noonmark.ingest import Ingestion, InPlaceEngine, raw
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine, raw
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, open_location
 from noonmark.rows.schema import Schema

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from noonmark.clock import Clock
-from noonmark.ingest import Ingestion, InPlaceEngine
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import (

@@ -12,8 +12,8 @@ import pytest
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import Indeterminate, SchemaMismatch, SourceStalled
-from noonmark.ingest import Ingestion, InPlaceEngine
-from noonmark.ingest_loop import IngestLoop
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
+from noonmark.ingest.loop import IngestLoop
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.source.impl.counter import Counter

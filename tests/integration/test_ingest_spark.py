@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from noonmark import ingest_engine
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import for_ticks
 from noonmark.errors import SourceStalled
-from noonmark.ingest import Feed, Ingestion, InPlaceEngine, SparkEngine, raw, typed
+from noonmark.ingest import engine as ingest_engine
+from noonmark.ingest.ingestion import Feed, Ingestion, InPlaceEngine, SparkEngine, raw, typed
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.config import Config

@@ -12,7 +12,7 @@ import pytest
 
 from noonmark.compute.jvm.session import for_batches
 from noonmark.compute.spark.contents import Batch
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import conform, from_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Column, Schema

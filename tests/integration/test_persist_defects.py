@@ -1,6 +1,6 @@
 """Exceptions that nobody foresaw, below a write: who met one fails with its number, others go on.
 
-The laws are those of `noonmark.persist.queue` and `noonmark.supervise`.
+The laws are those of `noonmark.persist.log.queue` and `noonmark.supervise`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import pytest
 from noonmark import persist
 from noonmark.clock import SYSTEM
 from noonmark.errors import BehindFailure, InternalError, Stopped
-from noonmark.persist import command as c
-from noonmark.persist import machine
 from noonmark.persist.client import Client
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
+from noonmark.persist.log import command as c
+from noonmark.persist.log import machine
+from noonmark.persist.log.state import State
 from noonmark.persist.runtime import Runtime
-from noonmark.persist.state import State
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain
 

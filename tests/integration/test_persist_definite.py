@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from noonmark import persist
 from noonmark.cli import app
 from noonmark.errors import BelowUpper, DefiniteError, FrontierRegression
-from noonmark.persist import command as c
-from noonmark.persist.definite import Failure
-from noonmark.persist.plan import Query
-from noonmark.persist.spark_read import changes_frame, snapshot_frame
+from noonmark.persist.log import command as c
+from noonmark.persist.log.definite import Failure
+from noonmark.persist.read.plan import Query
+from noonmark.persist.spark.read import changes_frame, snapshot_frame
 from noonmark.rows.schema import Schema
 from noonmark.storage import Storage
 from noonmark.tvc import Antichain

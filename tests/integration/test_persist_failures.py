@@ -1,6 +1,6 @@
 """Behind a failure: what relies on it fails, too; what was in doubt is decided before going on.
 
-The laws are those of `noonmark.persist.dependence` and `noonmark.persist.queue`.
+The laws are those of `noonmark.persist.log.dependence` and `noonmark.persist.log.queue`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.store import CatalogStore
 from noonmark.clock import SYSTEM
 from noonmark.errors import BehindFailure, Determinate, Indeterminate, NoonmarkError
-from noonmark.ingest import Ingestion, InPlaceEngine
-from noonmark.ingest_loop import IngestLoop
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
+from noonmark.ingest.loop import IngestLoop
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob

@@ -14,7 +14,7 @@ import pytest
 
 from noonmark import persist
 from noonmark.errors import BelowUpper, NewerFormat
-from noonmark.persist.frame import ENTRY, FORMAT_VERSION, ROLLUP, open_frame, seal_frame
+from noonmark.persist.log.frame import ENTRY, FORMAT_VERSION, ROLLUP, open_frame, seal_frame
 from noonmark.shard.verify import verify
 from noonmark.tvc import Antichain
 from support.stored_format import contents, describe, kept, write_location

@@ -36,10 +36,10 @@ from noonmark.errors import (
     UnknownCollection,
     UsageError,
 )
-from noonmark.persist.frame import ENTRY, FORMAT_VERSION, open_frame, seal_frame
 from noonmark.persist.impl.files import FileBlob
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.location import Blob
+from noonmark.persist.log.frame import ENTRY, FORMAT_VERSION, open_frame, seal_frame
 from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type

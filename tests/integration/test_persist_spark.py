@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from noonmark import errors, persist
 from noonmark.persist.client import Options
 from noonmark.persist.config import Config
-from noonmark.persist.plan import Plan, Query
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.spark import (
     SparkCompactor,
     changes_frame,

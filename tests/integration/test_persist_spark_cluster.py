@@ -20,7 +20,7 @@ import pytest
 from noonmark import persist
 from noonmark.persist.client import Options
 from noonmark.persist.config import Config
-from noonmark.persist.parts import PART_PREFIX
+from noonmark.persist.part.store import PART_PREFIX
 from noonmark.persist.spark import changes_frame, compact_on_spark, snapshot_frame, write_frame
 from noonmark.rows.schema import Schema
 

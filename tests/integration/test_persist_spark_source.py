@@ -12,10 +12,10 @@ import pytest
 from noonmark import errors, persist
 from noonmark.persist.client import Options
 from noonmark.persist.config import Config
-from noonmark.persist.plan import Query
+from noonmark.persist.read.plan import Query
 from noonmark.persist.spark import NoonmarkSource, typed_errors
-from noonmark.persist.spark_filters import narrowed
-from noonmark.persist.spark_target import Target
+from noonmark.persist.spark.filters import narrowed
+from noonmark.persist.spark.target import Target
 from noonmark.rows.schema import Schema
 from noonmark.spark import register
 

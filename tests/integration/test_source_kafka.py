@@ -14,7 +14,7 @@ import pytest
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError, Indeterminate, SourceStalled
-from noonmark.ingest import Feed, Ingestion, InPlaceEngine, raw
+from noonmark.ingest.ingestion import Feed, Ingestion, InPlaceEngine, raw
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, open_location
 from noonmark.rows.schema import Schema

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from noonmark import ingest_engine
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import for_ticks
-from noonmark.ingest import Ingestion, SparkEngine, raw
-from noonmark.ingest_feed import postgres
+from noonmark.ingest import engine as ingest_engine
+from noonmark.ingest.feed import postgres
+from noonmark.ingest.ingestion import Ingestion, SparkEngine, raw
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.config import Config

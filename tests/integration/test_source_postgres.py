@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from noonmark.errors import ConfigError, UndefinedTable
-from noonmark.ingest import Ingestion
+from noonmark.ingest.ingestion import Ingestion
 from noonmark.persist.client import Client, open_location
 from noonmark.source.impl.postgres import Postgres, snapshot
 from noonmark.source.impl.postgres.builder import BATCH_ROWS

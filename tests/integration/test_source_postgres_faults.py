@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from noonmark.errors import SourceStalled
-from noonmark.ingest import Ingestion
+from noonmark.ingest.ingestion import Ingestion
 from noonmark.persist.client import Client, open_location
 from noonmark.source.impl.postgres import Postgres, drop_slot
 from support.clocks import SetClock

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from noonmark.errors import DefiniteError, SourceStalled
-from noonmark.ingest import Ingestion, InPlaceEngine
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
 from noonmark.persist.client import Client, open_location
 from noonmark.remap import mint
 from noonmark.source import START

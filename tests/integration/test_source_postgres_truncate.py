@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from noonmark.errors import SourceStalled
-from noonmark.ingest import Ingestion, InPlaceEngine
-from noonmark.ingest_task import GatherTask, IngestTask, Row
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
+from noonmark.ingest.task import GatherTask, IngestTask, Row
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.config import Config
 from noonmark.source.contract import Source, Split

@@ -20,8 +20,8 @@ from noonmark.errors import (
     NotBelowFrontier,
     UnknownCollection,
 )
-from noonmark.persist import command as c
 from noonmark.persist.client import Options
+from noonmark.persist.log import command as c
 from noonmark.rows.schema import Schema
 from noonmark.storage import (
     NO_LEASE_MS,

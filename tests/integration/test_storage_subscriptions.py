@@ -18,9 +18,9 @@ import pytest
 from noonmark import persist
 from noonmark.clock import SYSTEM
 from noonmark.errors import BeforeSince, Fenced, SchemaMismatch
-from noonmark.persist import command as c
 from noonmark.persist.client import Options
-from noonmark.persist.snapshot import Step
+from noonmark.persist.log import command as c
+from noonmark.persist.read.snapshot import Step
 from noonmark.rows.schema import Schema
 from noonmark.storage import CollectionDescription, Storage, Subscription
 from noonmark.tvc import EMPTY, Antichain, Update

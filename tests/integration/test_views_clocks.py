@@ -18,7 +18,7 @@ from noonmark.compute.plan.definition import Definition
 from noonmark.compute.view.audit import audit_view
 from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
-from noonmark.persist.state import State
+from noonmark.persist.log.state import State
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain, Update
 from support.clocks import SetClock

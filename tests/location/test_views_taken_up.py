@@ -13,7 +13,7 @@ from noonmark.compute.plan.definition import ARRANGEMENT
 from noonmark.compute.plan.naming import hold_id
 from noonmark.compute.view.owned import is_arrangement
 from noonmark.compute.view.view import View
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.storage.description import description_of
 from support.stored_views import (
     BEHIND,

@@ -1,4 +1,4 @@
-"""The laws of `noonmark.persist.definite`, and of the state machine that keeps them."""
+"""The laws of `noonmark.persist.log.definite`, and of the state machine that keeps them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noonmark.errors import NoonmarkError
-from noonmark.persist import command as c
-from noonmark.persist.definite import (
+from noonmark.persist.log import command as c
+from noonmark.persist.log.definite import (
     ErrorChange,
     Errors,
     Failure,
@@ -20,9 +20,9 @@ from noonmark.persist.definite import (
     error_at,
     first_error,
 )
-from noonmark.persist.machine import apply
-from noonmark.persist.plan import Query, plan_read
-from noonmark.persist.state import EMPTY, State, WireColumn
+from noonmark.persist.log.machine import apply
+from noonmark.persist.log.state import EMPTY, State, WireColumn
+from noonmark.persist.read.plan import Query, plan_read
 from noonmark.tvc import Antichain
 
 TIMES = range(12)

@@ -21,7 +21,7 @@ from noonmark.compute.spark import keyed
 from noonmark.compute.spark.delta.aggregate import Accumulate
 from noonmark.compute.spark.frame import ERROR
 from noonmark.errors import EvaluationError
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.sql.evaluate import evaluate

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noonmark import ingest_task
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError
-from noonmark.ingest import Ingestion, InPlaceEngine, raw, typed
-from noonmark.ingest_task import bucket_of
+from noonmark.ingest import task as ingest_task
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine, raw, typed
+from noonmark.ingest.task import bucket_of
 from noonmark.oracle import MemoryOracle
 from noonmark.persist import task
 from noonmark.persist.client import Client, Options, open_location

@@ -1,4 +1,4 @@
-"""The laws of `noonmark.persist.ranges`: partition and order, on runs of every type."""
+"""The laws of `noonmark.persist.part.ranges`: partition and order, on runs of every type."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.persist import run
-from noonmark.persist.part import Part, encode_part
-from noonmark.persist.ranges import KeyRange, cut
+from noonmark.persist.part import run
+from noonmark.persist.part.part import Part, encode_part
+from noonmark.persist.part.ranges import KeyRange, cut
 from support.update_tables import rows_of, update_tables
 
 KEY = ("c0",)

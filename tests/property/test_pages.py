@@ -1,4 +1,4 @@
-"""The law of ``noonmark.persist.pages``: the rows of the part that hold a probe, or `Corrupt`."""
+"""The law of `noonmark.persist.part.pages`: the rows of a part that hold a probe, or `Corrupt`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noonmark.errors import Corrupt, MissingObject
-from noonmark.persist import pages as pages_module
-from noonmark.persist import part as part_module
-from noonmark.persist.pages import Tails, read_rows
-from noonmark.persist.part import EncodedPart, Part, decode_part, encode_part
-from noonmark.persist.run import sort
+from noonmark.persist.part import pages as pages_module
+from noonmark.persist.part import part as part_module
+from noonmark.persist.part.pages import Tails, read_rows
+from noonmark.persist.part.part import EncodedPart, Part, decode_part, encode_part
+from noonmark.persist.part.run import sort
 from support.update_tables import bits, rows_of, update_tables
 
 

@@ -1,4 +1,4 @@
-"""The laws of ``noonmark.persist.part``: the same rows or `Corrupt`; pruning loses no row."""
+"""The laws of ``noonmark.persist.part.part``: the same rows or `Corrupt`; pruning loses no row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noonmark.errors import Corrupt
-from noonmark.persist import part as part_module
-from noonmark.persist.part import Part, decode_part, encode_part
-from noonmark.persist.run import sort
-from noonmark.persist.statistics import physical
-from noonmark.persist.thrift import decode_struct, encode_struct
+from noonmark.persist.part import part as part_module
+from noonmark.persist.part.part import Part, decode_part, encode_part
+from noonmark.persist.part.run import sort
+from noonmark.persist.part.statistics import physical
+from noonmark.persist.part.thrift import decode_struct, encode_struct
 from support.update_tables import data_names, rows_of, update_table, update_tables
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The laws of ``noonmark.persist.run``, against plain Python."""
+"""The laws of ``noonmark.persist.part.run``, against plain Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.persist.run import accumulate, advance, consolidate, merge, sort
+from noonmark.persist.part.run import accumulate, advance, consolidate, merge, sort
 from support.update_tables import (
     contents,
     data_names,

@@ -16,7 +16,7 @@ import pytest
 from noonmark.compute.kernel.keyed import meaning
 from noonmark.compute.kernel.updates import from_table
 from noonmark.errors import EvaluationError
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import from_array, to_table
 from noonmark.rows.numeral import numeral
 from noonmark.rows.schema import Schema

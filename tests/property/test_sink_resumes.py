@@ -19,9 +19,9 @@ import pytest
 from noonmark import persist
 from noonmark.clock import SYSTEM
 from noonmark.errors import DefiniteError, Indeterminate
-from noonmark.persist import command as c
 from noonmark.persist.client import Options
-from noonmark.persist.definite import Failure
+from noonmark.persist.log import command as c
+from noonmark.persist.log.definite import Failure
 from noonmark.rows.schema import Schema
 from noonmark.sink.encode import JsonEncoding
 from noonmark.sink.envelope import Envelope, Message

@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from noonmark import persist
 from noonmark.clock import SYSTEM
 from noonmark.errors import CapabilityInvalid, FrontierRegression, NameTaken, UsageError
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.rows.schema import Schema
 from noonmark.storage import Capability, CollectionDescription, ReadCapability, Storage
 from noonmark.tvc import EMPTY, Antichain, Update

@@ -17,7 +17,7 @@ from noonmark.errors import Unsupported
 from noonmark.persist import task
 from noonmark.persist.client import Client, Options
 from noonmark.persist.config import Config
-from noonmark.persist.part import Part
+from noonmark.persist.part.part import Part
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir.scalar import column
 from noonmark.tvc import Update

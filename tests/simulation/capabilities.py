@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from noonmark.persist.client import Client
-from noonmark.persist.state import Frontier
+from noonmark.persist.log.state import Frontier
 from noonmark.storage import AsyncStorage, Capability, CollectionDescription, WriteCapability
 from noonmark.tvc import EMPTY, Antichain
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from noonmark.persist import command as c
-from noonmark.persist.state import State
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import State
 
 from .model import NEVER, Violation, time_of
 

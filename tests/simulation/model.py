@@ -11,7 +11,7 @@ doubt (its answer was lost, or its process died). Laws, for the whole run:
 - frontiers never go back, and states with the same number are the same for everybody;
 - nothing is refused without a reason that the operations so far can give;
 - what was called behind an operation on the same collection before the failure of that one was
-  told, and relies on it (`noonmark.persist.dependence`), does not happen when that one failed.
+  told, and relies on it (`noonmark.persist.log.dependence`), does not happen when that one failed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from noonmark.errors import BehindFailure, UsageError
-from noonmark.persist.state import Frontier, State
+from noonmark.persist.log.state import Frontier, State
 
 if TYPE_CHECKING:
     from .ledger import Ledger

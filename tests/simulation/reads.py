@@ -20,10 +20,10 @@ from noonmark.errors import (
 )
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
-from noonmark.persist.read_handle import ReadHandle
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.snapshot import Listen
-from noonmark.persist.state import Collection, State
+from noonmark.persist.log.state import Collection, State
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.handle import ReadHandle
+from noonmark.persist.read.snapshot import Listen
 
 from .model import NEVER, Model, Row, Violation, time_of
 from .process import Process

@@ -16,7 +16,7 @@ from noonmark.errors import (
 )
 from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
 from noonmark.tvc import Antichain
 
 from .model import NEVER, HeldFrontier, Violation, time_of

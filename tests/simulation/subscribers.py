@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable
 
 from noonmark.errors import BeforeSince, CapabilityInvalid, Stopped, StorageError, WriterError
-from noonmark.persist.snapshot import Step
+from noonmark.persist.read.snapshot import Step
 from noonmark.storage import AsyncStorage, AsyncSubscription, ReadCapability
 
 from .capabilities import able, choose

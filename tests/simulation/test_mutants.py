@@ -8,14 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from noonmark.persist import command as c
-from noonmark.persist import compact, gc, journal, machine, on_collection, on_hold, queue
-from noonmark.persist.dependence import NOTHING
-from noonmark.persist.draft import Draft
-from noonmark.persist.journal import Journal
-from noonmark.persist.plan import Plan, Query
-from noonmark.persist.read import Reader
-from noonmark.persist.state import Batch, Collection, Garbage, State
+from noonmark.persist.log import command as c
+from noonmark.persist.log import journal, machine, on_collection, on_hold, queue
+from noonmark.persist.log.dependence import NOTHING
+from noonmark.persist.log.draft import Draft
+from noonmark.persist.log.journal import Journal
+from noonmark.persist.log.state import Batch, Collection, Garbage, State
+from noonmark.persist.read.plan import Plan, Query
+from noonmark.persist.read.updates import Reader
+from noonmark.persist.upkeep import compact, gc
 from simulation.run import run_seed
 
 SEEDS_MAX = 25

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from noonmark.errors import Determinate, Indeterminate
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.config import Config
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.location import Blob
-from noonmark.persist.state import State, schema_to_wire
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import State, schema_to_wire
 from noonmark.persist.write import WriteHandle
 from noonmark.tvc import Antichain, Update
 from simulation.model import time_of

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from noonmark.oracle.reserved import LIFE_S, AsyncReservedOracle, Reservation
-from noonmark.persist import command as c
-from noonmark.persist import machine, on_collection, on_hold
-from noonmark.persist.draft import Draft
-from noonmark.persist.state import Collection, Hold
+from noonmark.persist.log import command as c
+from noonmark.persist.log import machine, on_collection, on_hold
+from noonmark.persist.log.draft import Draft
+from noonmark.persist.log.state import Collection, Hold
 from noonmark.storage import AsyncStorage, AsyncSubscription, Capability, WriteCapability, core
 from noonmark.tvc import Antichain
 from simulation.loop import VirtualClock

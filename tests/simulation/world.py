@@ -27,12 +27,12 @@ from noonmark.errors import (
     WriterError,
 )
 from noonmark.persist.client import Mode
-from noonmark.persist.command import decode_entry
 from noonmark.persist.config import Config
-from noonmark.persist.frame import ENTRY, open_frame
 from noonmark.persist.impl.memory import MemoryBlob
 from noonmark.persist.location import Blob
-from noonmark.persist.state import State
+from noonmark.persist.log.command import decode_entry
+from noonmark.persist.log.frame import ENTRY, open_frame
+from noonmark.persist.log.state import State
 from noonmark.storage import Capability
 
 from .faults import Weather

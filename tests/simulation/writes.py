@@ -11,10 +11,10 @@ from noonmark.errors import (
     UnknownCollection,
     WriterError,
 )
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
-from noonmark.persist.state import Collection, schema_to_wire
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import Collection, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type

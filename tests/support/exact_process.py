@@ -14,8 +14,8 @@ from pathlib import Path
 
 from noonmark import persist
 from noonmark.errors import SourceStalled
-from noonmark.ingest import Ingestion, InPlaceEngine
-from noonmark.ingest_feed import postgres
+from noonmark.ingest.feed import postgres
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.impl.open import open_consensus
 from noonmark.source.impl.postgres import Postgres

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from noonmark import persist
 from noonmark.clock import SYSTEM
-from noonmark.persist.plan import Query
+from noonmark.persist.read.plan import Query
 from noonmark.source.impl.postgres import create
 from support.exact_upstream import RATE, TABLES, ExactUpstream
 from support.ingest_world import Violation

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark import persist
-from noonmark.ingest import Feed, Ingestion, InPlaceEngine, raw, typed
+from noonmark.ingest.ingestion import Feed, Ingestion, InPlaceEngine, raw, typed
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.impl.open import open_consensus
 from noonmark.rows.schema import Schema

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from noonmark.clock import Clock
-from noonmark.ingest import Feed, raw, typed
+from noonmark.ingest.ingestion import Feed, raw, typed
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import (
     START,

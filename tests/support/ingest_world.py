@@ -22,14 +22,14 @@ import pyarrow as pa
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import InternalError, Stopped
-from noonmark.ingest import Engine, Ingestion, InPlaceEngine
-from noonmark.ingest_task import RESULT, GatherTask, IngestTask, Row
+from noonmark.ingest.ingestion import Engine, Ingestion, InPlaceEngine
+from noonmark.ingest.task import RESULT, GatherTask, IngestTask, Row
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options
 from noonmark.persist.config import Config
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
-from noonmark.persist.read_handle import ReadHandle
+from noonmark.persist.read.handle import ReadHandle
 from noonmark.persist.runtime import Runtime
 from noonmark.source.contract import Frontier, Split
 from noonmark.source.splits import read_splits

@@ -8,8 +8,8 @@ from typing import Any
 
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import DefiniteError
-from noonmark.ingest import Ingestion, InPlaceEngine
-from noonmark.ingest_feed import postgres
+from noonmark.ingest.feed import postgres
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client
 from noonmark.rows.arrow import from_table

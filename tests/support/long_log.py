@@ -14,15 +14,15 @@ from pathlib import Path
 
 from noonmark import persist
 from noonmark.clock import SYSTEM
-from noonmark.persist import command as c
 from noonmark.persist.config import DEFAULT
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
-from noonmark.persist.journal import Journal
-from noonmark.persist.part import Part
-from noonmark.persist.parts import part_key
+from noonmark.persist.log import command as c
+from noonmark.persist.log.journal import Journal
+from noonmark.persist.log.state import Lock, State, schema_to_wire
+from noonmark.persist.part.part import Part
+from noonmark.persist.part.store import part_key
 from noonmark.persist.retry import Retries
-from noonmark.persist.state import Lock, State, schema_to_wire
 from noonmark.persist.write import append_command
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain

@@ -26,7 +26,7 @@ from noonmark.clock import SYSTEM
 from noonmark.errors import Corrupt
 from noonmark.persist.impl.files import FileBlob
 from noonmark.persist.impl.log import BlobConsensus
-from noonmark.persist.plan import Query
+from noonmark.persist.read.plan import Query
 from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type

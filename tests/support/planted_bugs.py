@@ -338,7 +338,7 @@ _BORDERS = (
     ),
     Bug(
         "hold: since does not wait for readers",
-        "persist/on_hold.py",
+        "persist/log/on_hold.py",
         "since = functools.reduce(Antichain.meet, readers, collection.allowed.meet(upper))",
         "since = collection.allowed.meet(upper)",
         ("tests/property/test_views_shared.py", "-m", "not spark"),

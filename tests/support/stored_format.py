@@ -20,11 +20,11 @@ from unittest import mock
 from noonmark import persist
 from noonmark.clock import SYSTEM, format_id
 from noonmark.errors import DefiniteError
-from noonmark.persist import command as c
-from noonmark.persist.definite import Failure
-from noonmark.persist.frame import FORMAT_VERSION
-from noonmark.persist.run import DIFF
-from noonmark.persist.state import Collection, State
+from noonmark.persist.log import command as c
+from noonmark.persist.log.definite import Failure
+from noonmark.persist.log.frame import FORMAT_VERSION
+from noonmark.persist.log.state import Collection, State
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.pgtext import format_value, parse_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from noonmark import persist
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.view.owned import is_arrangement
-from noonmark.persist import command as c
 from noonmark.persist.client import Options
+from noonmark.persist.log import command as c
 from noonmark.storage import NO_LEASE_MS
 from noonmark.tvc import Update
 from support.views import SCHEMAS, seeded_history

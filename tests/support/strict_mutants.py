@@ -17,7 +17,7 @@ from noonmark.adapter.tables import Tables
 from noonmark.adapter.times import Times
 from noonmark.adapter.transaction import OpenTransaction
 from noonmark.oracle.reserved import AsyncReservedOracle
-from noonmark.persist.journal import Journal
+from noonmark.persist.log.journal import Journal
 
 Plant = Callable[[], None]
 MUTANTS: dict[str, Plant] = {}

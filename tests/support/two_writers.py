@@ -22,10 +22,10 @@ import pyarrow as pa
 from noonmark import persist
 from noonmark.clock import SYSTEM
 from noonmark.errors import MissingObject
-from noonmark.persist.command import Append, decode_entry
-from noonmark.persist.frame import ENTRY, open_frame
 from noonmark.persist.impl.open import open_consensus
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.log.command import Append, decode_entry
+from noonmark.persist.log.frame import ENTRY, open_frame
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_schema
 from support.history import Violation
 from support.kills import Lines, start

@@ -14,8 +14,8 @@ from typing import Any
 
 from noonmark import persist
 from noonmark.errors import SourceStalled
-from noonmark.ingest import Ingestion, InPlaceEngine, raw
-from noonmark.ingest_feed import postgres
+from noonmark.ingest.feed import postgres
+from noonmark.ingest.ingestion import Ingestion, InPlaceEngine, raw
 from noonmark.oracle import ReservedOracle
 from noonmark.persist.impl.open import open_consensus
 from noonmark.rows.schema import Schema

@@ -17,7 +17,7 @@ from typing import Any
 
 from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.errors import EvaluationError, NoonmarkError
-from noonmark.persist.run import TIME
+from noonmark.persist.part.run import TIME
 from noonmark.rows.identity import hashable
 from noonmark.sql.ir import relation as r
 from noonmark.sql.meaning.relation import outcome

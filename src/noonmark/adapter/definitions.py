@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.names import view_relation
 from noonmark.errors import ConfigError, Unsupported
-from noonmark.ingest_feed import Feed, postgres_table, raw, typed
+from noonmark.ingest.feed import Feed, postgres_table, raw, typed
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
 from noonmark.source.format.csv import Csv

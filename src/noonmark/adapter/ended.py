@@ -1,6 +1,6 @@
 """Collections of sources that are in a definite error now: for statuses, logs and figures.
 
-What such an error is, and that every read gives it, is said in `noonmark.persist.definite`.
+What such an error is, and that every read gives it, is said in `noonmark.persist.log.definite`.
 
 Where it runs: wherever it is asked; pure.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.ingest_ends import Remedy, create_again
-from noonmark.persist.definite import Failure
-from noonmark.persist.state import State
+from noonmark.ingest.ends import Remedy, create_again
+from noonmark.persist.log.definite import Failure
+from noonmark.persist.log.state import State
 from noonmark.rows.types import quote_name
 
 #: The status of a source that cannot be followed any more, or only in part.

@@ -23,8 +23,8 @@ from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, Stopped, UnknownCollection
 from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
-from noonmark.persist.refusals import before_since
-from noonmark.persist.state import Collection
+from noonmark.persist.log.refusals import before_since
+from noonmark.persist.log.state import Collection
 from noonmark.tvc import Antichain
 
 SOON_S = 2.0

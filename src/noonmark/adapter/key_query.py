@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from itertools import product, takewhile
 from typing import Any
 
-from noonmark.persist.plan import Query
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Query
 from noonmark.rows import types as t
 from noonmark.rows.identity import NEGATIVE_ZERO
 from noonmark.rows.numeral import encode, equal_range

@@ -29,8 +29,8 @@ from noonmark.adapter.peek.planning import PlannedQuery
 from noonmark.adapter.system.settings import span_of
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.errors import QueryCanceled, Unsupported
-from noonmark.persist.definite import error_at
-from noonmark.persist.state import State
+from noonmark.persist.log.definite import error_at
+from noonmark.persist.log.state import State
 from noonmark.remap.rows import element_of
 from noonmark.source.contract import START, HasAcknowledged, Source, shown_partition
 from noonmark.tvc import Antichain, Partitioned, known_partitions

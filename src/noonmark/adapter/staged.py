@@ -27,11 +27,11 @@ from noonmark.adapter.catalog.item import Kind
 from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.definitions import view_definition
 from noonmark.adapter.table_keys import first_rows
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.foreseen import ForeseenClient
-from noonmark.persist.machine import apply
-from noonmark.persist.state import schema_to_wire
+from noonmark.persist.log import command as c
+from noonmark.persist.log.machine import apply
+from noonmark.persist.log.pending import ForeseenClient
+from noonmark.persist.log.state import schema_to_wire
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage.description import CollectionDescription
 from noonmark.tvc import Antichain

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from noonmark.adapter.table_requests import Encoded, Row, Write, updates_at
 from noonmark.errors import UniqueViolation
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
 from noonmark.rows import pgtext
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_table

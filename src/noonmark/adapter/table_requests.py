@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from noonmark import defect
 from noonmark.errors import NoonmarkError
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.write import MultiWriteHandle
 
 Row = tuple[Any, ...]

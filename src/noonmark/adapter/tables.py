@@ -59,9 +59,9 @@ from noonmark.errors import (
 )
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
-from noonmark.persist.plan import Query
-from noonmark.persist.snapshot import counts_of
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Query
+from noonmark.persist.read.snapshot import counts_of
 from noonmark.rows.arrow import to_table
 from noonmark.supervise import Supervisor, Task
 from noonmark.tvc import Antichain

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from noonmark.errors import BeforeSince, UsageError
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
 
 STRICT, SERIALIZABLE = "strict serializable", "serializable"
 #: The names that SET transaction_isolation takes, and what each of them means here.

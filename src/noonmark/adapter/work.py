@@ -30,7 +30,7 @@ from noonmark.adapter.work_sources import SourceWorker
 from noonmark.adapter.work_totals import TickTotals
 from noonmark.adapter.work_views import Failure, ViewWorker
 from noonmark.errors import NoonmarkError, NotYetComplete
-from noonmark.persist.state import Collection, State
+from noonmark.persist.log.state import Collection, State
 from noonmark.source.contract import Source
 from noonmark.supervise import Task
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from noonmark.ingest_task import Row
+from noonmark.ingest.task import Row
 
 WINDOW_S = 60.0
 #: Closer samples are one: what is kept does not grow with the number of ticks.

@@ -30,11 +30,11 @@ from noonmark.adapter.upstream.staging import drop_orphans
 from noonmark.adapter.work_rates import Rates
 from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
-from noonmark.ingest import RETAIN_MS, Engine, Ingestion, InPlaceEngine, SparkEngine, Tick
-from noonmark.ingest_loop import Status
-from noonmark.ingest_task import IngestTask, Row
-from noonmark.ingest_truncate import RetractTask
-from noonmark.persist.definite import Failure
+from noonmark.ingest.ingestion import RETAIN_MS, Engine, Ingestion, InPlaceEngine, SparkEngine, Tick
+from noonmark.ingest.loop import Status
+from noonmark.ingest.task import IngestTask, Row
+from noonmark.ingest.truncate import RetractTask
+from noonmark.persist.log.definite import Failure
 from noonmark.rows.types import quote_name
 from noonmark.source.contract import HasNews, Source, Split
 from noonmark.supervise import Thread

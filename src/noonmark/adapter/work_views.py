@@ -22,7 +22,7 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.definitions import view_definition
 from noonmark.compute.jvm.session import Session, import_spark
 from noonmark.errors import NoonmarkError, SourceStalled, Stopped
-from noonmark.persist.state import State
+from noonmark.persist.log.state import State
 from noonmark.supervise import Task
 
 if TYPE_CHECKING:

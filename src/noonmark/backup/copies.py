@@ -18,9 +18,9 @@ import xxhash
 
 from noonmark.errors import MissingObject
 from noonmark.persist.location import Blob
-from noonmark.persist.part import Part, corrupt
-from noonmark.persist.parts import PART_PREFIX
-from noonmark.persist.state import State
+from noonmark.persist.log.state import State
+from noonmark.persist.part.part import Part, corrupt
+from noonmark.persist.part.store import PART_PREFIX
 from noonmark.progress import Progress
 
 #: How many parts travel at once.

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from noonmark.backup.copies import Copied, copy, parts_of
 from noonmark.errors import MissingObject, UsageError
 from noonmark.persist.client import Client
-from noonmark.persist.frame import ROLLUP, open_frame, seal_frame
 from noonmark.persist.location import Blob
-from noonmark.persist.parts import PART_PREFIX
-from noonmark.persist.state import State, encoder, state_decoder
+from noonmark.persist.log.frame import ROLLUP, open_frame, seal_frame
+from noonmark.persist.log.state import State, encoder, state_decoder
+from noonmark.persist.part.store import PART_PREFIX
 from noonmark.progress import Progress
 
 PREFIX = "backup/"

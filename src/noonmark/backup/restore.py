@@ -19,11 +19,11 @@ from noonmark.backup.copies import Copied, copy, parts_of
 from noonmark.clock import Clock
 from noonmark.errors import UsageError
 from noonmark.persist.client import Client
-from noonmark.persist.command import Entry, TakeLock, encode_entry
-from noonmark.persist.frame import ENTRY, ROLLUP, seal_frame
-from noonmark.persist.journal import ROLLUP_PREFIX
 from noonmark.persist.location import Blob, Consensus
-from noonmark.persist.state import Lock, State, encoder
+from noonmark.persist.log.command import Entry, TakeLock, encode_entry
+from noonmark.persist.log.frame import ENTRY, ROLLUP, seal_frame
+from noonmark.persist.log.journal import ROLLUP_PREFIX
+from noonmark.persist.log.state import Lock, State, encoder
 from noonmark.progress import Progress
 
 #: Whose the copy is until it is detached.

@@ -30,8 +30,8 @@ from noonmark.errors import (
     UnknownCollection,
     UsageError,
 )
-from noonmark.persist import command as c
-from noonmark.persist.foreseen import foreseen
+from noonmark.persist.log import command as c
+from noonmark.persist.log.pending import foreseen
 from noonmark.storage import ReadCapability, Storage, WriteCapability
 from noonmark.storage.description import description_of
 from noonmark.storage.subscription import Subscription

@@ -32,9 +32,9 @@ import msgspec
 from noonmark.clock import Clock
 from noonmark.errors import Determinate, Fenced, MissingObject, Stopped
 from noonmark.persist.config import DEFAULT, Config
-from noonmark.persist.frame import ENTRY, open_frame, seal_frame
-from noonmark.persist.head import Head, check_tail
 from noonmark.persist.location import Consensus
+from noonmark.persist.log.frame import ENTRY, open_frame, seal_frame
+from noonmark.persist.log.head import Head, check_tail
 from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
 
@@ -57,7 +57,7 @@ class Reservation(msgspec.Struct, frozen=True):
     high: int
     released: bool = False
     token: str = ""
-    #: Whether its owner notes how far the log is (`noonmark.persist.head`).
+    #: Whether its owner notes how far the log is (`noonmark.persist.log.head`).
     noted: bool = False
 
 

@@ -17,8 +17,8 @@ from noonmark.persist.client import open_location as open
 from noonmark.persist.codec import Codec, RowCodec
 from noonmark.persist.config import Config
 from noonmark.persist.location import Blob, Consensus
-from noonmark.persist.read_handle import ReadHandle
-from noonmark.persist.snapshot import Listen, Snapshot, Step
+from noonmark.persist.read.handle import ReadHandle
+from noonmark.persist.read.snapshot import Listen, Snapshot, Step
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
 from noonmark.tvc import Update
 

@@ -32,30 +32,30 @@ from noonmark.errors import (
     UsageError,
     WriterError,
 )
-from noonmark.persist import command as c
 from noonmark.persist.cache import CachedBlob
 from noonmark.persist.codec import Codec, RowCodec
 from noonmark.persist.config import DEFAULT, Config
-from noonmark.persist.dependence import Dependence
-from noonmark.persist.gc import sweep_orphans
 from noonmark.persist.hold import NO_LEASE_MS, HoldHandle
-from noonmark.persist.host_lock import HostLock
 from noonmark.persist.impl.open import open_blob, open_consensus
 from noonmark.persist.impl.probe import probe
-from noonmark.persist.journal import Journal
 from noonmark.persist.location import Blob, Consensus
+from noonmark.persist.log import command as c
+from noonmark.persist.log.dependence import Dependence
+from noonmark.persist.log.host_lock import HostLock
+from noonmark.persist.log.journal import Journal
+from noonmark.persist.log.queue import Prepare, WriteQueue
+from noonmark.persist.log.state import Collection, Frontier, Hold, State, schema_to_wire
+from noonmark.persist.log.writer_lock import WriterLock
 from noonmark.persist.notify import Notifier, follow
-from noonmark.persist.parts import PART_PREFIX, PartStore
+from noonmark.persist.part.store import PART_PREFIX, PartStore
 from noonmark.persist.question import Answerer, NotAnswered, ask
-from noonmark.persist.queue import Prepare, WriteQueue
-from noonmark.persist.read import Reader
-from noonmark.persist.read_handle import ReadHandle
+from noonmark.persist.read.handle import ReadHandle
+from noonmark.persist.read.updates import Reader
 from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
-from noonmark.persist.state import Collection, Frontier, Hold, State, schema_to_wire
-from noonmark.persist.upkeep import Upkeep
+from noonmark.persist.upkeep.gc import sweep_orphans
+from noonmark.persist.upkeep.loop import Upkeep
 from noonmark.persist.write import MultiWriteHandle, WriteHandle, as_frontier
-from noonmark.persist.writer_lock import WriterLock
 from noonmark.rows.schema import Column, Schema
 from noonmark.supervise import Supervisor, Task
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from noonmark.errors import InvalidValue, SchemaMismatch
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows import arrow
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update

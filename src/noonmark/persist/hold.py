@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noonmark.errors import CapabilityInvalid, FrontierRegression
-from noonmark.persist import command as c
-from noonmark.persist.state import Frontier, Hold, State
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import Frontier, Hold, State
 
 if TYPE_CHECKING:
     from noonmark.persist.client import Client

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.errors import NoonmarkError
 from noonmark.persist import question
-from noonmark.persist.state import State
+from noonmark.persist.log.state import State
 from noonmark.supervise import Task
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from noonmark.errors import NoonmarkError
-from noonmark.persist.state import Lock
+from noonmark.persist.log.state import Lock
 
 if TYPE_CHECKING:
     from noonmark.persist.client import Client

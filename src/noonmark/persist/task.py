@@ -23,19 +23,20 @@ import xxhash
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import IntegrityError
-from noonmark.persist import compact, run
 from noonmark.persist.codec import RowCodec, update_table
 from noonmark.persist.config import Config
 from noonmark.persist.impl.open import open_blob
 from noonmark.persist.location import Blob
-from noonmark.persist.part import Part, corrupt
-from noonmark.persist.parts import PartStore
-from noonmark.persist.plan import Plan
-from noonmark.persist.ranges import KeyRange
-from noonmark.persist.read import PlanReader
+from noonmark.persist.log.state import Batch, Collection
+from noonmark.persist.part import run
+from noonmark.persist.part.part import Part, corrupt
+from noonmark.persist.part.ranges import KeyRange
+from noonmark.persist.part.store import PartStore
+from noonmark.persist.read.plan import Plan
+from noonmark.persist.read.updates import PlanReader
 from noonmark.persist.retry import Retries
 from noonmark.persist.runtime import Runtime
-from noonmark.persist.state import Batch, Collection
+from noonmark.persist.upkeep import compact
 
 #: The variable that says what a Python worker of Spark may use of memory, in MB.
 MEMORY_VARIABLE = "NOONMARK_SPARK_PYTHON_MEMORY_MB"

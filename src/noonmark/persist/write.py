@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from noonmark.errors import Determinate, Indeterminate, NotBelowFrontier, StorageError
-from noonmark.persist import command as c
-from noonmark.persist import run
 from noonmark.persist.codec import Codec, update_table
-from noonmark.persist.dependence import dependence
-from noonmark.persist.part import Part
-from noonmark.persist.refusals import format_frontier
-from noonmark.persist.state import Frontier, Inline, State
+from noonmark.persist.log import command as c
+from noonmark.persist.log.dependence import dependence
+from noonmark.persist.log.refusals import format_frontier
+from noonmark.persist.log.state import Frontier, Inline, State
+from noonmark.persist.part import run
+from noonmark.persist.part.part import Part
 from noonmark.tvc import Antichain, Update
 
 if TYPE_CHECKING:

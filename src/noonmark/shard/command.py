@@ -13,7 +13,7 @@ import click
 from noonmark.adapter.location import oracle_log
 from noonmark.errors import ConfigError, NotYetComplete, UsageError
 from noonmark.persist.client import Client, Options, open_location
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.progress import Progress, bar
 from noonmark.rows import postgres
 from noonmark.rows.arrow import from_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from noonmark.persist.state import Batch, Collection, Frontier, State
+from noonmark.persist.log.state import Batch, Collection, Frontier, State
 
 
 def list_shards(state: State) -> list[dict[str, Any]]:

@@ -25,16 +25,16 @@ import pyarrow.compute as pc
 
 from noonmark.errors import IntegrityError, MissingObject
 from noonmark.oracle.reserved import decode_reservation
-from noonmark.persist import run
 from noonmark.persist.client import Client
-from noonmark.persist.frame import ENTRY, ROLLUP, open_frame
-from noonmark.persist.head import check_tail
-from noonmark.persist.journal import ROLLUP_PREFIX
 from noonmark.persist.location import Consensus
-from noonmark.persist.order import in_order, plain_columns
-from noonmark.persist.part import Part
-from noonmark.persist.parts import PartStore, epoch_prefix
-from noonmark.persist.state import Collection
+from noonmark.persist.log.frame import ENTRY, ROLLUP, open_frame
+from noonmark.persist.log.head import check_tail
+from noonmark.persist.log.journal import ROLLUP_PREFIX
+from noonmark.persist.log.state import Collection
+from noonmark.persist.part import run
+from noonmark.persist.part.order import in_order, plain_columns
+from noonmark.persist.part.part import Part
+from noonmark.persist.part.store import PartStore, epoch_prefix
 from noonmark.progress import Progress
 
 

@@ -30,7 +30,7 @@ from noonmark.clock import Clock
 from noonmark.errors import DefiniteError, Stopped
 from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
-from noonmark.persist.snapshot import Listen, Snapshot, Step
+from noonmark.persist.read.snapshot import Listen, Snapshot, Step
 from noonmark.rows.arrow import from_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Schema

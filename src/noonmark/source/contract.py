@@ -40,7 +40,7 @@ an error batch, or raises `SourceBroken`, which stands for one: what it yielded 
 rest of the split is replaced by that error. One partition's error never keeps another from being
 read. An error that `_ends` its output (or with -1 all of them) says more than that a record cannot
 be read: from its offset on the output is not what upstream has, so its collection is in that error
-and has no rows (`noonmark.persist.definite`). A `SourceBroken` says so with the field `ends`.
+and has no rows (`noonmark.persist.log.definite`). A `SourceBroken` says so with the field `ends`.
 
 Where it runs: `latest`, `plan` and `release` on the driver; `read` on executors.
 

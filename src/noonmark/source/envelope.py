@@ -37,8 +37,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noonmark.errors import ConfigError
-from noonmark.persist.order import adjacent_equal, argsort, plain_columns
-from noonmark.persist.run import DIFF, TIME, consolidate
+from noonmark.persist.part.order import adjacent_equal, argsort, plain_columns
+from noonmark.persist.part.run import DIFF, TIME, consolidate
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_schema, from_array
 from noonmark.rows.pgnested import join_record

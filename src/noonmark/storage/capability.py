@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from noonmark.errors import CapabilityInvalid
-from noonmark.persist.state import Frontier
+from noonmark.persist.log.state import Frontier
 from noonmark.tvc import Antichain
 
 Self = TypeVar("Self", bound="Capability")

@@ -32,12 +32,12 @@ from noonmark.errors import (
     NotBelowFrontier,
     UsageError,
 )
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.hold import NO_LEASE_MS
-from noonmark.persist.refusals import format_frontier
-from noonmark.persist.state import Collection, Frontier, Hold, State, schema_to_wire
+from noonmark.persist.log import command as c
+from noonmark.persist.log.refusals import format_frontier
+from noonmark.persist.log.state import Collection, Frontier, Hold, State, schema_to_wire
 from noonmark.persist.write import Updates, WriteHandle, as_frontier
 from noonmark.storage.capability import Capability, ReadCapability, WriteCapability
 from noonmark.storage.description import CollectionDescription, description_of

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from noonmark.errors import UnknownCollection
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
 from noonmark.rows.schema import Schema
 
 

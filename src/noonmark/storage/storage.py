@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from noonmark.persist.client import Client
-from noonmark.persist.state import Frontier, Hold
+from noonmark.persist.log.state import Frontier, Hold
 from noonmark.persist.write import Updates
 from noonmark.storage.capability import Capability, ReadCapability, WriteCapability
 from noonmark.storage.core import AsyncStorage

@@ -22,11 +22,11 @@ import pyarrow as pa
 from noonmark.errors import SchemaMismatch
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
-from noonmark.persist.read_handle import ReadHandle
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.log.state import Collection
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.handle import ReadHandle
+from noonmark.persist.read.snapshot import Listen, Snapshot, Step
 from noonmark.persist.runtime import Runtime
-from noonmark.persist.snapshot import Listen, Snapshot, Step
-from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain
 

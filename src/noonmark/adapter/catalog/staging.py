@@ -22,7 +22,7 @@ from typing import Protocol
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
 from noonmark.errors import DuplicateObject, NameTaken, SerializationFailure
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 
 Beside = Callable[[int], Iterable[c.AnyCommand]]
 

@@ -22,9 +22,9 @@ from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import KINDS, Item
 from noonmark.errors import NewerFormat
 from noonmark.oracle import TimestampOracle
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.state import schema_to_wire
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import schema_to_wire
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import CollectionDescription

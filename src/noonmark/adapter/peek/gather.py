@@ -24,8 +24,8 @@ from noonmark.adapter.peek.mirrors import ROWS_MAX, Mirrors, row_count
 from noonmark.adapter.peek.rows import Row, counted
 from noonmark.adapter.peek.shape import Leaf
 from noonmark.persist.client import Client
-from noonmark.persist.plan import Query
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Query
 from noonmark.rows import types as t
 from noonmark.rows.numeral import EXACT_CONTEXT, equal_range
 from noonmark.rows.order import equal_form

@@ -21,7 +21,7 @@ from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.gather import prefix_of
 from noonmark.adapter.peek.mirrors import ROWS_MAX, row_count
 from noonmark.adapter.peek.shape import Leaf
-from noonmark.persist.state import State
+from noonmark.persist.log.state import State
 from noonmark.sql.ir.relation import Scan
 
 

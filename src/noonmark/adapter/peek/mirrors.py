@@ -25,10 +25,10 @@ import pyarrow as pa
 from noonmark.adapter.peek.mirror import Mirror
 from noonmark.adapter.peek.rows import Change, Row, changes, counted
 from noonmark.persist.client import Client
-from noonmark.persist.definite import error_at
-from noonmark.persist.plan import Plan, Query, check_answers, plan_read
-from noonmark.persist.read import inline_table, narrow
-from noonmark.persist.state import Collection
+from noonmark.persist.log.definite import error_at
+from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Plan, Query, check_answers, plan_read
+from noonmark.persist.read.updates import inline_table, narrow
 
 ROWS_MAX = 250_000
 TOTAL_ROWS_MAX = 1_000_000

@@ -32,9 +32,9 @@ from noonmark.adapter.subscribe.changes import Changes
 from noonmark.adapter.subscribe.pulse import Pulse
 from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
 from noonmark.compute.plan.naming import VIEW, errors_name
-from noonmark.persist.definite import error_at
-from noonmark.persist.plan import check_answers
-from noonmark.persist.state import Collection, State
+from noonmark.persist.log.definite import error_at
+from noonmark.persist.log.state import Collection, State
+from noonmark.persist.read.plan import check_answers
 from noonmark.sql.ir import relation as r
 from noonmark.storage.description import description_of
 

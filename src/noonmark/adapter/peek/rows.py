@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_table
 from noonmark.rows.identity import hashable, is_own_identity

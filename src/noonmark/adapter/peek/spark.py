@@ -29,7 +29,7 @@ from noonmark.compute.spark.contents import Batch
 from noonmark.compute.spark.frame import ERROR
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.persist.client import Client
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import conform
 from noonmark.rows.exact import is_exact
 from noonmark.rows.schema import Column, Schema

@@ -27,8 +27,8 @@ import pyarrow as pa
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.shape import Leaf
 from noonmark.adapter.worker.scratch import scratch_folder
-from noonmark.persist.run import DIFF
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import arrow_type
 
 BYTES_MAX = 1 << 30

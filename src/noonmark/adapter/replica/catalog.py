@@ -10,7 +10,7 @@ import asyncio
 
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.store import COLLECTION, CatalogStore
-from noonmark.persist.state import Frontier, State
+from noonmark.persist.log.state import Frontier, State
 
 
 def _upper(state: State) -> Frontier | None:

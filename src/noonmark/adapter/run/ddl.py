@@ -29,8 +29,8 @@ from noonmark.errors import (
     UsageError,
     WrongObjectType,
 )
-from noonmark.persist import command as c
-from noonmark.persist.state import schema_to_wire
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import schema_to_wire
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.statement import statement as st
 

@@ -17,7 +17,7 @@ from noonmark.adapter.catalog.item import PUBLIC
 from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.contract import Done, Notice
 from noonmark.errors import InvalidValue, NameTaken, UndefinedSchema, UsageError
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.sql.statement.base import Name, Options
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from noonmark.errors import (
     UndefinedTable,
     WrongObjectType,
 )
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:

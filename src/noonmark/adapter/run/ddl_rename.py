@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.definitions import view_definition
 from noonmark.compute.plan.naming import errors_name, hold_id
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import description_of
 

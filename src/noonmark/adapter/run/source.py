@@ -45,7 +45,7 @@ from noonmark.errors import (
     Unsupported,
     WrongObjectType,
 )
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.remap.rows import REMAP_SCHEMA
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import ERRORS_SCHEMA, Output, Source

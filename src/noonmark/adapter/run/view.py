@@ -23,8 +23,8 @@ from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.staged import staged_client
 from noonmark.adapter.temporary import placed
 from noonmark.errors import Unsupported, WrongObjectType
-from noonmark.persist import command as c
-from noonmark.persist.foreseen import foreseen
+from noonmark.persist.log import command as c
+from noonmark.persist.log.pending import foreseen
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.ir.call import TableCall

@@ -19,7 +19,7 @@ from noonmark.adapter.run.handler import Handlers
 from noonmark.adapter.run.view import maintained
 from noonmark.adapter.staged import staged_client
 from noonmark.errors import UndefinedColumn, Unsupported, WrongObjectType
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.rows import types as t
 from noonmark.rows.types import quote_name
 from noonmark.sql.plan.row import name_of

@@ -25,8 +25,8 @@ from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.adapter.worker.limits import Limits
 from noonmark.persist.client import Client
 from noonmark.persist.codec import TIME_MAX
-from noonmark.persist.plan import Query
-from noonmark.persist.state import Collection, State
+from noonmark.persist.log.state import Collection, State
+from noonmark.persist.read.plan import Query
 from noonmark.rows.schema import Schema
 
 #: Segments that are kept, over all collections, and the most rows one of them may have to be kept.

@@ -35,8 +35,8 @@ from noonmark.adapter.subscribe.follow import (
 )
 from noonmark.adapter.subscribe.pulse import INTERVAL_S
 from noonmark.errors import EvaluationError, NoonmarkError
-from noonmark.persist.definite import first_error, refusal
-from noonmark.persist.state import Collection
+from noonmark.persist.log.definite import first_error, refusal
+from noonmark.persist.log.state import Collection
 from noonmark.sql.ir.asked import Now
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import BUILT_IN, PREDEFINED, TEMPORARY, Item
-from noonmark.persist.state import State
+from noonmark.persist.log.state import State
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.sql.scope import SYSTEM_COLUMN

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.upstream.staging import create, forget, staging_name
 from noonmark.errors import NotYetComplete, SerializationFailure
-from noonmark.ingest_feed import postgres_table
-from noonmark.ingest_stage import Staging, stage
-from noonmark.persist import command as c
+from noonmark.ingest.feed import postgres_table
+from noonmark.ingest.stage import Staging, stage
+from noonmark.persist.log import command as c
 from noonmark.source.contract import ERRORS_SCHEMA
 from noonmark.tvc import Antichain
 

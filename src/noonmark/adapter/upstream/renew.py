@@ -37,8 +37,8 @@ from noonmark.errors import (
     SourceStalled,
     StorageError,
 )
-from noonmark.ingest import Ingestion
-from noonmark.persist import command as c
+from noonmark.ingest.ingestion import Ingestion
+from noonmark.persist.log import command as c
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.remap.rows import REMAP_SCHEMA
 from noonmark.source.contract import ERRORS_SCHEMA
@@ -47,7 +47,7 @@ from noonmark.tvc import Antichain, Partitioned, known_partitions, partition_fro
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.work_sources import SourceWorker
-    from noonmark.ingest_engine import Engine
+    from noonmark.ingest.engine import Engine
     from noonmark.source.impl.kafka import Kafka
 
 _TRANSIENT = (SourceStalled, StorageError)

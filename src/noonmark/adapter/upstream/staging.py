@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.state import schema_to_wire
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import schema_to_wire
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import CollectionDescription, description_of
 from noonmark.tvc import Antichain

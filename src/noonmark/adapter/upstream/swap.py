@@ -21,17 +21,17 @@ import pyarrow.compute as pc
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.ended import remedy_of
-from noonmark.ingest_stage import write_difference
-from noonmark.persist import command as c
-from noonmark.persist.definite import error_at
-from noonmark.persist.plan import Query
-from noonmark.persist.read import shape, stored_schema
-from noonmark.persist.run import DIFF, TIME
+from noonmark.ingest.stage import write_difference
+from noonmark.persist.log import command as c
+from noonmark.persist.log.definite import error_at
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.plan import Query
+from noonmark.persist.read.updates import shape, stored_schema
 from noonmark.persist.write import MultiWriteHandle
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.ingest import Target
+    from noonmark.ingest.ingestion import Target
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.upstream.swap import Read, Swap
-from noonmark.persist import command as c
+from noonmark.persist.log import command as c
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage.description import CollectionDescription
 from noonmark.tvc import Antichain, known_partitions
@@ -34,7 +34,7 @@ from noonmark.tvc import Antichain, known_partitions
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.work_sources import SourceWorker
-    from noonmark.ingest import Ingestion
+    from noonmark.ingest.ingestion import Ingestion
 
 _LOOK_S = 0.05
 

@@ -22,7 +22,7 @@ from noonmark.adapter.definitions import format_of
 from noonmark.adapter.run.ddl import columns_of
 from noonmark.adapter.upstream.connection import registry_named, registry_of
 from noonmark.errors import InvalidValue, Unsupported
-from noonmark.ingest_feed import Feed, raw
+from noonmark.ingest.feed import Feed, raw
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.contract import Source

@@ -19,7 +19,7 @@ from noonmark.compute.contents.rules import contents
 from noonmark.compute.kernel.number import NO_KERNEL, NoKernel
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.updates import Errors, Ints, Rows, one_array
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import from_array
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r

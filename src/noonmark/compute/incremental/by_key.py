@@ -18,7 +18,7 @@ from noonmark.compute.kernel.updates import Changes, Errors, Rows, concat, empty
 from noonmark.compute.spark import keyed
 from noonmark.compute.spark.flatmap import FlatMapTask
 from noonmark.compute.spark.frame import ERROR
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type
 from noonmark.sql.ir import relation as r
 

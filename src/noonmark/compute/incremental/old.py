@@ -38,7 +38,7 @@ from noonmark.compute.plan.multiway import Keys, group_of
 from noonmark.compute.plan.pushdown import asked_by, under, usable
 from noonmark.compute.spark import keyed
 from noonmark.compute.trace.by_key import Place, Shelf
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import to_table
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind

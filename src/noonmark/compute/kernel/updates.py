@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.persist import run
+from noonmark.persist.part import run
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.schema import Schema
 

@@ -33,10 +33,10 @@ from noonmark.compute.trace.by_key import Place, Shelf
 from noonmark.compute.trace.pending import TURN
 from noonmark.errors import NoonmarkError
 from noonmark.persist import task
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.slices import bare_collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.slices import bare_collection
 from noonmark.persist.spark import typed_errors
-from noonmark.persist.state import Collection
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 

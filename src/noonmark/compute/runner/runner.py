@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from noonmark.compute.jvm.session import OpenSession
 from noonmark.compute.runner.job import Made, Work, run
 from noonmark.errors import NoonmarkError
-from noonmark.persist.spark_errors import SPARK_ERRORS
+from noonmark.persist.spark.errors import SPARK_ERRORS
 
 #: A work, behind the name of the view that it is of.
 Named: TypeAlias = "tuple[str, Work]"

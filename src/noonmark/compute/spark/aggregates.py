@@ -46,7 +46,7 @@ from noonmark.compute.spark.frame import (
 )
 from noonmark.compute.spark.linear import computed
 from noonmark.compute.spark.summing import summed
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows import types as t
 from noonmark.rows.spark import spark_name
 from noonmark.sql.functions.fit import numeric_for

@@ -46,7 +46,7 @@ from noonmark.compute.spark.frame import (
 )
 from noonmark.compute.spark.linear import filtered, projected
 from noonmark.errors import Unsupported
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_table
 from noonmark.rows.exact import is_exact

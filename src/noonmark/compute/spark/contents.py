@@ -35,7 +35,7 @@ from noonmark.compute.spark.linear import filtered, projected
 from noonmark.compute.spark.match import joined
 from noonmark.compute.spark.pending import waiting, with_turns
 from noonmark.errors import Unsupported
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import to_table
 from noonmark.rows.exact import is_exact
 from noonmark.rows.schema import Schema

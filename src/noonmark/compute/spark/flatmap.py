@@ -18,7 +18,7 @@ from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.spark.frame import ERROR, arrow_frame_schema, frame_schema
 from noonmark.compute.spark.keyed import over_scans
 from noonmark.errors import EvaluationError
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array
 from noonmark.rows.identity import hashable
 from noonmark.sql.ir import relation as r

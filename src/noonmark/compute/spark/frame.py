@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from noonmark.compute.spark.column import col, constant, named, null
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.schema import Schema

@@ -17,10 +17,10 @@ from noonmark.compute.plan.definition import VIEW, errors_name
 from noonmark.compute.spark.column import null, quoted
 from noonmark.compute.spark.frame import ERROR, no_error, one, union
 from noonmark.persist.client import Client
-from noonmark.persist.part import Part
-from noonmark.persist.plan import Query
+from noonmark.persist.part.part import Part
+from noonmark.persist.read.plan import Query
 from noonmark.persist.spark import snapshot_frame
-from noonmark.persist.spark_read import frame_of, plan_at
+from noonmark.persist.spark.read import frame_of, plan_at
 from noonmark.sql.ir import relation as r
 from noonmark.storage.description import description_of
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from noonmark.compute.spark.frame import ERROR, names, union
-from noonmark.persist.run import DIFF
-from noonmark.persist.spark_errors import typed_errors
+from noonmark.persist.part.run import DIFF
+from noonmark.persist.spark.errors import typed_errors
 from noonmark.rows.arrow import arrow_type, from_array
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Schema

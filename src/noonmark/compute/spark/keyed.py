@@ -40,7 +40,7 @@ from noonmark.compute.spark.frame import (
 )
 from noonmark.compute.spark.linear import extended
 from noonmark.errors import EvaluationError
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array
 from noonmark.rows.exact import is_exact
 from noonmark.rows.identity import hashable

@@ -18,8 +18,8 @@ import pyarrow as pa
 from noonmark.compute.plan.arrangement import Keeper
 from noonmark.persist import task
 from noonmark.persist.client import Client
-from noonmark.persist.plan import Query, plan_read
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Query, plan_read
 
 if TYPE_CHECKING:
     pass

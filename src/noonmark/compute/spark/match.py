@@ -27,7 +27,7 @@ from noonmark.compute.spark.frame import (
     union,
 )
 from noonmark.compute.spark.linear import computed, extended, kept
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
 from noonmark.rows.exact import is_ordered
 from noonmark.sql.functions.key import KEY_FORM

@@ -18,7 +18,7 @@ from noonmark.compute.spark.column import col, constant, named
 from noonmark.compute.spark.expression import compile_scalar
 from noonmark.compute.spark.foreign import Answers, answered
 from noonmark.compute.spark.frame import ERROR, columns
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array
 from noonmark.sql.ir import relation as r

@@ -33,12 +33,12 @@ from noonmark.compute.spark.column import col, constant, named
 from noonmark.compute.spark.frame import ERROR, union
 from noonmark.persist import task
 from noonmark.persist.client import Client
-from noonmark.persist.part import Part
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.slices import bare_collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.part.part import Part
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.slices import bare_collection
 from noonmark.persist.spark import Staged, typed_errors
-from noonmark.persist.spark_scan import checked, checked_beside
-from noonmark.persist.state import Collection
+from noonmark.persist.spark.scan import checked, checked_beside
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -39,7 +39,7 @@ from noonmark.compute.spark.frame import (
 )
 from noonmark.compute.spark.linear import extended
 from noonmark.compute.spark.match import errors_of_sides, left_side, right_side, same_keys
-from noonmark.persist.run import DIFF
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.exact import FLOATS, has_extremes, is_exact, is_ordered
 from noonmark.rows.spark import spark_name
 from noonmark.sql.ir import relation as r

@@ -26,10 +26,10 @@ from noonmark.compute.kernel.updates import BEFORE, Ints, Rows, concat, from_tab
 from noonmark.compute.trace.cache import Cached, TooLong, pieces
 from noonmark.errors import Unsupported
 from noonmark.persist import task
-from noonmark.persist.part import Part
-from noonmark.persist.read import inline_table
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.state import Batch, Collection
+from noonmark.persist.log.state import Batch, Collection
+from noonmark.persist.part.part import Part
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.updates import inline_table
 from noonmark.rows.arrow import arrow_type
 from noonmark.sql.ir.encoding import fingerprint
 from noonmark.sql.ir.scalar import Scalar, columns_of

@@ -33,7 +33,7 @@ import pyarrow as pa
 from noonmark.compute.kernel.index import Index
 from noonmark.compute.kernel.updates import one_array
 from noonmark.persist import task
-from noonmark.persist.part import Part
+from noonmark.persist.part.part import Part
 
 #: The size that the files of one cache may reach together.
 BYTES_MAX = 32 << 30

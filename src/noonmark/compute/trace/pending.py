@@ -21,10 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from noonmark.persist.client import Client
-from noonmark.persist.plan import Plan, Query
-from noonmark.persist.read import inline_table
-from noonmark.persist.spark_read import plan_at
-from noonmark.persist.state import Batch, Collection
+from noonmark.persist.log.state import Batch, Collection
+from noonmark.persist.read.plan import Plan, Query
+from noonmark.persist.read.updates import inline_table
+from noonmark.persist.spark.read import plan_at
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import BigInt
 from noonmark.sql.ir.relation import Relation

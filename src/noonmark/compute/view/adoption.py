@@ -22,8 +22,8 @@ from __future__ import annotations
 from noonmark.compute.plan.naming import former_hold_id, hold_id
 from noonmark.compute.view.owned import Owned, held_by_others, is_arrangement
 from noonmark.errors import NameTaken, UnknownCollection, UsageError
-from noonmark.persist import command as c
-from noonmark.persist.state import State
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import State
 from noonmark.storage import NO_LEASE_MS
 
 #: How often it is tried while others change the same: a user who asks EXPLAIN, another view.

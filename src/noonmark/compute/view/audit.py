@@ -31,8 +31,8 @@ from noonmark.compute.spark.inputs import frame_at
 from noonmark.compute.spark.judge_task import judged
 from noonmark.compute.view.view import View
 from noonmark.errors import EvaluationError, Unsupported
-from noonmark.persist.run import DIFF
-from noonmark.persist.state import Collection
+from noonmark.persist.log.state import Collection
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import conform, from_table
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r

@@ -39,7 +39,7 @@ from noonmark.errors import (
     NoonmarkError,
     UsageError,
 )
-from noonmark.persist.spark_errors import SPARK_ERRORS
+from noonmark.persist.spark.errors import SPARK_ERRORS
 
 #: Spark plans in the driver: more threads than this only wait for each other.
 THREADS_MAX = 8

@@ -31,11 +31,11 @@ from noonmark.compute.spark.inputs import frame_at
 from noonmark.compute.spark.stage import Contents, stage_together
 from noonmark.compute.view.tick import Output, Stored
 from noonmark.persist.client import Client
-from noonmark.persist.part import Part
-from noonmark.persist.plan import Query
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.part import Part
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.plan import Query
 from noonmark.persist.spark import Staged, stage_frame
-from noonmark.persist.spark_read import frame_of, plan_at
+from noonmark.persist.spark.read import frame_of, plan_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -36,11 +36,11 @@ from noonmark.compute.plan.definition import (
 from noonmark.compute.plan.naming import HOLD, arrangement_name, former_hold_id, hold_id
 from noonmark.compute.view.tick import Stored
 from noonmark.compute.view.written import WAS, check_output, handed_back, held_from, takeover
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.run import TIME
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import Collection, Frontier, State, schema_to_wire
+from noonmark.persist.part.run import TIME
 from noonmark.persist.spark import Staged
-from noonmark.persist.state import Collection, Frontier, State, schema_to_wire
 from noonmark.persist.write import MultiWriteHandle, WriteHandle
 from noonmark.storage import NO_LEASE_MS, WriteCapability
 from noonmark.storage.description import CollectionDescription, description_of

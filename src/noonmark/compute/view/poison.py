@@ -22,8 +22,8 @@ from noonmark.compute.runner.job import Work
 from noonmark.compute.runner.limit import Limit
 from noonmark.compute.runner.runner import JOBS
 from noonmark.errors import NoonmarkError
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.spark_errors import SPARK_ERRORS
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.spark.errors import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -46,11 +46,11 @@ from noonmark.compute.view.tick import (
     work_of,
 )
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.definite import combined
+from noonmark.persist.log import command as c
+from noonmark.persist.log.definite import combined
+from noonmark.persist.log.state import Frontier
 from noonmark.persist.spark import Staged
-from noonmark.persist.state import Frontier
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.sql.ir.temporal import FOREVER
 from noonmark.storage import WriteCapability

@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import Any
 
 from noonmark.errors import DatatypeMismatch, UsageError
-from noonmark.persist import command as c
 from noonmark.persist.client import Client
-from noonmark.persist.state import Collection, State
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import Collection, State
 from noonmark.rows.schema import Schema
 from noonmark.storage import WriteCapability
 from noonmark.storage.description import CollectionDescription, description_of

@@ -37,7 +37,7 @@ from noonmark.compute.runner.resident.lines import Line, LineLost
 from noonmark.compute.runner.resident.task import ResidentTask
 from noonmark.compute.runner.runner import JOBS, Named, Ran
 from noonmark.errors import Interrupted, NoonmarkError
-from noonmark.persist.spark_errors import SPARK_ERRORS
+from noonmark.persist.spark.errors import SPARK_ERRORS
 from noonmark.supervise import Supervisor
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from noonmark.compute.spark.frame import (
 )
 from noonmark.compute.spark.lookup import Place
 from noonmark.errors import EvaluationError
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
 from noonmark.rows.arrow import arrow_type, from_array, to_array
 from noonmark.rows.schema import Schema

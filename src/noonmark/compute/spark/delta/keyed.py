@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from noonmark.compute.spark import keyed
 from noonmark.compute.spark.delta.scope import Scope
 from noonmark.compute.spark.frame import ERROR, NOTHING, Delta, names, rows_of, union
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import may_fail
 

@@ -35,9 +35,9 @@ from noonmark.compute.spark.keyed import BEFORE
 from noonmark.compute.spark.lookup import Place
 from noonmark.compute.trace.pending import TURN, due_query
 from noonmark.persist.client import Client
-from noonmark.persist.plan import Query
-from noonmark.persist.run import DIFF, TIME
-from noonmark.persist.spark_read import changes_query, frame_of, plan_at
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.plan import Query
+from noonmark.persist.spark.read import changes_query, frame_of, plan_at
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 

@@ -16,7 +16,7 @@ from noonmark.compute.spark.column import col
 from noonmark.compute.spark.delta.scope import Scope
 from noonmark.compute.spark.frame import ERROR, NOTHING, Delta, names, rows_of, union
 from noonmark.compute.spark.pending import AT, waiting, with_turns
-from noonmark.persist.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF, TIME
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import may_fail
 from noonmark.sql.ir.temporal import temporal
