@@ -24,8 +24,9 @@ from noonmark.compute.plan.naming import errors_name
 from noonmark.errors import ConfigError, NotYetComplete, UnknownCollection, UsageError
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.persist.part.run import DIFF
-from noonmark.rows import arrow, pgtext
+from noonmark.rows import arrow
 from noonmark.rows.moment import Time, time_of
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import description_of
 
@@ -69,7 +70,7 @@ class Contents:
         """How notebooks show it: the first rows."""
         first = arrow.from_table(self._table.slice(0, shown.ROWS_SHOWN), self._schema)
         texts = [
-            [None if value is None else pgtext.format_value(value, column.type)
+            [None if value is None else format_value(value, column.type)
              for value, column in zip(row, self._schema, strict=True)]
             for row in first
         ]  # fmt: skip

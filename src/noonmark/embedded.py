@@ -28,10 +28,11 @@ import pyarrow as pa
 from noonmark import shown
 from noonmark.adapter.contract import CopyIn, CopyOut, Done, Field, Outcome, Row, Rows
 from noonmark.adapter.database import Database
-from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.session.session import AdapterSession
 from noonmark.compute.jvm.session import Frame, Session, active_session
 from noonmark.errors import Stopped, UsageError
-from noonmark.rows import arrow, pgtext
+from noonmark.rows import arrow
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import is_plain, quote_name
 from noonmark.sql.ir.relation import distinct_names
@@ -93,7 +94,7 @@ class Answer:
     def _repr_html_(self) -> str:
         """How notebooks show it: the first rows."""
         texts = [
-            [None if value is None else pgtext.format_value(value, field.type)
+            [None if value is None else format_value(value, field.type)
              for value, field in zip(row, self.fields, strict=True)]
             for row in self._rows[: shown.ROWS_SHOWN]
         ]  # fmt: skip

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from noonmark.adapter.contract import Field, Row
 from noonmark.errors import ConfigError, SchemaMismatch
-from noonmark.rows import arrow, pgtext
+from noonmark.rows import arrow
 from noonmark.rows import types as t
+from noonmark.rows.pg.text import parse_value
 from noonmark.rows.schema import Column, Schema
 
 #: How many rows a notebook shows.
@@ -101,7 +102,7 @@ def rows_for(batch: pa.RecordBatch, fields: Sequence[Field]) -> list[Row]:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             texts = column.to_pylist()
             columns.append([
-                None if each is None else pgtext.parse_value(each, field.type) for each in texts
+                None if each is None else parse_value(each, field.type) for each in texts
             ])  # fmt: skip
             continue
         table = pa.table({field.name: _cast(column, field, arrow.arrow_type(field.type))})

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from noonmark.adapter.copy_memory import CopyMemory
+from noonmark.adapter.table.copy_memory import CopyMemory
 from support.pgwire_host import DatabaseHost
 
 #: A line of 1 kB; the table that it becomes takes about as much.

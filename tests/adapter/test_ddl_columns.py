@@ -14,7 +14,7 @@ import pytest
 
 from noonmark.adapter.contract import CopyOut, Prepared, Rows
 from noonmark.adapter.database import Database
-from noonmark.adapter.run.copy import CopyFrom
+from noonmark.adapter.statement.dml.copy import CopyFrom
 from noonmark.errors import SerializationFailure, Unsupported
 from support.reading import Conversation, connect, with_database
 

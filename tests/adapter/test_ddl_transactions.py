@@ -1,4 +1,4 @@
-"""DDL in transactions (`adapter.staged`): seen by its own statements, then by all, or never."""
+"""DDL in transactions: seen by its own statements, then by all, or never."""
 
 from __future__ import annotations
 

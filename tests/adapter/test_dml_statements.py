@@ -11,7 +11,7 @@ import pytest
 
 from noonmark.adapter.contract import CopyOut
 from noonmark.adapter.database import Database
-from noonmark.adapter.run.copy import CopyFrom
+from noonmark.adapter.statement.dml.copy import CopyFrom
 from noonmark.errors import (
     NoonmarkError,
     NotNullViolation,
@@ -220,7 +220,7 @@ async def test_a_transaction_whose_reads_changed_fails_at_commit(opened: Databas
 
 @with_database
 async def test_no_update_is_lost(opened: Database) -> None:
-    """The law of `adapter.run.dml_read`: concurrent increments all count."""
+    """The law of `adapter.statement.dml.read`: concurrent increments all count."""
     client = await table(opened)
     await client.ask("insert into t values (1, 'a', 0), (2, 'b', 0)")
     clients = [await connect(opened) for _ in range(6)]

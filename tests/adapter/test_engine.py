@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from noonmark.adapter import engine
-from noonmark.adapter.engine import Engine
+from noonmark.adapter.schedule import engine
+from noonmark.adapter.schedule.engine import Engine
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError
 from noonmark.supervise import Supervisor

@@ -1,6 +1,6 @@
 """A key is one when PostgreSQL says that it is: every type, hostile values, the same statements.
 
-Laws: `noonmark.adapter.tables` (key), `noonmark.adapter.key_query` (complete),
+Laws: `noonmark.adapter.table.committer` (key), `noonmark.adapter.table.key_query` (complete),
 `noonmark.rows.identity`. The judge is a PostgreSQL that gets the same statements.
 """
 

@@ -21,7 +21,7 @@ from psycopg.pq import DiagnosticField, ExecStatus
 from noonmark.adapter.database import Database
 from noonmark.errors import NoonmarkError
 from noonmark.rows.arrow import texts_for_numerals, to_table
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Schema
 from support.reading import Conversation, connect, database, with_database
 from support.servers import PostgresServer

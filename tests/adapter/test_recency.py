@@ -1,4 +1,4 @@
-"""Real-time recency, as `noonmark.adapter.recency` promises it."""
+"""Real-time recency, as `noonmark.adapter.timestamp.recency` promises it."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ import pytest
 
 from noonmark.adapter.contract import Rows
 from noonmark.adapter.database import Database
-from noonmark.adapter.run import subscribe_view
-from noonmark.adapter.run.subscribe_view import end_leftovers
+from noonmark.adapter.statement.query import subscribe_view
+from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 from noonmark.errors import NoonmarkError
 from support.reading import Conversation, connect, database, insert
 

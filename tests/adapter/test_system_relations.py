@@ -9,7 +9,7 @@ import pytest
 from noonmark.adapter.database import Database
 from noonmark.adapter.system.relations import relations, system_rows
 from noonmark.errors import NoonmarkError
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from support.reading import Conversation, connect, database, with_database
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.adapter.tables import Tables
+from noonmark.adapter.table.committer import Tables
 from noonmark.errors import InternalError
 from support.reading import connect, with_database
 

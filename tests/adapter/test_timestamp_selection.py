@@ -1,4 +1,4 @@
-"""Timestamp selection: text cases, and the laws of `noonmark.adapter.timestamp`."""
+"""Timestamp selection: text cases, and the laws of `noonmark.adapter.timestamp.choice`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noonmark.adapter.timestamp import (
+from noonmark.adapter.timestamp.choice import (
     SERIALIZABLE,
     STRICT,
     Input,

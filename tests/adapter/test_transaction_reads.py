@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from noonmark.adapter import holds
 from noonmark.adapter.database import Database
-from noonmark.adapter.transaction import OpenTransaction
+from noonmark.adapter.session import holds
+from noonmark.adapter.session.transaction import OpenTransaction
 from noonmark.errors import (
     BeforeSince,
     InFailedTransaction,

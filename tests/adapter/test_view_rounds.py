@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from noonmark.adapter import work_rounds
 from noonmark.adapter.database import Database
-from noonmark.adapter.work_rounds import Rounds
+from noonmark.adapter.schedule import rounds
+from noonmark.adapter.schedule.rounds import Rounds
 from noonmark.clock import SYSTEM
 from noonmark.compute.runner.resident.runner import ByResidents
 from noonmark.compute.runner.runner import Named
@@ -46,7 +46,7 @@ def test_the_runs_of_a_tick_are_its_levels(
         return usual(runner, session, works, group)
 
     monkeypatch.setattr(ByResidents, "run", counted)
-    monkeypatch.setattr(work_rounds, "_RESIDENT_MS_MAX", 60_000.0)
+    monkeypatch.setattr(rounds, "_RESIDENT_MS_MAX", 60_000.0)
     # However busy the machine is: no view is slow here.
     monkeypatch.setattr(dataflow, "QUICK_MS", 60_000.0)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from support.servers import PostgresServer
 from support.sql_expressions import EXPRESSIONS
 from support.sql_generator import Generator

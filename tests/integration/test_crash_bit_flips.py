@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from noonmark.persist.log import frame
-from noonmark.persist.part import pages, part
+from noonmark.persist.part import pages, part, store
 from support.damage import Damage
 from support.history import Violation
 from support.mutations import KINDS, Mutations

@@ -326,8 +326,8 @@ def test_a_refresh_survives_a_restart(
             await error(client, "select * from a")
             assert not any(name.startswith("staging_") for name in made.client.state.names)
             with monkeypatch.context() as patch:
-                patch.setattr("noonmark.adapter.work.finish", never)
-                patch.setattr("noonmark.adapter.run.source_tables._done", crash)
+                patch.setattr("noonmark.adapter.schedule.schedule.finish", never)
+                patch.setattr("noonmark.adapter.statement.ddl.source_tables._done", crash)
                 with pytest.raises(Crash):
                     await client.ask("alter source s refresh table a")
             upstream.run("update a set word = 'meanwhile' where id = 2")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noonmark.adapter.run.view import check_maintained
+from noonmark.adapter.statement.ddl.view import check_maintained
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.plan.maintenance import Way, changes_cost_all, decisions
 from noonmark.compute.view.explain import explain_view

@@ -18,7 +18,7 @@ from noonmark.rows import value as v
 from noonmark.rows.arrow import to_array
 from noonmark.rows.calendar import civil_from_days, days_from_civil, days_in_month
 from noonmark.rows.jsonb import canonical
-from noonmark.rows.pgnested import join_array, join_record, split_array, split_record
+from noonmark.rows.pg.nested import join_array, join_record, split_array, split_record
 from noonmark.rows.postgres import (
     decode_binary,
     decode_text,

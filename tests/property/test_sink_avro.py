@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.value import EndOfDay, FarDate, FarTimestamp
 from noonmark.sink.avro import AvroEncoding

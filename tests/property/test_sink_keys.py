@@ -16,7 +16,7 @@ from noonmark.rows.canonical import canonical
 from noonmark.rows.identity import NEGATIVE_ZERO, hashable
 from noonmark.rows.numeral import Numeral
 from noonmark.rows.order import key_bytes
-from noonmark.rows.pgtext import parse_value
+from noonmark.rows.pg.text import parse_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.sink.avro import AvroEncoding
 from noonmark.sink.encode import JsonEncoding

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from noonmark.errors import ConfigError, SchemaMismatch
 from noonmark.rows.arrow import from_array
-from noonmark.rows.pgtext import parse_value
+from noonmark.rows.pg.text import parse_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.contract import HEADERS
 from noonmark.source.format import convert

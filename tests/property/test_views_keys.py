@@ -14,7 +14,7 @@ import pytest
 
 from noonmark.compute.plan.definition import Definition
 from noonmark.rows.identity import hashable
-from noonmark.rows.pgtext import parse_value
+from noonmark.rows.pg.text import parse_value
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
 from support.views import History, answer

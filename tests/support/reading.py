@@ -9,7 +9,7 @@ from typing import Any
 
 from noonmark.adapter.contract import Done, Rows
 from noonmark.adapter.database import Database
-from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.session.session import AdapterSession
 from noonmark.clock import SYSTEM
 from noonmark.persist.client import Options
 

@@ -20,7 +20,7 @@ from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.identity import hashable
 from noonmark.rows.order import row_key, total_key
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.postgres import decode_text, oid
 from noonmark.rows.schema import Schema
 from noonmark.sql.functions.fit import quantize

@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 from psycopg.pq import DiagnosticField, ExecStatus
 
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from support.serve_process import serving
 from support.servers import start_postgres
 from support.sql_queries import ROWS, SCHEMAS

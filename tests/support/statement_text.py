@@ -8,9 +8,9 @@ from typing import Any
 from sqlglot import exp
 
 from noonmark.adapter.contract import CopyOut, Done, Rows
-from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.session.session import AdapterSession
 from noonmark.errors import NoonmarkError
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement import parse_statements
 from noonmark.sql.statement.base import Name, QueryText, ScalarText

@@ -25,7 +25,7 @@ from noonmark.persist.log.definite import Failure
 from noonmark.persist.log.frame import FORMAT_VERSION
 from noonmark.persist.log.state import Collection, State
 from noonmark.persist.part.run import DIFF
-from noonmark.rows.pgtext import format_value, parse_value
+from noonmark.rows.pg.text import format_value, parse_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type
 from noonmark.tvc import EMPTY, Antichain

@@ -13,9 +13,9 @@ from typing import Any
 from noonmark.adapter.database import Database
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.peek.reads import Reads
-from noonmark.adapter.tables import Tables
-from noonmark.adapter.times import Times
-from noonmark.adapter.transaction import OpenTransaction
+from noonmark.adapter.session.transaction import OpenTransaction
+from noonmark.adapter.table.committer import Tables
+from noonmark.adapter.timestamp.oracle import Times
 from noonmark.oracle.reserved import AsyncReservedOracle
 from noonmark.persist.log.journal import Journal
 

@@ -21,23 +21,23 @@ import hmac
 from collections.abc import Mapping
 from functools import partial
 
-from noonmark.adapter import temporary
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_open
 from noonmark.adapter.catalog.store import CatalogStore
-from noonmark.adapter.copy_memory import CopyMemory
-from noonmark.adapter.engine import Engine, starting
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
 from noonmark.adapter.replica.questions import answerer
-from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.schedule.engine import Engine, starting
+from noonmark.adapter.schedule.schedule import Work
+from noonmark.adapter.session import temporary
+from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.statement_totals import StatementTotals
 from noonmark.adapter.system import system_items
-from noonmark.adapter.tables import RETAIN_MS, Tables
-from noonmark.adapter.times import Times
+from noonmark.adapter.table.committer import RETAIN_MS, Tables
+from noonmark.adapter.table.copy_memory import CopyMemory
+from noonmark.adapter.timestamp.oracle import Times
 from noonmark.adapter.upstream.secret import key_file
-from noonmark.adapter.work import Work
 from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.pool import Pool
 from noonmark.clock import SYSTEM, Clock
@@ -181,7 +181,7 @@ class Database:
         self.engine.open()
         await self.work.start()
         await temporary.end_leftovers(self)
-        from noonmark.adapter.run.subscribe_view import end_leftovers
+        from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 
         self._leftovers = asyncio.ensure_future(end_leftovers(self))
 

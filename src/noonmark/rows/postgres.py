@@ -14,11 +14,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from noonmark.rows import pgbinary
 from noonmark.rows import types as t
-from noonmark.rows.pgcolumn import Format, encode_column
-from noonmark.rows.pgoid import oid, type_of, type_size, typmod
-from noonmark.rows.pgtext import format_value, not_utf8, parse_value
+from noonmark.rows.pg import binary
+from noonmark.rows.pg.column import Format, encode_column
+from noonmark.rows.pg.oid import oid, type_of, type_size, typmod
+from noonmark.rows.pg.text import format_value, not_utf8, parse_value
 
 __all__ = [
     "Format",
@@ -52,9 +52,9 @@ def decode_text(raw: bytes | None, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC
 
 def encode_binary(value: Any, sql_type: t.SqlType) -> bytes | None:
     """The value in binary format."""
-    return None if value is None else pgbinary.encode(value, sql_type)
+    return None if value is None else binary.encode(value, sql_type)
 
 
 def decode_binary(raw: bytes | None, sql_type: t.SqlType) -> Any:
     """The value of bytes in binary format."""
-    return None if raw is None else pgbinary.decode(raw, sql_type)
+    return None if raw is None else binary.decode(raw, sql_type)

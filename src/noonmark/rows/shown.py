@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from noonmark.rows import types as t
 from noonmark.rows.array import from_array, to_array
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Column, Schema
 
 

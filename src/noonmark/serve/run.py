@@ -25,7 +25,7 @@ from pathlib import Path
 from noonmark.adapter.catalog.item import BUILT_IN
 from noonmark.adapter.database import Database
 from noonmark.adapter.planner import PLANNER
-from noonmark.adapter.run.ddl_role import first_password
+from noonmark.adapter.statement.ddl.role import first_password
 from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact

@@ -29,7 +29,7 @@ import fastavro
 
 from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.value import DAY_MICROS, EndOfDay, FarDate, FarTimestamp
 from noonmark.sink.encode import key_columns

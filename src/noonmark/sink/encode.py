@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from noonmark.rows import types as t
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Column, Schema
 
 _OWN = (t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Char)

@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from noonmark.errors import UniqueViolation
 from noonmark.rows.canonical import Canonical, canonical, or_null
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Schema
 from noonmark.sink.encode import Encoding, key_columns
 from noonmark.sink.keys import Keys

@@ -41,8 +41,8 @@ from noonmark.persist.part.order import adjacent_equal, argsort, plain_columns
 from noonmark.persist.part.run import DIFF, TIME, consolidate
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_schema, from_array
-from noonmark.rows.pgnested import join_record
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.nested import join_record
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.contract import ERRORS_SCHEMA, OFFSET, PARTITION, REASON, shown_partitions
 from noonmark.source.format.decode import KEYED, RAW, TOMBSTONE

@@ -1,7 +1,7 @@
 """The catalog as one transaction sees it: changed by its own statements, by nobody else's.
 
 A statement that changes the catalog changes a *store*: the durable one (`catalog.store`), or, in a
-transaction, a `Staging`, which keeps the change to itself until COMMIT (`adapter.staged`).
+transaction, a `Staging`, which keeps the change to itself until COMMIT (`adapter.session.commit`).
 
 Until COMMIT the collections keep the names that they are stored under: an item that the transaction
 renames, and one that it makes under a name which another item gave up, has a `stored_as`.

@@ -36,7 +36,7 @@ from noonmark.sql.rules.fold import refuse_constants
 from noonmark.sql.statement.base import ScalarText
 
 if TYPE_CHECKING:
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noonmark.adapter.contract import Chunks, Row
-from noonmark.adapter.holds import Held, Holds
 from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Gatherer, Multiset
 from noonmark.adapter.peek.mirrors import Mirrors
+from noonmark.adapter.session.holds import Held, Holds
 from noonmark.adapter.subscribe.changes import Changes
 from noonmark.adapter.subscribe.pulse import Pulse
-from noonmark.adapter.timestamp import STRICT, Choice, Input, Question, select_timestamp
+from noonmark.adapter.timestamp.choice import STRICT, Choice, Input, Question, select_timestamp
 from noonmark.compute.plan.naming import VIEW, errors_name
 from noonmark.persist.log.definite import error_at
 from noonmark.persist.log.state import Collection, State

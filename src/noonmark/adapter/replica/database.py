@@ -11,10 +11,10 @@ from noonmark.adapter.replica.catalog import FollowedCatalog
 from noonmark.adapter.replica.refused import check, no_writes
 from noonmark.adapter.replica.times import AskedTimes, NoOracle
 from noonmark.adapter.replica.work import FollowedWork
-from noonmark.adapter.session import AdapterSession
+from noonmark.adapter.session.session import AdapterSession
+from noonmark.adapter.session.transaction import OpenTransaction, isolation_of
 from noonmark.adapter.system import system_items
-from noonmark.adapter.timestamp import SERIALIZABLE, STRICT
-from noonmark.adapter.transaction import OpenTransaction, isolation_of
+from noonmark.adapter.timestamp.choice import SERIALIZABLE, STRICT
 from noonmark.adapter.worker.limits import Limits
 from noonmark.clock import SYSTEM, Clock
 from noonmark.compute.jvm.session import spark_session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noonmark.adapter.replica.questions import Applied, Read, ask
 from noonmark.adapter.replica.refused import no_writes
-from noonmark.adapter.times import Times
+from noonmark.adapter.timestamp.oracle import Times
 from noonmark.errors import Unsupported
 from noonmark.persist.client import Client
 from noonmark.persist.question import NotAnswered

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.replica.questions import Bring, ask
-from noonmark.adapter.work import Work, is_complete, is_new
+from noonmark.adapter.schedule.schedule import Work, is_complete, is_new
 from noonmark.errors import NoonmarkError, NotYetComplete
 from noonmark.persist.question import NotAnswered
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.contract import Row
-from noonmark.adapter.holds import Held
 from noonmark.adapter.peek.answer import Peek, SystemRows
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.gather import Multiset
 from noonmark.adapter.peek.mirrors import row_count
 from noonmark.adapter.peek.rows import Change, finisher
+from noonmark.adapter.session.holds import Held
 from noonmark.adapter.subscribe.envelope import Envelope
 from noonmark.adapter.subscribe.follow import (
     ROWS_MAX,

@@ -20,8 +20,8 @@ from noonmark.rows.schema import Schema
 from noonmark.sql.scope import SYSTEM_COLUMN
 
 if TYPE_CHECKING:
-    from noonmark.adapter.session import AdapterSession
-    from noonmark.adapter.work import Work
+    from noonmark.adapter.schedule.schedule import Work
+    from noonmark.adapter.session.session import AdapterSession
 
 Row = tuple[Any, ...]
 

@@ -18,7 +18,7 @@ from noonmark.sql.functions.function import Any_, Function, Table
 from noonmark.version import __version__
 
 if TYPE_CHECKING:
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
 
 VERSION = f"PostgreSQL 15.0 on Noonmark {__version__}"
 _INT, _TEXT, _BOOL = t.Integer, t.Text, t.Boolean

@@ -11,7 +11,7 @@ from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_roles import applicable_roles, enabled_roles
 from noonmark.adapter.system.types import TYPES
 from noonmark.rows import types as t
-from noonmark.rows.pgoid import oid
+from noonmark.rows.pg.oid import oid
 
 _TYPE = {
     "view": "VIEW",

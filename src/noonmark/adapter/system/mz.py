@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, Item
-from noonmark.adapter.ended import ERRORED, status_of_table
+from noonmark.adapter.schedule.ended import ERRORED, status_of_table
 from noonmark.adapter.system.facts import Facts, Row, relation
 from noonmark.rows.value import Interval, timestamptz_of
 from noonmark.source.contract import HasIncarnations
 from noonmark.tvc import known_partitions
 
 if TYPE_CHECKING:
-    from noonmark.adapter.work_sources import SourceWorker
+    from noonmark.adapter.schedule.sources import SourceWorker
 
 _TYPE = {
     "subsource": "source",

@@ -16,13 +16,13 @@ from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.system.types import TYPE_NAMES, TYPE_OIDS, format_type
 from noonmark.errors import NoonmarkError, UndefinedObject, UndefinedTable
 from noonmark.rows import types as t
-from noonmark.rows.pgoid import oid
+from noonmark.rows.pg.oid import oid
 from noonmark.rows.types import parse_type, quote_name
 from noonmark.sql.functions.function import Function, Parameter
 from noonmark.sql.lexer import tokens_of
 
 if TYPE_CHECKING:
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
 
 _INT, _TEXT, _BOOL = t.Integer, t.Text, t.Boolean
 #: Whether an object is visible of which the catalog has none: NULL, as of any unknown oid.

@@ -20,7 +20,7 @@ from noonmark.adapter.system.facts import (
     relation,
 )
 from noonmark.adapter.system.types import STEMS, TYPES
-from noonmark.rows.pgoid import oid, type_size, typmod
+from noonmark.rows.pg.oid import oid, type_size, typmod
 from noonmark.sql.scope import SYSTEM_COLUMN
 
 #: pg_class.relkind by kind of item.

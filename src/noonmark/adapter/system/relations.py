@@ -21,7 +21,7 @@ from noonmark.adapter.system.facts import Facts, Row, SystemRelation
 from noonmark.sql.scope import SYSTEM_COLUMN
 
 if TYPE_CHECKING:
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
 
 #: Where numbers start for relations that have none of their own. A number stays: views name it.
 _NUMBERED = ((14_000, (pg_catalog, pg_index, pg_depend)), (14_056, (information, own, mz)))

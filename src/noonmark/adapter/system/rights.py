@@ -28,7 +28,7 @@ from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function
 
 if TYPE_CHECKING:
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
 
 _INT, _TEXT = t.Integer, t.Text
 #: What acldefault calls the kinds of objects.

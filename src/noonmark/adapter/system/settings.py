@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.catalog import SEARCH_PATH
 from noonmark.adapter.catalog.item import DATABASE, TEMPORARY_PREFIX
-from noonmark.adapter.timestamp import ISOLATION, STRICT
+from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
 from noonmark.adapter.worker.limits import SETTINGS
 from noonmark.errors import NoonmarkError, ReadOnly, UndefinedObject, UsageError
 from noonmark.sql.statement.options import CLUSTER, span_ms
 
 if TYPE_CHECKING:
     from noonmark.adapter.contract import Notice
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
 
 Check = Callable[[str], str]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
-from noonmark.rows.pgoid import oid, type_of, type_size
+from noonmark.rows.pg.oid import oid, type_of, type_size
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.definitions import source_of
-from noonmark.adapter.run.ddl_common import refuse_options
+from noonmark.adapter.schedule.definitions import source_of
+from noonmark.adapter.statement.ddl.common import refuse_options
 from noonmark.adapter.upstream.connection import connection_of, kafka_options, postgres_url
 from noonmark.adapter.upstream.topic import topic_definition
 from noonmark.errors import InvalidValue, NoonmarkError, Unsupported
@@ -27,7 +27,7 @@ from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
     from noonmark.source.impl.kafka import StartFrom
 
 _KAFKA_OPTIONS = ("topic", "start_offset", "start_timestamp", "group_id_prefix")

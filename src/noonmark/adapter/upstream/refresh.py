@@ -32,7 +32,7 @@ from noonmark.tvc import Antichain
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.adapter.work_sources import SourceWorker
+    from noonmark.adapter.schedule.sources import SourceWorker
     from noonmark.source.impl.postgres import Postgres
     from noonmark.source.impl.postgres.restage import Relation, Restaged
 

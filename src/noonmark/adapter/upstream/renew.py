@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.aside import to_its_end
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.ended import remedy_of
+from noonmark.adapter.schedule.ended import remedy_of
 from noonmark.adapter.upstream import staging
 from noonmark.adapter.upstream.refresh import at_work
 from noonmark.adapter.upstream.swap import Read, Swap
@@ -46,7 +46,7 @@ from noonmark.tvc import Antichain, Partitioned, known_partitions, partition_fro
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.adapter.work_sources import SourceWorker
+    from noonmark.adapter.schedule.sources import SourceWorker
     from noonmark.ingest.engine import Engine
     from noonmark.source.impl.kafka import Kafka
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.rights import Access
-from noonmark.adapter.run.ddl_common import place, refuse_options
+from noonmark.adapter.statement.ddl.common import place, refuse_options
 from noonmark.adapter.upstream.connection import (
     connection_of,
     kafka_options,
@@ -27,7 +27,7 @@ from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.adapter.session import AdapterSession
+    from noonmark.adapter.session.session import AdapterSession
     from noonmark.sink.encode import Encoding
     from noonmark.sink.run import Sink
 

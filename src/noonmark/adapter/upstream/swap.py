@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.ended import remedy_of
+from noonmark.adapter.schedule.ended import remedy_of
 from noonmark.ingest.stage import write_difference
 from noonmark.persist.log import command as c
 from noonmark.persist.log.definite import error_at

@@ -33,7 +33,7 @@ from noonmark.tvc import Antichain, known_partitions
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.adapter.work_sources import SourceWorker
+    from noonmark.adapter.schedule.sources import SourceWorker
     from noonmark.ingest.ingestion import Ingestion
 
 _LOOK_S = 0.05

@@ -15,7 +15,7 @@ import msgspec
 
 from noonmark.adapter.contract import Prepared, Session
 from noonmark.errors import InvalidSyntax, InvalidValue, ProtocolViolation
-from noonmark.rows.pgtext import parse_value
+from noonmark.rows.pg.text import parse_value
 from noonmark.serve.pgwire.codec import time_zone
 from noonmark.serve.placed import placed
 

@@ -15,8 +15,8 @@ from typing import Any
 from noonmark.adapter.contract import Field, Notice
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
-from noonmark.rows.pgoid import oid, type_size, typmod
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.oid import oid, type_size, typmod
+from noonmark.rows.pg.text import format_value
 
 #: A value that is not NULL, as JSON text.
 Cell = Callable[[Any], str]

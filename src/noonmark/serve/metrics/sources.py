@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from noonmark.adapter.ended import errors_now
+from noonmark.adapter.schedule.ended import errors_now
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database

@@ -17,9 +17,9 @@ from typing import Any
 from noonmark.adapter.contract import Field
 from noonmark.errors import InvalidBytes, InvalidValue, ProtocolViolation
 from noonmark.rows import types as t
-from noonmark.rows.pgbinary import encode as encode_binary
-from noonmark.rows.pgoid import oid, type_of, type_size, typmod
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.binary import encode as encode_binary
+from noonmark.rows.pg.oid import oid, type_of, type_size, typmod
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.postgres import decode_binary, decode_text
 from noonmark.serve.pgwire.reply import cstring, frame
 

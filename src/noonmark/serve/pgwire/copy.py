@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from noonmark.adapter.contract import CopyFormat, Row
 from noonmark.errors import BadCopyData, InvalidValue
 from noonmark.rows import types as t
-from noonmark.rows.pgtext import format_value, parse_value
+from noonmark.rows.pg.text import format_value, parse_value
 from noonmark.rows.postgres import decode_binary
 from noonmark.serve.pgwire.codec import BINARY, NULL, framed
 from noonmark.serve.pgwire.copy_lines import CsvLines, TextLines, escape_text, quote_csv

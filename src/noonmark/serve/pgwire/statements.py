@@ -12,7 +12,7 @@ from typing import Any
 
 from noonmark.adapter.contract import Field, Prepared, Session
 from noonmark.errors import PortalTaken, StatementTaken, UnknownPortal, UnknownStatement
-from noonmark.rows.pgoid import oid
+from noonmark.rows.pg.oid import oid
 from noonmark.serve.pgwire import reply
 from noonmark.serve.pgwire.codec import RowEncoder, row_description, spread
 from noonmark.serve.pgwire.deliver import Stream

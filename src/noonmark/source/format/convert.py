@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from noonmark.errors import InvalidValue, NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type, to_array
-from noonmark.rows.pgtext import parse_value
+from noonmark.rows.pg.text import parse_value
 from noonmark.rows.refine import refine
 
 Reasons = dict[int, str]

@@ -29,7 +29,7 @@ from noonmark.errors import InvalidValue, NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.jsonb import canonical
-from noonmark.rows.pgtext import parse_value
+from noonmark.rows.pg.text import parse_value
 from noonmark.rows.refine import rebuild_list, refine
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.format.convert import (

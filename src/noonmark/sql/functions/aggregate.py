@@ -25,7 +25,7 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.numeral import scale_of
 from noonmark.rows.order import total_key
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.sql.functions import numeric
 from noonmark.sql.functions.calendar import interval_add, interval_scale
 from noonmark.sql.functions.fit import WIDE, numeric_for

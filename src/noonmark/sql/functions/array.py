@@ -9,7 +9,7 @@ from typing import Any
 from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.rows.order import sort_key
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.sql.functions.errors import (
     NoSuchSubscript,
     NotHeldHere,

@@ -30,7 +30,7 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.identity import hashable
-from noonmark.rows.pgtext import format_value, parse_value
+from noonmark.rows.pg.text import format_value, parse_value
 from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.calendar import date_stamp
 from noonmark.sql.functions.errors import NotHeldHere, UntranslatableText

@@ -12,7 +12,7 @@ from typing import Any
 from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.rows.jsonb import canonical
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.sql.functions.function import Any_, Function
 
 _MISSING = object()

@@ -7,7 +7,7 @@ from typing import Any
 
 from noonmark.errors import InvalidArgument, InvalidText, InvalidValue
 from noonmark.rows import types as t
-from noonmark.rows.pgtext import format_value, parse_value
+from noonmark.rows.pg.text import format_value, parse_value
 from noonmark.sql.functions.errors import NullRefused
 from noonmark.sql.functions.function import Any_, Function
 

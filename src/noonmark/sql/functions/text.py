@@ -11,7 +11,7 @@ from typing import Any
 
 from noonmark.errors import InvalidArgument, NegativeLength, OutOfRange
 from noonmark.rows import types as t
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.value import INT32_MAX, INT32_MIN
 from noonmark.sql.functions import pattern
 from noonmark.sql.functions.errors import NoSuchCharacter

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from noonmark.rows import types as t
-from noonmark.rows.pgtext import format_value
+from noonmark.rows.pg.text import format_value
 from noonmark.rows.types import quote_name
 from noonmark.sql.ir import asked
 from noonmark.sql.ir import relation as r

@@ -13,7 +13,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.numeral import numeral
-from noonmark.rows.pginterval import cut_interval, parse_interval
+from noonmark.rows.pg.intervals import cut_interval, parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions.fit import WIDE

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from noonmark.errors import InvalidSyntax, InvalidValue, NoonmarkError, UndefinedObject
-from noonmark.rows.pginterval import parse_interval
+from noonmark.rows.pg.intervals import parse_interval
 from noonmark.sql.statement.objects import SecretRef
 from noonmark.sql.statement.reader import Reader
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from noonmark.errors import ConfigError, NoonmarkError, UndefinedTable
 from noonmark.rows import types as t
-from noonmark.rows.pgoid import type_of
+from noonmark.rows.pg.oid import type_of
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.impl.postgres.session import identifier
 

@@ -1,0 +1,1 @@
+"""Statements that change the catalog: tables, views, sources, sinks, connections, roles."""

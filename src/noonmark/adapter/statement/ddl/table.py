@@ -1,0 +1,165 @@
+"""CREATE TABLE, CREATE SCHEMA, ALTER TABLE ADD COLUMN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.item import TEMPORARY
+from noonmark.adapter.catalog.privilege import with_defaults
+from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.session.commit import creation
+from noonmark.adapter.session.temporary import placed
+from noonmark.adapter.statement.ddl.common import (
+    Created,
+    create,
+    place,
+    refuse_options,
+    retain_ms,
+)
+from noonmark.adapter.statement.handler import Handlers
+from noonmark.errors import (
+    DuplicateObject,
+    NameTaken,
+    SchemaMismatch,
+    UndefinedColumn,
+    Unsupported,
+    UsageError,
+    WrongObjectType,
+)
+from noonmark.persist.log import command as c
+from noonmark.persist.log.state import schema_to_wire
+from noonmark.rows.schema import Column, Schema
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session.session import AdapterSession
+
+
+def columns_of(specs: Sequence[st.ColumnSpec], key: Sequence[str]) -> Schema:
+    """The columns as they were written; those of the key take no NULL."""
+    seen: set[str] = set()
+    for spec in specs:
+        if spec.name in seen:
+            raise NameTaken(
+                f'column "{spec.name}" specified more than once', position=spec.position
+            )
+        seen.add(spec.name)
+    for name in key:
+        if name not in seen:
+            raise UndefinedColumn(f'column "{name}" named in key does not exist')
+    return Schema(
+        tuple(
+            Column(spec.name, spec.type, spec.nullable and spec.name not in key) for spec in specs
+        )
+    )
+
+
+async def run_create_table(
+    session: AdapterSession, statement: st.CreateTable, _: Sequence[Any]
+) -> Outcome:
+    """CREATE TABLE: an empty collection that sessions write."""
+    refuse_options("a table", statement.options, ("retain_history",))
+    made = await placed(session, statement)
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        schema_name, name = place(catalog, made.name)
+        defaults = {each.name: each.default.text for each in statement.columns if each.default}
+        definition: dict[str, Any] = {"text": session.text, "defaults": defaults}
+        if statement.on_commit_drop:
+            definition["on_commit"] = "drop"
+        item = Item(
+            number,
+            "table",
+            schema_name,
+            name,
+            columns_of(statement.columns, statement.key),
+            statement.key,
+            definition,
+            owner=session.user,
+            retain_ms=retain_ms(statement.options),
+        )
+        return Created((item,), lambda time: (creation(item, time),))
+
+    done, _created = await create(session, "CREATE TABLE", made.name, statement.if_not_exists, make)
+    return done
+
+
+async def run_add_column(
+    session: AdapterSession, statement: st.AddColumn, _: Sequence[Any]
+) -> Outcome:
+    """ALTER TABLE ADD COLUMN: rows that are there have NULL in it."""
+    store, spec = session.database.store, statement.column
+    async with store.turn:
+        access = session.access("ALTER TABLE ADD COLUMN", store.catalog)
+        item = access.named(statement.name.parts, statement.name.position)
+        if item.kind != "table":
+            raise WrongObjectType(f'"{item.name}" is not a table')
+        access.check("object", item)
+        if spec.name in item.schema and statement.if_not_exists:
+            skipped = f'column "{spec.name}" of relation "{item.name}" already exists, skipping'
+            return Done("ALTER TABLE", (Notice(skipped),))
+        if spec.default is not None:
+            raise Unsupported("ADD COLUMN with a DEFAULT is not supported", position=spec.position)
+        try:
+            schema = item.schema.extend([Column(spec.name, spec.type, spec.nullable)])
+        except SchemaMismatch as error:
+            error.position = spec.position
+            raise
+        collection = session.database.client.state.collection(item.collection).id
+        await store.change(
+            [replace(item, schema=schema)],
+            beside=lambda _: (c.Evolve(collection, schema_to_wire(schema)),),
+        )
+    return Done("ALTER TABLE")
+
+
+class DuplicateSchema(DuplicateObject, id="duplicate_schema", sqlstate="42P06"):
+    """A schema of that name exists."""
+
+
+class ReservedName(UsageError, id="reserved_name", sqlstate="42939"):
+    """A name that only the system gives."""
+
+
+async def run_create_schema(
+    session: AdapterSession, statement: st.CreateSchema, _: Sequence[Any]
+) -> Outcome:
+    """CREATE SCHEMA."""
+    store, name = session.store, statement.name.last
+    async with store.turn:
+        session.access("CREATE SCHEMA", store.catalog).check("database", store.catalog.database)
+        if name == TEMPORARY or name.startswith("pg_"):
+            raise ReservedName(
+                f'unacceptable schema name "{name}"',
+                detail='The prefix "pg_" is reserved for system schemas.',
+                position=statement.name.position,
+            )
+        if store.catalog.has_schema(name):
+            if not statement.if_not_exists:
+                raise DuplicateSchema(f'schema "{name}" already exists')
+            return Done("CREATE SCHEMA", (Notice(f'schema "{name}" already exists, skipping'),))
+        item = Item(store.catalog.next_number, "schema", "", name, owner=session.user)
+        await store.change([with_defaults(store.catalog, item)])
+    return Done("CREATE SCHEMA")
+
+
+async def run_create_database(
+    _: AdapterSession, statement: st.CreateDatabase, __: Sequence[Any]
+) -> Outcome:
+    """CREATE DATABASE: a location is one database."""
+    raise Unsupported(
+        "CREATE DATABASE is not supported",
+        detail=f'A location is one database; "{statement.name}" needs a location of its own.',
+        hint="Start another server with another --data, or use CREATE SCHEMA.",
+    )
+
+
+HANDLERS: Handlers = {
+    st.CreateTable: run_create_table,
+    st.AddColumn: run_add_column,
+    st.CreateSchema: run_create_schema,
+    st.CreateDatabase: run_create_database,
+}

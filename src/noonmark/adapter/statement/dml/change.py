@@ -1,0 +1,199 @@
+"""UPDATE and DELETE: which rows of a table change, and into what.
+
+Both are a query over the table: its columns first, then (for UPDATE) the new values. With FROM or
+USING a row of the table may match several rows of the others; it is changed once, by the least
+match, so that the answer does not depend on an order that nobody gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
+from noonmark.adapter.statement.dml.read import Reading, Write
+from noonmark.adapter.statement.dml.target import (
+    Row,
+    assigned,
+    columns_of,
+    default_of,
+    fitted,
+    is_default,
+    loose,
+)
+from noonmark.rows import types as t
+from noonmark.rows.order import row_key, total_key
+from noonmark.rows.types import SqlType
+from noonmark.sql.coerce import coerce
+from noonmark.sql.dialect import position_of
+from noonmark.sql.ir.relation import Project, Scan
+from noonmark.sql.ir.scalar import Scalar, column
+from noonmark.sql.statement import statement as st
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """See the module.
+
+    Attributes:
+        source: rows of the table's columns, then the new values.
+        places: the columns that get the new values; none for DELETE.
+        joined: whether a row may match several times.
+    """
+
+    catalog: Catalog
+    item: Item
+    parameters: tuple[SqlType, ...]
+    source: Source
+    places: tuple[int, ...]
+    joined: bool
+    returning: Returning | None
+    deletes: bool
+
+
+def plan_update(planning: Planning, item: Item, statement: st.Update) -> ChangePlan:
+    """The plan of an UPDATE."""
+    names = tuple(name for name, _ in statement.assignments)
+    places = columns_of(item, names, statement.table.position)
+    trees = [
+        _new_value(item, at, tree)
+        for at, (_, tree) in zip(places, statement.assignments, strict=True)
+    ]
+    others = () if statement.source is None else (statement.source.this,)
+    select = _select(item, statement, others, trees)
+    planned = planning.query(select)
+    relation, width = planned.output(), len(item.schema)
+    kept: list[Scalar] = [column(at, relation.schema.columns[at]) for at in range(width)]
+    for given, at in enumerate(places, width):
+        own = column(given, relation.schema.columns[given])
+        spec = item.schema.columns[at]
+        literal = given in planned.unknown and isinstance(own.type, t.Text)
+        kept.append(
+            coerce(own, spec.type) if literal else assigned(own, spec, trees[given - width])
+        )
+    shown = relation.schema.names[: len(kept)]
+    source = planning.read(Project(relation, tuple(kept), shown), statement.table.position)
+    returning = _returning(planning, item, statement)
+    types = planning.statement.parameter_types()
+    joined = statement.source is not None
+    return ChangePlan(planning.catalog, item, types, source, places, joined, returning, False)
+
+
+def plan_delete(planning: Planning, item: Item, statement: st.Delete) -> ChangePlan:
+    """The plan of a DELETE."""
+    planned = planning.query(_select(item, statement, statement.using, ()))
+    source = planning.read(planned.output(), statement.table.position)
+    returning = _returning(planning, item, statement)
+    types = planning.statement.parameter_types()
+    joined = bool(statement.using)
+    return ChangePlan(planning.catalog, item, types, source, (), joined, returning, True)
+
+
+def _returning(
+    planning: Planning, item: Item, statement: st.Update | st.Delete
+) -> Returning | None:
+    if not statement.returning:
+        return None
+    return planning.returning(item, statement.alias, statement.returning)
+
+
+def _new_value(item: Item, at: int, tree: exp.Expr) -> exp.Expr:
+    """What a column is set to; a bare parameter or literal takes the column's type."""
+    spec = item.schema.columns[at]
+    if is_default(tree):
+        return default_of(item, spec)
+    if isinstance(tree, exp.Parameter | exp.Null) or (
+        isinstance(tree, exp.Literal) and tree.is_string
+    ):
+        kind = t.Numeric() if isinstance(spec.type, t.Numeric) else loose(spec.type)
+        typed = exp.Cast(this=tree, to=exp.DataType.build(str(kind), dialect="postgres"))
+        place = position_of(tree)
+        if place is not None:
+            typed.meta["start"] = place - 1
+        return typed
+    return tree
+
+
+def _select(
+    item: Item,
+    statement: st.Update | st.Delete,
+    others: Sequence[exp.Expr],
+    new: Sequence[exp.Expr],
+) -> exp.Select:
+    """The table's columns and the new values, of the rows that match."""
+    alias = statement.alias or item.name
+    name = exp.to_identifier(alias, quoted=True)
+    place = {"start": statement.table.position - 1}
+    own = [
+        exp.Column(this=exp.to_identifier(each, quoted=True), table=name.copy())
+        for each in item.schema.names
+    ]
+    values = [
+        exp.Alias(this=tree.copy(), alias=exp.to_identifier(f"new_{at}", quoted=True))
+        for at, tree in enumerate(new)
+    ]
+    table = exp.Table(
+        this=exp.to_identifier(item.name, quoted=True),
+        db=exp.to_identifier(item.schema_name, quoted=True),
+        alias=exp.TableAlias(this=name.copy()),
+    )
+    table.this.meta.update(place)
+    joins = [exp.Join(this=each.copy()) for each in others]
+    select = exp.Select(expressions=[*own, *values], from_=exp.From(this=table), joins=joins)
+    if statement.where is not None:
+        select.set("where", exp.Where(this=statement.where.copy()))
+    return select
+
+
+# --- running
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a statement writes, how many rows it changed, and those rows as RETURNING sees them."""
+
+    writes: list[Write]
+    rows: list[Row]
+
+
+async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> Changed:
+    """The changes of one read."""
+    item, width = plan.item, len(plan.item.schema)
+    found = await reading.multiset(plan.source.peek.bound(values, reading.now))
+    if plan.joined:
+        found = await _once(plan, reading, found)
+    writes: list[Write] = []
+    touched: list[Row] = []
+    for row, count in found.items():
+        old = row[:width]
+        writes.append((old, -count))
+        if plan.deletes:
+            touched += [old] * count
+            continue
+        whole = list(old)
+        for at, value in zip(plan.places, row[width:], strict=True):
+            whole[at] = value
+        new = fitted(item, whole)
+        writes.append((new, count))
+        touched += [new] * count
+    return Changed(writes, touched)
+
+
+async def _once(plan: ChangePlan, reading: Reading, found: dict[Row, int]) -> dict[Row, int]:
+    """Every row of the table that matches, as often as the table has it, by its least match."""
+    width = len(plan.item.schema)
+    types = tuple(each.type for each in plan.source.peek.relation.schema)
+    key = row_key(types, total_key)
+    least: dict[Row, Row] = {}
+    for row in sorted(found, key=key):
+        least.setdefault(row[:width], row)
+    counts = dict.fromkeys(least, 1)
+    if not plan.item.key:
+        whole = await reading.multiset(Peek.of(Scan(plan.item.collection, plan.item.schema)))
+        counts = {old: whole[old] for old in least}
+    return {row: counts[old] for old, row in least.items()}

@@ -1,0 +1,299 @@
+"""INSERT: VALUES, a query or DEFAULT VALUES; ON CONFLICT by the primary key.
+
+VALUES without subqueries reads nothing: such a statement never conflicts with another. ON CONFLICT
+reads the rows that have the new rows' keys, and is exact because the key is enforced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from noonmark.adapter.aside import aside
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
+from noonmark.adapter.statement.dml.read import Reading, Write
+from noonmark.adapter.statement.dml.target import (
+    Row,
+    assigned,
+    columns_of,
+    default_of,
+    fitted,
+    is_default,
+)
+from noonmark.adapter.worker.pool import Pool
+from noonmark.adapter.worker.values import values_of
+from noonmark.errors import InvalidReference, InvalidSyntax, TooManyRows, Unsupported
+from noonmark.rows import types as t
+from noonmark.rows.order import row_key
+from noonmark.rows.types import SqlType
+from noonmark.sql.coerce import coerce
+from noonmark.sql.dialect import position_of
+from noonmark.sql.ir.asked import bind
+from noonmark.sql.ir.relation import ONE_ROW, Filter, Project, Relation, Scan, Union
+from noonmark.sql.ir.scalar import (
+    And,
+    Compare,
+    InList,
+    Literal,
+    Or,
+    Scalar,
+    column,
+    conjunction,
+)
+from noonmark.sql.plan.frame import Frame
+from noonmark.sql.plan.row import Row as PlanRow
+from noonmark.sql.plan.scalar import plan, plan_boolean
+from noonmark.sql.rules import simplify
+from noonmark.sql.scope import Entry, Scope
+from noonmark.sql.statement import statement as st
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """ON CONFLICT: what becomes of a row whose key is there. The scalars see (old, new)."""
+
+    update: tuple[Scalar, ...] | None  # the whole new row; None for DO NOTHING
+    where: Scalar | None
+
+
+@dataclass(frozen=True)
+class InsertPlan:
+    """See the module. Either `rows` (scalars that read nothing) or `source`."""
+
+    catalog: Catalog
+    item: Item
+    parameters: tuple[SqlType, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+    source: Source | None
+    returning: Returning | None
+    conflict: Conflict | None
+
+
+def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertPlan:
+    """The plan of an INSERT."""
+    places = columns_of(item, statement.columns, statement.table.position)
+    rows: tuple[tuple[Scalar, ...], ...] = ()
+    source: Source | None = None
+    if statement.query is None:
+        rows = (tuple(_default(planning, item, at) for at in range(len(item.schema))),)
+    elif isinstance(statement.query.tree, exp.Values):
+        rows, source = _plan_values(planning, item, places, statement.query.tree)
+    else:
+        source = _plan_query(planning, item, places, statement.query)
+    returning = None
+    if statement.returning:
+        returning = planning.returning(item, statement.alias, statement.returning)
+    conflict = _plan_conflict(planning, item, statement)
+    types = planning.statement.parameter_types()
+    return InsertPlan(planning.catalog, item, types, rows, source, returning, conflict)
+
+
+def _default(planning: Planning, item: Item, at: int) -> Scalar:
+    spec = item.schema.columns[at]
+    row = Frame(planning.statement).row("DEFAULT", Scope(), ONE_ROW)
+    return assigned(plan(default_of(item, spec), row), spec)
+
+
+def _plan_values(
+    planning: Planning, item: Item, places: tuple[int, ...], tree: exp.Values
+) -> tuple[tuple[tuple[Scalar, ...], ...], Source | None]:
+    planned: list[tuple[Scalar, ...]] = []
+    below: list[Relation] = []
+    for values in tree.expressions:
+        expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
+        _check_width(len(expressions), places, tree)
+        place = Frame(planning.statement).row("VALUES", Scope(), ONE_ROW)
+        given = {
+            at: _value(planning, item, at, each, place)
+            for at, each in zip(places, expressions, strict=False)
+        }
+        whole = [
+            given[at] if at in given else _default(planning, item, at)
+            for at in range(len(item.schema))
+        ]
+        planned.append(tuple(whole))
+        assert place.relation is not None
+        below.append(place.relation)
+    if all(relation is ONE_ROW for relation in below):
+        return tuple(planned), None
+    names = item.schema.names
+    parts = [Project(rel, row, names) for rel, row in zip(below, planned, strict=True)]
+    relation = parts[0] if len(parts) == 1 else Union(tuple(parts))
+    return (), planning.read(relation, position_of(tree))
+
+
+def _value(planning: Planning, item: Item, at: int, tree: exp.Expr, place: PlanRow) -> Scalar:
+    if is_default(tree):
+        return _default(planning, item, at)
+    return assigned(plan(tree, place), item.schema.columns[at], tree)
+
+
+def _check_width(width: int, places: tuple[int, ...], tree: exp.Expr) -> None:
+    if width > len(places):
+        raise InvalidSyntax(
+            "INSERT has more expressions than target columns", position=position_of(tree)
+        )
+
+
+def _plan_query(
+    planning: Planning, item: Item, places: tuple[int, ...], query: st.QueryText
+) -> Source:
+    planned = planning.query(query.tree)
+    relation = planned.output()
+    _check_width(len(relation.schema), places, query.tree)
+    given: dict[int, Scalar] = {}
+    for source, at in zip(range(len(relation.schema)), places, strict=False):
+        own = column(source, relation.schema.columns[source])
+        spec = item.schema.columns[at]
+        # What was a quoted literal in the select list takes the column's type, as it is written.
+        literal = source in planned.unknown and isinstance(own.type, t.Text)
+        given[at] = coerce(own, spec.type) if literal else assigned(own, spec, query.tree)
+    whole = tuple(
+        given[at] if at in given else _default(planning, item, at) for at in range(len(item.schema))
+    )
+    return planning.read(Project(relation, whole, item.schema.names), query.position)
+
+
+# --- ON CONFLICT
+
+
+def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conflict | None:
+    if statement.conflict is None:
+        return None
+    named = set(statement.conflict_columns)
+    if not item.key or ((named or statement.conflict == "update") and named != set(item.key)):
+        raise InvalidReference(
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
+            hint="Only a PRIMARY KEY makes a row unique.",
+            position=statement.table.position,
+        )
+    if statement.conflict == "nothing":
+        return Conflict(None, None)
+    width, names = len(item.schema), item.schema.names
+    scope = Scope.of(statement.alias or item.name, names)
+    scope = scope.beside(Scope.of("excluded", names), width)
+    row = Frame(planning.statement).row("ON CONFLICT", scope)
+    row.columns = item.schema.columns * 2
+    # An unqualified name is the table's: excluded is only asked for by its full name.
+    row.scope = Scope(
+        tuple(e if e.index < width else _hidden(e) for e in scope.entries), scope.tables
+    )
+    update: list[Scalar] = [row.column_at(at) for at in range(width)]
+    for name, tree in statement.assignments:
+        (at,) = columns_of(item, (name,), position_of(tree) or statement.table.position)
+        if name in item.key:
+            raise Unsupported(
+                "ON CONFLICT DO UPDATE that changes the key is not supported",
+                position=position_of(tree),
+            )
+        update[at] = _value(planning, item, at, tree, row)
+    condition = statement.conflict_where
+    where = None if condition is None else plan_boolean(condition, row, "WHERE")
+    return Conflict(tuple(update), where)
+
+
+def _hidden(entry: Entry) -> Entry:
+    return replace(entry, hidden=True)
+
+
+# --- running
+
+
+async def new_rows(plan: InsertPlan, pool: Pool, values: Sequence[Any]) -> list[Row]:
+    """The rows of VALUES."""
+    bound = await aside(
+        len(plan.rows) * 100, lambda: [[bind(each, values) for each in row] for row in plan.rows]
+    )
+    found = await values_of(pool, bound, [()] * len(bound))
+    return await aside(len(found) * 100, lambda: [fitted(plan.item, row) for row in found])
+
+
+async def read_rows(plan: InsertPlan, reading: Reading, values: Sequence[Any]) -> list[Row]:
+    """The rows to be inserted, read if they must be."""
+    if plan.source is None:
+        return await new_rows(plan, reading.session.database.workers, values)
+    found = await reading.multiset(plan.source.peek.bound(values, reading.now))
+    return [fitted(plan.item, row) for row, count in found.items() for _ in range(count)]
+
+
+async def settle_conflicts(
+    plan: InsertPlan, reading: Reading, rows: Sequence[Row], values: Sequence[Any]
+) -> tuple[list[Write], list[Row]]:
+    """What is written instead of the rows, and the rows that were inserted or updated."""
+    conflict, item = plan.conflict, plan.item
+    assert conflict is not None
+    places = tuple(item.schema.index(name) for name in item.key)
+    equal = row_key(tuple(item.schema.columns[place].type for place in places))
+    found = await _present(plan, reading, rows, places)
+    present = {equal(key): row for key, row in found.items()}
+    writes: list[Write] = []
+    touched: list[Row] = []
+    seen: set[Row] = set()
+    for row in rows:
+        key = equal(tuple([row[place] for place in places]))
+        old = present.get(key)
+        if old is None:
+            writes.append((row, 1))
+            touched.append(row)
+            present[key] = row
+        elif conflict.update is not None:
+            if key in seen:
+                raise TooManyRows(
+                    "ON CONFLICT DO UPDATE command cannot affect row a second time",
+                    hint="No rows proposed for insertion within one command may share a key.",
+                )
+            new = await _updated(plan, reading.session.database.workers, old + row, values)
+            if new is not None:
+                writes += [(old, -1), (new, 1)]
+                touched.append(new)
+                present[key] = new
+        seen.add(key)
+    return writes, touched
+
+
+async def _updated(plan: InsertPlan, pool: Pool, both: Row, values: Sequence[Any]) -> Row | None:
+    conflict = plan.conflict
+    assert conflict is not None
+    if conflict.where is not None:
+        ((holds,),) = await values_of(pool, [[bind(conflict.where, values)]], [both])
+        if holds is not True:
+            return None
+    assert conflict.update is not None
+    bound = [bind(scalar, values) for scalar in conflict.update]
+    (found,) = await values_of(pool, [bound], [both])
+    return fitted(plan.item, found)
+
+
+async def _present(
+    plan: InsertPlan, reading: Reading, rows: Sequence[Row], places: tuple[int, ...]
+) -> dict[Row, Row]:
+    """The rows that have these keys now."""
+    item = plan.item
+    keys = {tuple([row[place] for place in places]) for row in rows}
+    if not keys:
+        return {}
+    scan = Scan(item.collection, item.schema)
+    peek = Peek.of(simplify(Filter(scan, _has_key(item, places, keys))))
+    found = await reading.multiset(peek)
+    return {tuple([row[place] for place in places]): row for row in found}
+
+
+def _has_key(item: Item, places: tuple[int, ...], keys: set[Row]) -> Scalar:
+    refs = [column(place, item.schema.columns[place]) for place in places]
+    if len(refs) == 1:
+        return InList(refs[0], tuple(Literal(refs[0].type, key[0]) for key in keys))
+    each = [
+        And(
+            tuple(
+                Compare("=", ref, Literal(ref.type, value))
+                for ref, value in zip(refs, key, strict=True)
+            )
+        )
+        for key in keys
+    ]
+    return Or(tuple(each)) if len(each) > 1 else conjunction(each)

@@ -1,0 +1,123 @@
+"""Plans of statements that write: what they read, as a relation, and what they make of it.
+
+A plan is made once per catalog and run many times; its parameters are bound when it is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.contract import Field
+from noonmark.adapter.names import Names, over_collections
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.statement.dml.read import Needs, tables_read
+from noonmark.adapter.statement.dml.target import Row
+from noonmark.adapter.worker.pool import Pool
+from noonmark.adapter.worker.values import values_of
+from noonmark.errors import TooComplex, Unsupported
+from noonmark.rows.identity import hashable
+from noonmark.rows.types import SqlType
+from noonmark.sql.ir.asked import bind
+from noonmark.sql.ir.relation import Relation
+from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.parse import Query
+from noonmark.sql.plan import query as planner
+from noonmark.sql.plan.frame import Frame
+from noonmark.sql.plan.planned import Planned
+from noonmark.sql.plan.row import Statement, name_of
+from noonmark.sql.plan.scalar import plan_value
+from noonmark.sql.plan.shown import shown_name
+from noonmark.sql.rules import simplify
+from noonmark.sql.scope import scope_of
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session.session import AdapterSession
+
+#: How many plans of writes a session keeps.
+PLANS_MAX = 256
+
+
+class Planning:
+    """The planning of one statement against one catalog."""
+
+    def __init__(self, session: AdapterSession, use: str, types: Sequence[SqlType | None]) -> None:
+        self.session = session
+        self.catalog: Catalog = session.catalog
+        self.names = Names(self.catalog, session.access(use, self.catalog))
+        stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
+        self.statement = Statement(self.names, parameters=stated, session=session.functions)
+
+    def query(self, tree: exp.Expr) -> Planned:
+        """The plan of a query inside the statement."""
+        try:
+            planned = planner.plan_query(tree, Frame(self.statement))
+        except RecursionError:
+            raise TooComplex.of_statement() from None
+        if self.statement.late:
+            raise Unsupported("LIMIT or OFFSET with a parameter in a statement that writes")
+        return planned
+
+    def read(self, relation: Relation, position: int | None = None) -> Source:
+        """What the statement reads, over collections."""
+        names = relation.schema.names
+        planned = over_collections(self.catalog, Query(relation, names, relation, ()), self.names)
+        system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
+        peek = Peek.of(simplify(planned.query.relation), (), None, system)
+        tables = frozenset(tables_read(self.catalog, planned.leaves, position))
+        only = all(item.kind in ("table", "system") for item in planned.leaves)
+        return Source(peek, Needs(tables, only))
+
+    def returning(self, item: Item, alias: str | None, trees: Sequence[exp.Expr]) -> Returning:
+        """RETURNING, over the rows of the table."""
+        row = Frame(self.statement).row("RETURNING", scope_of(alias or item.name, item.schema))
+        row.columns = item.schema.columns
+        fields: list[Field] = []
+        scalars: list[Scalar] = []
+        for tree in trees:
+            if isinstance(tree, exp.Star) or (
+                isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)
+            ):
+                scalars += [row.column_at(at) for at in range(len(item.schema))]
+                fields += [Field(column.name, column.type) for column in item.schema]
+                continue
+            inner = tree.this if isinstance(tree, exp.Alias) else tree
+            scalar = plan_value(inner, row)
+            name = name_of(tree.args["alias"]) if isinstance(tree, exp.Alias) else None
+            scalars.append(scalar)
+            fields.append(Field(name or shown_name(inner), scalar.type))
+        return Returning(tuple(fields), tuple(scalars))
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a statement reads: a peek, and the tables below it."""
+
+    peek: Peek
+    needs: Needs
+
+    def writing(self, table: str) -> Needs:
+        """What a statement needs that reads this and writes a table."""
+        return Needs(self.needs.tables | {table}, self.needs.only_tables)
+
+
+@dataclass(frozen=True)
+class Returning:
+    """What a statement gives for each row that it wrote."""
+
+    fields: tuple[Field, ...]
+    scalars: tuple[Scalar, ...]
+
+    async def rows(self, pool: Pool, written: Sequence[Row], values: Sequence[Any]) -> list[Row]:
+        """The answer for these rows."""
+        bound = tuple([bind(scalar, values) for scalar in self.scalars])
+        return await values_of(pool, [bound] * len(written), written)
+
+
+def bound_values(values: Sequence[Any]) -> list[Any]:
+    """The parameters' values as the evaluator takes them."""
+    return list(hashable(values))

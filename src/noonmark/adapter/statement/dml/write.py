@@ -1,0 +1,203 @@
+"""INSERT, UPDATE, DELETE and TRUNCATE: planned, computed, committed; acknowledged when durable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from noonmark.adapter.contract import Done, Outcome, Rows
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.peek.rows import finisher
+from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.statement.dml.change import ChangePlan, changes, plan_delete, plan_update
+from noonmark.adapter.statement.dml.insert import (
+    InsertPlan,
+    new_rows,
+    plan_insert,
+    read_rows,
+    settle_conflicts,
+)
+from noonmark.adapter.statement.dml.plan import PLANS_MAX, Planning, Returning, bound_values
+from noonmark.adapter.statement.dml.read import (
+    Needs,
+    Reading,
+    Writes,
+    check_columns,
+    read_then_write,
+    write,
+)
+from noonmark.adapter.statement.dml.target import Row, target
+from noonmark.adapter.statement.handler import Described, Describers, Handlers
+from noonmark.rows.types import SqlType
+from noonmark.sql.ir.relation import Scan
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session.session import AdapterSession
+
+Plan = InsertPlan | ChangePlan
+Change = st.Insert | st.Update | st.Delete
+
+
+@dataclass(frozen=True)
+class Typed(st.Statement):
+    """A write that was prepared: the types of its parameters are known."""
+
+    statement: Change
+    types: tuple[SqlType, ...]
+
+
+async def _plan(
+    session: AdapterSession, statement: Change, types: Sequence[SqlType | None]
+) -> Plan:
+    """The plan of a statement: the one from before, while the catalog is the same."""
+    key = (statement.text, type(statement), tuple(types))
+    found: Plan | None = session.plans.get(key)
+    if found is None or found.catalog is not session.catalog:
+        weight = text_weight(statement.text) + views_weight(session.catalog)
+        found = await PLANNER.run(weight, _planned, session, statement, types)
+        if len(session.plans) >= PLANS_MAX:
+            session.plans.pop(next(iter(session.plans)))
+        session.plans[key] = found
+    return found
+
+
+def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType | None]) -> Plan:
+    planning = Planning(session, type(statement).__name__.upper(), types)
+    verb = {st.Insert: "insert into", st.Update: "update", st.Delete: "delete from"}
+    item = target(session, planning.catalog, statement.table, verb[type(statement)])
+    if not isinstance(statement, st.Insert):
+        planning.names.granted = item  # what it needs on its target is checked when it is run
+    match statement:
+        case st.Insert():
+            return plan_insert(planning, item, statement)
+        case st.Update():
+            return plan_update(planning, item, statement)
+    return plan_delete(planning, item, statement)
+
+
+def _check_rights(session: AdapterSession, statement: Change, plan: Plan) -> None:
+    access = session.access(type(statement).__name__.upper(), plan.catalog)
+    access.check("target", plan.item)
+    if isinstance(statement, st.Insert) and statement.conflict == "update":
+        access.check("conflicting target", plan.item)
+    if _reads_target(statement):
+        access.check("read target", plan.item)
+
+
+def _reads_target(statement: Change) -> bool:
+    """Whether a statement looks at columns of what it writes, as PostgreSQL sees it."""
+    trees: list[Any] = list(statement.returning)
+    if isinstance(statement, st.Insert):
+        if statement.conflict == "update" or statement.conflict_columns:
+            return True
+    else:
+        trees += [statement.where] if statement.where is not None else []
+    if isinstance(statement, st.Update):
+        trees += [tree for _, tree in statement.assignments]
+    looks = (exp.Column, exp.Star, exp.Query)
+    return any(tree.find(*looks) is not None for tree in trees)
+
+
+async def describe(
+    session: AdapterSession, statement: Change | Typed, types: Sequence[SqlType | None]
+) -> Described:
+    """Plan it: its parameters, and the columns of RETURNING."""
+    inner = statement.statement if isinstance(statement, Typed) else statement
+    plan = await _plan(session, inner, types)
+    _check_rights(session, inner, plan)
+    fields = None if plan.returning is None else plan.returning.fields
+    return Described(plan.parameters, fields, Typed(inner, plan.parameters))
+
+
+async def run(session: AdapterSession, statement: Change | Typed, values: Sequence[Any]) -> Outcome:
+    """Write; RETURNING gives the rows that were written."""
+    types = statement.types if isinstance(statement, Typed) else ()
+    statement = statement.statement if isinstance(statement, Typed) else statement
+    plan = await _plan(session, statement, types)
+    _check_rights(session, statement, plan)
+    given = bound_values(values)
+    match plan:
+        case InsertPlan():
+            rows = await insert(session, plan, given)
+            return await _outcome(session, "INSERT 0", plan.returning, rows, given)
+        case ChangePlan():
+            rows = await _change(session, plan, given)
+            verb = type(statement).__name__.upper()
+            return await _outcome(session, verb, plan.returning, rows, given)
+
+
+async def _outcome(
+    session: AdapterSession,
+    verb: str,
+    returning: Returning | None,
+    rows: Sequence[Row],
+    values: Sequence[Any],
+) -> Outcome:
+    if returning is None:
+        return Done(f"{verb} {len(rows)}")
+    finish: Callable[[Any], list[Row]] = finisher([field.type for field in returning.fields])
+    found = await returning.rows(session.database.workers, rows, values)
+    return Rows(returning.fields, Listed(finish(found)), verb)
+
+
+async def insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any]) -> list[Row]:
+    """Write the rows of an INSERT, and return them."""
+    name = plan.item.collection
+    if plan.source is None and plan.conflict is None:
+        rows = await new_rows(plan, session.database.workers, values)
+        await write(session, {name: [(row, 1) for row in rows]})
+        return rows
+
+    async def compute(reading: Reading) -> tuple[Writes, Any]:
+        found = await read_rows(plan, reading, values)
+        if plan.conflict is None:
+            return {name: [(row, 1) for row in found]}, found
+        writes, touched = await settle_conflicts(plan, reading, found, values)
+        check_columns(session, plan.item)
+        return {name: writes}, touched
+
+    needs = Needs(frozenset({name})) if plan.source is None else plan.source.writing(name)
+    result: list[Row] = await read_then_write(session, needs, compute)
+    return result
+
+
+async def _change(session: AdapterSession, plan: ChangePlan, values: Sequence[Any]) -> list[Row]:
+    name = plan.item.collection
+
+    async def compute(reading: Reading) -> tuple[Writes, Any]:
+        changed = await changes(plan, reading, values)
+        check_columns(session, plan.item)
+        return {name: changed.writes}, changed.rows
+
+    result: list[Row] = await read_then_write(session, plan.source.writing(name), compute)
+    return result
+
+
+async def run_truncate(
+    session: AdapterSession, statement: st.Truncate, _: Sequence[Any]
+) -> Outcome:
+    """Take all rows out of tables, at one time."""
+    catalog = session.catalog
+    items = [target(session, catalog, name, "truncate") for name in statement.tables]
+    session.access("TRUNCATE", catalog).check("target", *items)
+
+    async def compute(reading: Reading) -> tuple[Writes, Any]:
+        writes = {}
+        for item in items:
+            found = await reading.multiset(Peek.of(Scan(item.collection, item.schema)))
+            writes[item.collection] = [(row, -count) for row, count in found.items()]
+        check_columns(session, *items)
+        return writes, None
+
+    await read_then_write(session, Needs(frozenset(i.collection for i in items)), compute)
+    return Done("TRUNCATE TABLE")
+
+
+_CHANGES = (st.Insert, st.Update, st.Delete, Typed)
+HANDLERS: Handlers = {**dict.fromkeys(_CHANGES, run), st.Truncate: run_truncate}
+DESCRIBERS: Describers = dict.fromkeys(_CHANGES, describe)

@@ -1,0 +1,1 @@
+"""Statements that answer: SELECT, EXPLAIN, SHOW, SUBSCRIBE, AUDIT, cursors and REFRESH."""

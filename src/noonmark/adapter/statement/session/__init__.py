@@ -1,0 +1,1 @@
+"""Statements about the session: settings, prepared statements and transactions."""

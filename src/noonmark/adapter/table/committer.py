@@ -1,0 +1,447 @@
+"""Tables: writes of many sessions, committed together at one time.
+
+One committer takes everything that waits: writes, and wishes that tables become complete up to a
+time. It asks the oracle for one time t, puts every write at t, seals the tables that were written
+(and those that share a view with them) past t, all in one commit of persist, and then tells the
+oracle that t is durable. Only then is anybody answered.
+
+Law (acknowledged): when `commit` returned t, every `read_ts` from then on is at least t, and the
+rows are durable.
+Law (no lost update): a commit with `read_at` is refused with `SerializationFailure` when one of the
+tables that it was computed from was written after `read_at`: what was read is still true at t.
+Law (key): no table with a key ever has two rows of one key; a write that would make them is refused
+by itself, and those beside it go on.
+Law (alone): a request that cannot be committed, for whatever reason of its own, fails alone: where
+requests cannot be drafted or are refused together, each is tried by itself.
+Law (nobody waits for the dead): when the committer dies, whatever it held is told so; what waits
+behind that is committed by its next life.
+Law (order): times of commits grow in the order in which they are applied.
+Law (columns): a row that was computed under an older schema has NULL in the columns added since, as
+have the rows that were stored then; so writes from before and after ADD COLUMN go together.
+Law (names): a name means the collection that it meant when the rows were computed; a commit is
+refused with `SerializationFailure` where it means another by now.
+
+Where it runs: the adapter's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from noonmark.adapter.table.key_query import look_up
+from noonmark.adapter.table.keys import Keys, are_distinct
+from noonmark.adapter.table.requests import (
+    Advance,
+    Beside,
+    Draft,
+    Encoded,
+    NotDrafted,
+    Request,
+    Row,
+    Write,
+    refuse,
+    refuse_all,
+    resolve,
+    updates_at,
+)
+from noonmark.adapter.timestamp.oracle import Times
+from noonmark.errors import (
+    NoonmarkError,
+    SerializationFailure,
+    Stopped,
+    UndefinedTable,
+    UnknownCollection,
+    UsageError,
+)
+from noonmark.persist.client import Client
+from noonmark.persist.codec import RowCodec
+from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Query
+from noonmark.persist.read.snapshot import counts_of
+from noonmark.rows.arrow import to_table
+from noonmark.supervise import Supervisor, Task
+from noonmark.tvc import Antichain
+
+#: How much history a table keeps, unless it is told otherwise.
+RETAIN_MS = 600_000
+#: Since moves in steps, so that a commit rarely carries it.
+_SINCE_STEP_MS = 10_000
+
+
+class Tables:
+    """See the module."""
+
+    def __init__(
+        self,
+        client: Client,
+        times: Times,
+        *,
+        names: Callable[[], Iterable[str]],
+        together: Callable[[str], Iterable[str]],
+        retain_ms: Callable[[str], int],
+        supervisor: Supervisor,
+    ) -> None:
+        """Tables of one location.
+
+        Args:
+            client: the writer of the location.
+            times: the oracle.
+            names: the collections of all tables.
+            together: the tables that share a view with one.
+            retain_ms: how much history a table keeps.
+            supervisor: sees the committer die, and begins it again.
+        """
+        self._client = client
+        self._times = times
+        self._names = names
+        self._together = together
+        self._retain_ms = retain_ms
+        self._waiting: list[Request] = []
+        self._advances: list[Advance] = []
+        #: What the committer has taken and not answered yet.
+        self._held: list[Request | Advance] = []
+        self._wake = asyncio.Event()
+        self._supervisor = supervisor
+        self._task: Task | None = None
+        #: When each collection was last written, by its id: names move.
+        self._written: dict[int, int] = {}
+        self._stopping = False
+        self.commits = 0
+
+    def start(self) -> None:
+        """Begin to commit."""
+        self._task = self._supervisor.task(
+            "committer", "of tables", self._run, on_death=self._refuse_held
+        )
+
+    async def stop(self) -> None:
+        """Commit what waits, refuse what comes after, and end."""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task.ended()
+
+    # -- what others ask -------------------------------------------------------------------------
+
+    async def commit(
+        self,
+        writes: Mapping[str, Sequence[Write]],
+        *,
+        read_at: int | None = None,
+        reads: Iterable[str] = (),
+        ids: Mapping[str, int] | None = None,
+        beside: Beside | None = None,
+    ) -> int:
+        """Write rows to tables, all or none, and return the time when it is durable.
+
+        Args:
+            writes: (row, diff) by collection.
+            read_at: the time at which what is written was computed; None when it was computed from
+                nothing.
+            reads: the tables that it was computed from; those that are written, if none is named.
+            ids: the collections that names meant when it was computed, where that was earlier.
+            beside: adds more to the commit, which is then of this alone.
+
+        Raises:
+            SerializationFailure: others wrote meanwhile; nothing happened; read again.
+            UniqueViolation: a key would be there twice; nothing happened.
+        """
+        known = self._client.state.names
+        for name, met in (ids or {}).items():
+            if known.get(name) != met:
+                raise _moved(name)
+        # Before it is queued: rows that do not fit are refused alone.
+        encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
+        request = Request(writes, encoded, read_at, frozenset(reads), ids or {}, beside)
+        return await self._asked(request)
+
+    async def insert(self, name: str, data: pa.Table) -> int | None:
+        """Write rows that are as they are stored; otherwise as `commit`.
+
+        None where only `commit` can: a key may be there twice, and rows are needed to know.
+        """
+        collection = self._table(name)
+        read_at = None
+        if collection.key:
+            read_at = self.settled_at([name])
+            if collection.batches or read_at is None:
+                return None
+            if not await asyncio.to_thread(are_distinct, collection, data):
+                return None
+        # A column that was added since is NULL.
+        whole = pa.concat_tables([to_table([], collection.schema), data], promote_options="default")
+        encoded = {name: Encoded.inserted(collection.id, whole)}
+        try:
+            return await self._asked(Request({name: ()}, encoded, read_at, frozenset(), {}))
+        except SerializationFailure:
+            return None  # somebody else wrote meanwhile
+
+    async def _asked(self, request: Request) -> int:
+        self._check_open()
+        self._waiting.append(request)
+        self._wake.set()
+        # Once it is queued it happens: a cancelled caller only does not learn when.
+        return await asyncio.shield(request.done)
+
+    async def advance(self, time: int, names: Iterable[str] | None = None) -> None:
+        """Make tables complete at `time`, all of them or those; at once where they are already."""
+        wanted = frozenset(self._names() if names is None else names)
+        if self.complete_at(time, wanted):
+            return
+        advance = Advance(time, wanted)
+        self._check_open()
+        self._advances.append(advance)
+        self._wake.set()
+        await asyncio.shield(advance.done)
+
+    def _check_open(self) -> None:
+        if self._stopping:
+            raise Stopped("the database is closing", hint="Connect again later.")
+
+    def _encoded(self, name: str, writes: Sequence[Write]) -> Encoded:
+        collection = self._table(name)
+        fill = collection.schema.fill
+        data = to_table([fill(row) for row, _ in writes], collection.schema)
+        return Encoded.of(collection.id, data, writes)
+
+    def _table(self, name: str) -> Collection:
+        state = self._client.state
+        if name not in state.names:
+            raise UndefinedTable(f'relation "{name}" does not exist')
+        return state.collection(name)
+
+    def ids(self, names: Iterable[str]) -> dict[str, int]:
+        """The collections that names mean now."""
+        known = self._client.state.names
+        return {name: known[name] for name in names if name in known}
+
+    def settled_at(self, names: Iterable[str]) -> int | None:
+        """A time at which these tables already are as they are now; None where there is none.
+
+        For who computes a write from them: the commit's check of `read_at` says whether they still
+        are, so there is no need to make them complete at a newer time first.
+        """
+        state = self._client.state
+        found = [state.collections[state.names[name]] for name in names if name in state.names]
+        uppers = [upper for each in found if (upper := each.upper.only()) is not None]
+        if not found or len(uppers) != len(found):
+            return None
+        time = min(uppers) - 1
+        known = all(each.since.less_equal(time) for each in found)
+        settled = all(self._written.get(each.id, 0) <= time for each in found)
+        return time if known and settled else None
+
+    def complete_at(self, time: int, names: Iterable[str]) -> bool:
+        """Whether none of these tables can change at `time` any more."""
+        state = self._client.state
+        return all(
+            not state.collections[state.names[name]].upper.less_equal(time)
+            for name in names
+            if name in state.names
+        )
+
+    # -- the committer ---------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        self._wake.set()  # what came before this life
+        while not (self._stopping and not self._waiting):
+            await self._wake.wait()
+            self._wake.clear()
+            group, self._waiting = self._waiting, []
+            advances, self._advances = self._advances, []
+            self._held = [*group, *advances]
+            together = [request for request in group if request.beside is None]
+            if together or advances:
+                await self._try(together, advances)
+            for request in group:
+                if request.beside is not None:
+                    await self._try([request], [])
+            self._held = []
+        for advance in self._advances:
+            advance.done.cancel()
+
+    def _refuse_held(self, error: NoonmarkError) -> None:
+        held, self._held = self._held, []
+        for each in held:
+            refuse(each.done, error)
+
+    async def _try(self, group: list[Request], advances: list[Advance]) -> None:
+        """Commit, or tell everybody why not: those alone who are the reason."""
+        try:
+            # What a lost answer left in doubt is known before anything is drafted.
+            await self._client.settle()
+            draft = await self._draft(group, advances)
+            if draft is not None:
+                await self._commit(draft)
+        except UnknownCollection:
+            # One was dropped between looking and committing: nothing happened, look again.
+            self._waiting, self._advances = group + self._waiting, advances + self._advances
+            self._wake.set()
+        except (UsageError, NotDrafted) as error:
+            # Nothing happened, so each may be tried again.
+            if len(group) + len(advances) > 1:
+                for request in group:
+                    await self._try([request], [])
+                for advance in advances:
+                    await self._try([], [advance])
+            else:
+                refuse_all(group, advances, error)
+        except Exception as error:
+            # It may have happened.
+            refuse_all(group, advances, error)
+
+    async def _draft(self, group: list[Request], advances: list[Advance]) -> Draft | None:
+        """What to commit, at a fresh time; None where nothing is left to be done.
+
+        Raises:
+            NotDrafted: some of it cannot even be put together.
+        """
+        try:
+            accepted, totals = await self._accept(group)
+            if not accepted and not advances:
+                return None
+            time = await self._times.write_ts()
+            sealed = {each for name in totals for each in (name, *self._together(name))}
+            sealed |= {name for advance in advances for name in advance.names}
+            transaction = self._client.atomic()
+            state = self._client.state
+            for name in sorted(sealed & state.names.keys()):
+                write, read = self._client.create_or_load(name)
+                if name in totals:
+                    transaction.append(write, updates_at(time, totals[name]), read.upper, time + 1)
+                elif read.upper.less_equal(time):
+                    transaction.append(write, None, read.upper, time + 1)
+                horizon = Antichain.of(max(0, time - self._retain_ms(name)))
+                transaction.let_history_go(write, horizon, _SINCE_STEP_MS)
+            for request in accepted:
+                if request.beside is not None:
+                    request.beside(transaction, time)
+            written = frozenset(part.collection for parts in totals.values() for part in parts)
+            return Draft(time, transaction, accepted, advances, written)
+        except UnknownCollection:
+            raise
+        except Exception as error:
+            raise NotDrafted(error) from error
+
+    async def _commit(self, draft: Draft) -> None:
+        time = draft.time
+        # Also if the answer is lost: then it may have happened.
+        self._written.update(dict.fromkeys(draft.written, time))
+        # A change of the catalog goes with it: what is stored has to be known.
+        patient = any(request.beside is not None for request in draft.accepted)
+        await draft.transaction.decide(patient=patient)
+        self.commits += 1
+        if draft.accepted:
+            await self._times.apply_write(time)
+        for request in draft.accepted:
+            resolve(request.done, time)
+        for advance in draft.advances:
+            if advance.time <= time:
+                resolve(advance.done, None)
+            else:
+                # The timeline is not there yet: tables stay writable until it is.
+                self._later(advance, advance.time - time)
+
+    def _later(self, advance: Advance, wait_ms: int) -> None:
+        def again() -> None:
+            self._advances.append(advance)
+            self._wake.set()
+
+        asyncio.get_running_loop().call_later(wait_ms / 1000, again)
+
+    # -- what is refused -------------------------------------------------------------------------
+
+    async def _accept(self, group: list[Request]) -> tuple[list[Request], dict[str, list[Encoded]]]:
+        """The requests that may happen, in order, and what they add up to by table."""
+        group = [request for request in group if self._exists(request)]
+        present = await self._present(group)
+        totals: dict[str, list[Encoded]] = {}
+        accepted: list[Request] = []
+        changed: set[str] = set()
+        for request in group:
+            try:
+                self._check_read(request, changed)
+                self._check_keys(request, present)
+            except NoonmarkError as error:
+                refuse(request.done, error)
+                continue
+            accepted.append(request)
+            for name, encoded in request.encoded.items():
+                changed.add(name)
+                totals.setdefault(name, []).append(encoded)
+        return accepted, totals
+
+    def _exists(self, request: Request) -> bool:
+        """Whether all its tables are there; tells who asks where one is not, or who has gone."""
+        known = self._client.state.names
+        for name, met in request.ids.items():
+            if known.get(name) != met:
+                refuse(request.done, _moved(name))
+        for name, encoded in request.encoded.items():
+            if known.get(name) != encoded.collection:
+                refuse(request.done, UndefinedTable(f'relation "{name}" does not exist'))
+        return not request.done.done()
+
+    def _check_read(self, request: Request, changed: set[str]) -> None:
+        if request.read_at is None:
+            return
+        known = self._client.state.names
+        for name in request.reads or request.writes:
+            if name in changed or self._written.get(known.get(name, 0), 0) > request.read_at:
+                raise SerializationFailure(
+                    "could not serialize access due to concurrent update",
+                    detail=f'"{name}" was written after {request.read_at}.',
+                    hint="The transaction might succeed if it is run again.",
+                )
+
+    def _check_keys(self, request: Request, present: dict[str, Keys]) -> None:
+        """Apply the request to the rows of the keys that it touches; all or nothing."""
+        writes = request.writes.items()
+        present |= {name: present[name].tried(each) for name, each in writes if name in present}
+
+    async def _present(self, group: list[Request]) -> dict[str, Keys]:
+        """For every table with a key that is written: what its touched keys have now."""
+        touched: dict[str, list[Write]] = {}
+        for request in group:
+            for name, writes in request.writes.items():
+                if writes:
+                    touched.setdefault(name, []).extend(writes)
+        found: dict[str, Keys] = {}
+        for name, writes in touched.items():
+            collection = self._client.state.collection(name)
+            if collection.key:
+                found[name] = await self._keys_of(collection, writes)
+        return found
+
+    async def _keys_of(self, collection: Collection, writes: list[Write]) -> Keys:
+        found = Keys.of(collection)
+        upper = collection.upper.only()
+        assert upper is not None, "a table is not closed while it lives"
+        if collection.since == collection.upper:
+            return found
+        query = look_up(collection, [found.key(row) for row, _ in writes], upper - 1)
+        wanted = {found.form(row) for row, _ in writes}
+        rows = self._client.runtime.submit(self._look_up(collection, query))
+        for row, count in (await asyncio.wrap_future(rows)).items():
+            if found.form(row) in wanted:
+                found.rows[row] = count
+        return found
+
+    async def _look_up(self, collection: Collection, query: Query) -> Counter[Row]:
+        """The rows of some keys at a time; on persist's loop."""
+        reader, codec = self._client.reader, RowCodec(collection.schema)
+        plan = reader.plan(collection.id, query)
+        tables = [table async for table in reader.contents(plan)]
+        return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
+
+
+def _moved(name: str) -> SerializationFailure:
+    return SerializationFailure(
+        "could not serialize access due to a concurrent change of the catalog",
+        detail=f'"{name}" was renamed or dropped meanwhile.',
+        hint="The transaction might succeed if it is run again.",
+    )

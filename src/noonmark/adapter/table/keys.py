@@ -1,0 +1,95 @@
+"""Keys of tables: no two rows of one key.
+
+Where it runs: the adapter's loop; pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from noonmark.adapter.table.requests import Encoded, Row, Write, updates_at
+from noonmark.errors import UniqueViolation
+from noonmark.persist.log.state import Collection
+from noonmark.rows import types as t
+from noonmark.rows.arrow import to_table
+from noonmark.rows.order import row_key
+from noonmark.rows.pg.text import format_value
+
+_ROWS_SHOWN = 200
+#: Types whose values are equal in SQL exactly when they are stored as the same bits.
+_SAME_BITS = (t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Date, t.Uuid, t.Boolean)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The rows of some keys of a table. Keys are one when they are equal in SQL: 0 and -0 are."""
+
+    collection: Collection
+    places: tuple[int, ...]
+    equal: Callable[[Row], Row]
+    rows: Counter[Row]
+
+    @classmethod
+    def of(cls, collection: Collection) -> Keys:
+        """No rows yet."""
+        places = tuple(collection.schema.index(column) for column in collection.key)
+        types = tuple(collection.schema.columns[place].type for place in places)
+        return cls(collection, places, row_key(types), Counter())
+
+    def key(self, row: Row) -> Row:
+        """The values of the key, as they are."""
+        return tuple([row[place] for place in self.places])
+
+    def form(self, row: Row) -> Row:
+        """What rows have in common iff their keys are equal."""
+        return self.equal(self.key(row))
+
+    def tried(self, writes: Sequence[Write]) -> Keys:
+        """These rows after the writes; raises `UniqueViolation`."""
+        rows, fill = Counter(self.rows), self.collection.schema.fill
+        for row, diff in writes:
+            rows[fill(row)] += diff
+        counts: Counter[Row] = Counter()
+        for row, count in rows.items():
+            counts[self.form(row)] += count
+        for row, _ in writes:
+            if counts[self.form(row)] > 1:
+                raise self._violated(self.key(row))
+        return replace(self, rows=rows)
+
+    def _violated(self, key: Row) -> UniqueViolation:
+        name, columns = self.collection.name, self.collection.key
+        types = [self.collection.schema[column].type for column in columns]
+        shown = ", ".join(
+            format_value(value, type_) for value, type_ in zip(key, types, strict=True)
+        )
+        return UniqueViolation(
+            f'duplicate key value violates unique constraint "{name}_pkey"',
+            detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
+            table=name,
+        )
+
+
+def are_distinct(collection: Collection, data: pa.Table) -> bool:
+    """Whether no key is there twice; False where Arrow may not know what SQL calls equal."""
+    key = list(collection.key)
+    if not all(isinstance(collection.schema[each].type, _SAME_BITS) for each in key):
+        return False
+    return bool(data.group_by(key).aggregate([]).num_rows == data.num_rows)
+
+
+def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa.Table]:
+    """The rows that a table is made with, as updates at the time of that.
+
+    Raises:
+        UniqueViolation: a key would be there twice.
+    """
+    if found.key:
+        Keys.of(found).tried(writes)
+    data = to_table([row for row, _ in writes], found.schema)
+    parts = [Encoded.of(found.id, data, writes)]
+    return lambda time: updates_at(time, parts)

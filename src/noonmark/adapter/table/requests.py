@@ -1,0 +1,129 @@
+"""What waits for the committer of tables: writes, and wishes that tables become complete.
+
+Each has a future, told exactly once what became of it: `resolve`, or `refuse` with the reason. See
+`noonmark.adapter.table.committer` for the laws of the committer.
+
+Where it runs: the adapter's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from noonmark import defect
+from noonmark.errors import NoonmarkError
+from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.write import MultiWriteHandle
+
+Row = tuple[Any, ...]
+Write = tuple[Row, int]
+#: Adds to a commit, given its time.
+Beside = Callable[[MultiWriteHandle, int], None]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows of one table as they are stored, still without a time."""
+
+    collection: int
+    data: pa.Table
+    diffs: pa.Array
+
+    @classmethod
+    def of(cls, collection: int, data: pa.Table, writes: Sequence[Write]) -> Encoded:
+        """Rows with their own diffs."""
+        return cls(collection, data, pa.array([diff for _, diff in writes], pa.int64()))
+
+    @classmethod
+    def inserted(cls, collection: int, data: pa.Table) -> Encoded:
+        """Rows that come in, each once."""
+        return cls(collection, data, pa.repeat(pa.scalar(1, pa.int64()), data.num_rows))
+
+
+@dataclass(eq=False)
+class Request:
+    """A write that waits, and the future of who waits for it.
+
+    Attributes:
+        writes: (row, diff) by collection.
+        encoded: the same as they are stored.
+        read_at: the time at which they were computed, if from something.
+        reads: the tables that they were computed from.
+        ids: the collections that names meant when they were computed, where that was earlier.
+        beside: adds more to the commit, which is then of this alone.
+    """
+
+    writes: Mapping[str, Sequence[Write]]
+    encoded: Mapping[str, Encoded]
+    read_at: int | None
+    reads: frozenset[str]
+    ids: Mapping[str, int]
+    beside: Beside | None = None
+    done: asyncio.Future[int] = field(default_factory=asyncio.Future)
+
+
+@dataclass(eq=False)
+class Advance:
+    """A wish that tables become complete at a time."""
+
+    time: int
+    names: frozenset[str]
+    done: asyncio.Future[None] = field(default_factory=asyncio.Future)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A transaction that is ready to be committed, and who waits for it."""
+
+    time: int
+    transaction: MultiWriteHandle
+    accepted: list[Request]
+    advances: list[Advance]
+    written: frozenset[int]
+
+
+class NotDrafted(Exception):
+    """Requests could not be put together; the cause says why. Nothing was committed."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def updates_at(time: int, parts: list[Encoded]) -> pa.Table:
+    """The rows as updates at one time."""
+    # One that was encoded before a column was added lacks it: there it is NULL.
+    table = pa.concat_tables([part.data for part in parts], promote_options="default")
+    diffs = pa.concat_arrays([part.diffs for part in parts])
+    times = pa.repeat(pa.scalar(time, pa.int64()), len(diffs))
+    names = [*table.column_names, TIME, DIFF]
+    # Not `append_column`: a table without columns has lost how many rows it has.
+    return pa.table([*table.columns, times, diffs], names)
+
+
+def refuse(future: asyncio.Future[Any], error: NoonmarkError) -> None:
+    """Tell who waits why it did not happen, unless it was told already."""
+    if not future.done():
+        future.set_exception(error)
+
+
+def refuse_all(group: Sequence[Request], advances: Sequence[Advance], error: Exception) -> None:
+    """Tell everybody; what nobody foresaw has its traceback in the log."""
+    why = error.cause if isinstance(error, NotDrafted) else error
+    if not isinstance(why, NoonmarkError):
+        why = defect.report(why, "a commit of tables")
+    waiting: list[asyncio.Future[Any]] = [each.done for each in group]
+    waiting += [each.done for each in advances]
+    for each in waiting:
+        refuse(each, why)
+
+
+def resolve(future: asyncio.Future[Any], value: Any) -> None:
+    """Tell who waits that it is durable, unless it was told already."""
+    if not future.done():
+        future.set_result(value)
