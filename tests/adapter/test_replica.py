@@ -19,7 +19,7 @@ from noonmark.adapter.replica import questions, work
 from noonmark.adapter.replica.database import ReadOnlyDatabase
 from noonmark.adapter.replica.questions import Answer
 from noonmark.adapter.replica.refused import check
-from noonmark.adapter.statement import HANDLERS, READS
+from noonmark.adapter.statement.handlers import HANDLERS, READS
 from noonmark.clock import SYSTEM
 from noonmark.errors import (
     ConfigError,

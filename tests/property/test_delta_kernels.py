@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noonmark.compute.incremental.by_key import BEFORE, SIDE, KeyedTask
 from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
-from noonmark.compute.spark import keyed
+from noonmark.compute.plan.keys import Part, over_scans, parts_of, parts_types
 from noonmark.compute.spark.delta.aggregate import Accumulate
 from noonmark.compute.spark.frame import ERROR
 from noonmark.errors import EvaluationError
@@ -74,7 +75,7 @@ KEYED: dict[str, r.Relation] = {
 }
 
 
-def updates_of_part(part: keyed.Part, history: History) -> Iterator[tuple[Row, int, int]]:
+def updates_of_part(part: Part, history: History) -> Iterator[tuple[Row, int, int]]:
     """The updates of an input that is a collection or a projection of one."""
     scan = part.relation.input if isinstance(part.relation, r.Project) else part.relation
     assert isinstance(scan, r.Scan)
@@ -84,7 +85,7 @@ def updates_of_part(part: keyed.Part, history: History) -> Iterator[tuple[Row, i
         yield row, time, diff
 
 
-def tagged(parts: tuple[keyed.Part, ...], history: History) -> pa.RecordBatch:
+def tagged(parts: tuple[Part, ...], history: History) -> pa.RecordBatch:
     """What Spark hands to the task: the keys that changed, with all their rows."""
     width = sum(len(part.relation.schema) for part in parts)
     rows: list[tuple[int, Row, Row, int, int]] = []
@@ -93,15 +94,15 @@ def tagged(parts: tuple[keyed.Part, ...], history: History) -> pa.RecordBatch:
         for row, time, diff in updates_of_part(part, history):
             key = tuple(evaluate(scalar, row) for scalar in part.key)
             padded = (None,) * before + row + (None,) * (width - before - len(row))
-            rows.append((side, key, padded, time if time >= LOWER else keyed.BEFORE, diff))
-    changed = {key for _, key, _, time, _ in rows if time != keyed.BEFORE}
+            rows.append((side, key, padded, time if time >= LOWER else BEFORE, diff))
+    changed = {key for _, key, _, time, _ in rows if time != BEFORE}
     rows = [each for each in rows if each[1] in changed]
-    types = list(keyed.parts_types(parts))
+    types = list(parts_types(parts))
     values = [key + row for _, key, row, _, _ in rows]
     arrays = [pa.array([each[0] for each in rows], pa.int32())]
     arrays += [to_array([v[i] for v in values], kind) for i, kind in enumerate(types)]
     arrays += [pa.array([each[i] for each in rows], pa.int64()) for i in (3, 4)]
-    names = [keyed.SIDE, *(f"x{i}" for i in range(len(types))), TIME, DIFF]
+    names = [SIDE, *(f"x{i}" for i in range(len(types))), TIME, DIFF]
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
@@ -138,10 +139,10 @@ def read_back(
 @given(history=histories(TIMES))
 def test_a_keyed_operator_is_recomputed_where_it_changed(name: str, history: History) -> None:
     node = KEYED[name]
-    parts = keyed.parts_of(node)
-    work = keyed.KeyedTask(
-        keyed.over_scans(node),
-        tuple(keyed.parts_types(parts)),
+    parts = parts_of(node)
+    work = KeyedTask(
+        over_scans(node),
+        tuple(parts_types(parts)),
         len(parts[0].key),
         tuple(len(part.relation.schema) for part in parts),
         timed=True,
@@ -155,9 +156,9 @@ def test_a_keyed_operator_is_recomputed_where_it_changed(name: str, history: His
 def test_errors_of_a_key_come_and_go(history: History) -> None:
     node = KEYED["errors"]
     assert isinstance(node, r.Aggregate)
-    parts = keyed.parts_of(node)
-    types, width = tuple(keyed.parts_types(parts)), len(LEFT)
-    work = keyed.KeyedTask(keyed.over_scans(node), types, 1, (width,), timed=True)
+    parts = parts_of(node)
+    types, width = tuple(parts_types(parts)), len(LEFT)
+    work = KeyedTask(over_scans(node), types, 1, (width,), timed=True)
     changes = [c for b in work([tagged(parts, history)]) for c in read_back(b, node, 2)]
     was = failing_keys(node, contents(history["l"], LOWER - 1))
     for time in range(LOWER, TIMES):

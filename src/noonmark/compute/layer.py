@@ -31,7 +31,7 @@ from noonmark.errors import (
     UsageError,
 )
 from noonmark.persist.log import command as c
-from noonmark.persist.log.pending import foreseen
+from noonmark.persist.pending import foreseen
 from noonmark.storage import ReadCapability, Storage, WriteCapability
 from noonmark.storage.description import description_of
 from noonmark.storage.subscription import Subscription

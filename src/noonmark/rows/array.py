@@ -267,3 +267,9 @@ def from_table(table: pa.Table, schema: Schema) -> list[tuple[Any, ...]]:
     """The rows of a table of the storage schema, as tuples."""
     columns = [from_array(table.column(c.name), c.type) for c in schema.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def stored(array: pa.Array, kind: t.SqlType) -> pa.Array:
+    """A column that may have come from Spark, as it is stored."""
+    storage = arrow_type(kind)
+    return array if array.type == storage else to_array(from_array(array, kind), kind)

@@ -6,7 +6,7 @@
 others that read ours (`noonmark.rows.shown`).
 """
 
-from noonmark.rows.array import from_array, from_table, to_array, to_table
+from noonmark.rows.array import from_array, from_table, stored, to_array, to_table
 from noonmark.rows.conform import conform
 from noonmark.rows.shown import texts_for_numerals
 from noonmark.rows.storage import arrow_schema, arrow_type
@@ -17,6 +17,7 @@ __all__ = [
     "conform",
     "from_array",
     "from_table",
+    "stored",
     "texts_for_numerals",
     "to_array",
     "to_table",

@@ -24,9 +24,9 @@ from noonmark.adapter.peek.chunks import CHUNK_ROWS
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.rows import Row, decoded
 from noonmark.compute.jvm import session
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.definition import inlined
 from noonmark.compute.spark.contents import Batch
-from noonmark.compute.spark.frame import ERROR
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.persist.client import Client
 from noonmark.persist.part.run import DIFF

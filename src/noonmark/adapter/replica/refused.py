@@ -19,8 +19,8 @@ def check(statement: st.Statement) -> None:
     Raises:
         ReadOnly: it is none.
     """
-    from noonmark.adapter.statement import READS  # they are about statements
     from noonmark.adapter.statement.handler import shown
+    from noonmark.adapter.statement.handlers import READS  # they are about statements
 
     if isinstance(statement, st.Copy) and statement.direction == "from":
         raise no_writes("COPY FROM")

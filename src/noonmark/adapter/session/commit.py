@@ -30,8 +30,8 @@ from noonmark.adapter.table.keys import first_rows
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
 from noonmark.persist.log.machine import apply
-from noonmark.persist.log.pending import ForeseenClient
 from noonmark.persist.log.state import schema_to_wire
+from noonmark.persist.pending import ForeseenClient
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage.description import CollectionDescription
 from noonmark.tvc import Antichain

@@ -36,8 +36,8 @@ from noonmark.adapter.peek.chunks import Listed, Watched
 from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import current
-from noonmark.adapter.statement import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.statement.handler import Described
+from noonmark.adapter.statement.handlers import DESCRIBERS, HANDLERS, QUICK
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
 from noonmark.adapter.system.settings import at_start, path_of, span_of, wanted_notices

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from noonmark.compute.incremental import by_key
 from noonmark.compute.incremental.binding import Found, Walked
-from noonmark.compute.incremental.first import first_of, orders_of, shown
+from noonmark.compute.incremental.first import first_of
 from noonmark.compute.incremental.lookups import combinations
 from noonmark.compute.incremental.matching import fitted, matching
 from noonmark.compute.kernel.accumulator import accumulator_schema
@@ -34,9 +34,10 @@ from noonmark.compute.kernel.updates import (
     from_table,
     group_ids,
 )
+from noonmark.compute.plan.first import orders_of, shown
+from noonmark.compute.plan.keys import parts_of
 from noonmark.compute.plan.multiway import Keys, group_of
 from noonmark.compute.plan.pushdown import asked_by, under, usable
-from noonmark.compute.spark import keyed
 from noonmark.compute.trace.by_key import Place, Shelf
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import to_table
@@ -188,7 +189,7 @@ class Old:
 
     def _first(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Rows | None:
         """Of the input the first rows alone, if that is enough: of whole keys."""
-        own = keyed.parts_of(node)[0].key
+        own = parts_of(node)[0].key
         given = _grouped_by(node, key) if isinstance(node, r.Aggregate) else key
         if set(given) != set(own):
             return None

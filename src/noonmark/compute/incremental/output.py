@@ -24,14 +24,14 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from noonmark.compute.incremental import by_key
-from noonmark.compute.incremental.first import is_short
 from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
 from noonmark.compute.kernel.finish import finished
 from noonmark.compute.kernel.keyed import meaning
 from noonmark.compute.kernel.scalar import kept, projected
 from noonmark.compute.kernel.updates import Error, Errors, Rows, from_table
 from noonmark.compute.plan.arrangement import Need
-from noonmark.compute.spark.foreign import stored
+from noonmark.compute.plan.first import is_short
+from noonmark.rows.arrow import stored
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import may_fail
 from noonmark.sql.ir.temporal import temporal

@@ -27,7 +27,7 @@ import pyarrow as pa
 from noonmark.compute.incremental import by_key
 from noonmark.compute.incremental.accumulate import accumulate
 from noonmark.compute.incremental.binding import Walked
-from noonmark.compute.incremental.first import first_of, orders_of, shown
+from noonmark.compute.incremental.first import first_of
 from noonmark.compute.incremental.lookups import combinations
 from noonmark.compute.incremental.old import Old, distinct
 from noonmark.compute.incremental.temporal import follow
@@ -46,9 +46,10 @@ from noonmark.compute.kernel.updates import (
     empty_rows,
     group_ids,
 )
+from noonmark.compute.plan.first import orders_of, shown
+from noonmark.compute.plan.keys import Part, is_keyed, parts_of
 from noonmark.compute.plan.multiway import Group, group_at, group_of
 from noonmark.compute.plan.pushdown import usable
-from noonmark.compute.spark import keyed
 from noonmark.compute.trace.pending import turns_schema
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
@@ -116,9 +117,9 @@ class Walk:
             case r.Aggregate() if is_linear(node):
                 made, self.sums[node] = accumulate(node, self.delta(node.input), self.old)
                 return made
-        if not keyed.is_known(node):
+        if not is_keyed(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        return self._keyed(node, keyed.parts_of(node))
+        return self._keyed(node, parts_of(node))
 
     def _linear(self, node: r.Filter | r.Project | r.FlatMap, source: Changes) -> Changes:
         errors = Errors(list(source.errors))
@@ -160,7 +161,7 @@ class Walk:
 
     # -- operators with keys --------------------------------------------------------------------
 
-    def _keyed(self, node: r.Relation, parts: Sequence[keyed.Part]) -> Changes:
+    def _keyed(self, node: r.Relation, parts: Sequence[Part]) -> Changes:
         """The operator before and after, for the keys that changed."""
         deltas = [self.delta(part.relation) for part in parts]
         errors = Errors(list(_errors(deltas)))
@@ -188,7 +189,7 @@ class Walk:
         return Changes(made, tuple(errors.found))
 
     def _first(
-        self, node: r.Relation, part: keyed.Part, keys: list[pa.Array], changed: Rows
+        self, node: r.Relation, part: Part, keys: list[pa.Array], changed: Rows
     ) -> Rows | None:
         """A top-k, or minima, of the first rows alone; None where all have to be read.
 
@@ -202,7 +203,7 @@ class Walk:
         near = first_of(self.old, node, part.key, probes, counts)
         return None if near is None else _by_time(node, [part.relation.schema], [near], [changed])
 
-    def _before(self, part: keyed.Part, asked: Sequence[pa.Array]) -> Rows:
+    def _before(self, part: Part, asked: Sequence[pa.Array]) -> Rows:
         """The rows with these keys, as they were."""
         used = [at for at, key in enumerate(part.key) if usable(part.relation, key)]
         own = tuple(part.key[at] for at in used)

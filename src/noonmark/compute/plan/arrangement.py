@@ -14,8 +14,6 @@ every process and every version that stores the same for them. It is made of the
 of the plan (`noonmark.sql.ir.encoding`). Whoever changes what is stored for a need, say the columns
 of accumulators, raises `STORED_VERSION`: views then get arrangements of the new kind
 (`noonmark.compute.view.adoption`).
-
-Where it runs: driver.
 """
 
 from __future__ import annotations
@@ -24,23 +22,15 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
 from noonmark.compute.plan.multiway import Keys
 from noonmark.compute.plan.pushdown import asked_whole, is_whole, operators
-from noonmark.compute.spark.frame import rows_of
 from noonmark.compute.trace.pending import TURN, turns_schema
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.encoding import encode
 from noonmark.sql.ir.temporal import temporal
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from noonmark.compute.spark.contents import Batch
-
 
 #: Of what arrangements hold for a need: their columns, and how values are kept in them.
 STORED_VERSION = 1
@@ -83,22 +73,6 @@ class Keeper:
     name: str
     schema: Schema
     key: tuple[str, ...]
-
-    def contents(self, batch: Batch) -> DataFrame:
-        """All of it at the time of a batch."""
-        relation = self.need.relation
-        if self.need.turns:
-            assert isinstance(relation, r.Filter)
-            return batch.waiting(relation)
-        return rows_of(*self.frame(batch))
-
-    def frame(self, batch: Batch) -> tuple[DataFrame, bool]:
-        """All of it with the errors, and whether there may be any; not of what waits."""
-        relation = self.need.relation
-        if self.need.sums:
-            assert isinstance(relation, r.Aggregate)
-            return batch.sums(relation), batch.sums_fail(relation)
-        return batch.frame(relation), batch.fails(relation)
 
 
 def keeper(name: str, need: Need) -> Keeper:

@@ -17,13 +17,13 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from noonmark.compute.incremental.first import reads_first
 from noonmark.compute.kernel.accumulator import is_linear
 from noonmark.compute.plan.definition import Definition
+from noonmark.compute.plan.first import reads_first
+from noonmark.compute.plan.keys import is_keyed, parts_of
 from noonmark.compute.plan.multiway import Group, Keys, Step, group_at, is_one_row, path
 from noonmark.compute.plan.pushdown import asked_whole, operators, usable
 from noonmark.compute.plan.range_delta import Switch, switch_of
-from noonmark.compute.spark import keyed
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.temporal import temporal
 
@@ -129,11 +129,11 @@ def _way(node: r.Relation) -> Way:
             return Way.LINEAR
         case r.Aggregate() if is_linear(node):
             return Way.SUMS
-    if not keyed.is_known(node):
+    if not is_keyed(node):
         return Way.UNKNOWN
     if reads_first(node):
         return Way.FIRST_ROWS
-    return Way.BY_KEY if keyed.parts_of(node)[0].key else Way.WHOLE
+    return Way.BY_KEY if parts_of(node)[0].key else Way.WHOLE
 
 
 def _paths(group: Group, keys: Keys) -> Iterator[Path]:

@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from noonmark.compute.kernel.accumulator import is_linear
+from noonmark.compute.plan.keys import is_keyed, parts_of, reads_of
 from noonmark.compute.plan.memo import once
 from noonmark.compute.plan.multiway import Equality, Group, Keys, group_at, group_of, path
-from noonmark.compute.spark import keyed
 from noonmark.rows.exact import is_exact
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
@@ -140,8 +140,8 @@ def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
         return
     if isinstance(node, r.Aggregate) and is_linear(node):
         return
-    if keyed.is_known(node):
-        for part in keyed.parts_of(node):
+    if is_keyed(node):
+        for part in parts_of(node):
             if not any(usable(part.relation, key) for key in part.key):
                 yield part.relation
 
@@ -152,7 +152,7 @@ def inputs_of(node: r.Relation) -> tuple[r.Relation, ...]:
     if group is not None:
         return group.leaves
     if isinstance(node, r.Recursive):
-        return tuple(keyed.reads_of(node))
+        return tuple(reads_of(node))
     return tuple(r.relations_below(node))
 
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from noonmark.compute.incremental.first import reads_first
 from noonmark.compute.kernel.accumulator import argument, is_linear, summands
+from noonmark.compute.plan.first import reads_first
 from noonmark.rows.exact import is_exact
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall

@@ -29,10 +29,10 @@ from noonmark.compute.kernel.accumulator import (
     type_of,
 )
 from noonmark.compute.kernel.finish import shown
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.foreign import answered
 from noonmark.compute.spark.frame import (
-    ERROR,
     columns,
     errors_of,
     grouped,

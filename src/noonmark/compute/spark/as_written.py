@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.infallible import may_have_errors
+from noonmark.compute.plan.keys import is_keyed, parts_of
 from noonmark.compute.spark import keyed
 from noonmark.compute.spark.column import col, constant, named
 from noonmark.compute.spark.expression import compile_scalar, is_native
 from noonmark.compute.spark.flatmap import flat_mapped
 from noonmark.compute.spark.frame import (
-    ERROR,
     columns,
     empty_frame,
     errors_of,
@@ -237,11 +238,11 @@ class Naive:
 
     def _by_meaning(self, node: r.Relation) -> DataFrame:
         """The operator by its definition, key by key."""
-        if not keyed.is_known(node):
+        if not is_keyed(node):
             raise Unsupported(f"{type(node).__name__} cannot be judged on Spark")
         if isinstance(node, r.Aggregate):
             node = _narrowed(node)
-        parts = keyed.parts_of(node)
+        parts = parts_of(node)
         if isinstance(node, r.Recursive) and _reads_names(node):
             raise Unsupported("a recursion inside of WITH cannot be judged on Spark")
         frames = [_consolidated(self.frame(part.relation), part.relation) for part in parts]

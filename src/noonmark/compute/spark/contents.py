@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute.kernel.accumulator import argument, is_linear
+from noonmark.compute.plan.arrangement import Keeper
 from noonmark.compute.plan.infallible import may_have_errors
+from noonmark.compute.plan.keys import is_keyed, parts_of
 from noonmark.compute.spark import aggregates, keyed, whole
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.flatmap import flat_mapped
@@ -113,9 +115,25 @@ class Batch:
                 return self._aggregate(node)
             case r.Distinct() if _is_exact(node.schema):
                 return self._distinct(node)
-        if not keyed.is_known(node):
+        if not is_keyed(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
         return self._native(node) if whole.is_native(node) else self._recompute(node)
+
+    def kept_rows(self, keeper: Keeper) -> DataFrame:
+        """All that an arrangement holds."""
+        relation = keeper.need.relation
+        if keeper.need.turns:
+            assert isinstance(relation, r.Filter)
+            return self.waiting(relation)
+        return rows_of(*self.kept(keeper))
+
+    def kept(self, keeper: Keeper) -> tuple[DataFrame, bool]:
+        """The same with the errors, and whether there may be any; not of what waits."""
+        relation = keeper.need.relation
+        if keeper.need.sums:
+            assert isinstance(relation, r.Aggregate)
+            return self.sums(relation), self.sums_fail(relation)
+        return self.frame(relation), self.fails(relation)
 
     def waiting(self, node: r.Filter) -> DataFrame:
         """What waits in a temporal filter: rows, each with its turn."""
@@ -176,7 +194,7 @@ class Batch:
         return present.select(*columns(width), error, diff)
 
     def _recompute(self, node: r.Relation) -> DataFrame:
-        parts = keyed.parts_of(node)
+        parts = parts_of(node)
         frames = [self.frame(part.relation) for part in parts]
         fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
         return keyed.recomputed(node, parts, frames, timed=False, fails=fails)

@@ -19,7 +19,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from noonmark.compute.kernel.row_by_row import narrowed
 from noonmark.compute.kernel.scalar import one
-from noonmark.rows.arrow import arrow_type, from_array, to_array
+from noonmark.rows.arrow import stored
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir.scalar import Scalar, columns_of
@@ -56,12 +56,6 @@ def answered(
         return pa.StructArray.from_arrays([value, failed], names=["value", "error"])
 
     return vectorized(run, result)
-
-
-def stored(array: pa.Array, kind: SqlType) -> pa.Array:
-    """A column of Spark's as it is stored."""
-    storage = arrow_type(kind)
-    return array if array.type == storage else to_array(from_array(array, kind), kind)
 
 
 def vectorized(function: Callable[..., pa.Array], result: DataType) -> Callable[..., Column]:

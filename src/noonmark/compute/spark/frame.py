@@ -1,16 +1,6 @@
-"""Updates of a relation in Spark: one layout for every frame that views are computed with.
+"""Updates of a relation in Spark, in the layout of `noonmark.compute.kernel.layout`.
 
-    c0, c1, ...   the columns of the relation, by position
-    _error        NULL; or, for an update of the relation's errors, its SQLSTATE and message
-    _time         when; only in frames of changes
-    _diff         how many more
-
-Law (errors beside rows): a frame holds two collections. Its rows are the updates without `_error`;
-its errors are the others, whose columns mean nothing. A relation has an answer at a time iff its
-errors are empty at that time. Errors pass through every operator unchanged, and every operator is
-linear in them: what put an error there, taken away, takes the error away.
-
-Where it runs: driver; the helpers at the end also on executors.
+Where it runs: driver.
 """
 
 from __future__ import annotations
@@ -24,17 +14,15 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from noonmark.compute.kernel.layout import ERROR, layout_schema
 from noonmark.compute.spark.column import col, constant, named, null
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows import types as t
-from noonmark.rows.arrow import arrow_type
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-ERROR = "_error"
 
 #: Changes up to this size are walked by one task; larger ones are joined by Spark.
 WALK_BYTES_MAX = 16 << 20
@@ -112,13 +100,6 @@ def frame_schema(schema: Schema, *, timed: bool) -> StructType:
     return StructType([*fields, *times, StructField(DIFF, LongType())])
 
 
-def arrow_frame_schema(schema: Schema, *, timed: bool) -> pa.Schema:
-    """The Arrow schema of the frames of a relation."""
-    fields = [(f"c{at}", arrow_type(c.type)) for at, c in enumerate(schema)]
-    times = [(TIME, pa.int64())] if timed else []
-    return pa.schema([*fields, (ERROR, pa.string()), *times, (DIFF, pa.int64())])
-
-
 def local_frame(spark: SparkSession, table: pa.Table, schema: Schema, *, timed: bool) -> DataFrame:
     """A small table in the layout as a DataFrame of one partition."""
     return spark.createDataFrame(table, schema=frame_schema(schema, timed=timed)).coalesce(1)
@@ -126,7 +107,7 @@ def local_frame(spark: SparkSession, table: pa.Table, schema: Schema, *, timed: 
 
 def empty_frame(spark: SparkSession, schema: Schema, *, timed: bool) -> DataFrame:
     """No rows and no errors."""
-    empty = arrow_frame_schema(schema, timed=timed).empty_table()
+    empty = layout_schema(schema, timed=timed).empty_table()
     return local_frame(spark, empty, schema, timed=timed)
 
 

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.definition import VIEW, errors_name
 from noonmark.compute.spark.column import null, quoted
-from noonmark.compute.spark.frame import ERROR, no_error, one, union
+from noonmark.compute.spark.frame import no_error, one, union
 from noonmark.persist.client import Client
 from noonmark.persist.part.part import Part
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Query
 from noonmark.persist.spark import snapshot_frame
-from noonmark.persist.spark.read import frame_of, plan_at
+from noonmark.persist.spark.read import frame_of
 from noonmark.sql.ir import relation as r
 from noonmark.storage.description import description_of
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from noonmark.compute.spark.frame import ERROR, names, union
+from noonmark.compute.kernel.layout import ERROR
+from noonmark.compute.spark.frame import names, union
 from noonmark.persist.part.run import DIFF
 from noonmark.persist.spark.errors import typed_errors
 from noonmark.rows.arrow import arrow_type, from_array

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.expression import compile_scalar
-from noonmark.compute.spark.frame import ERROR, columns, rest
+from noonmark.compute.spark.frame import columns, rest
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 

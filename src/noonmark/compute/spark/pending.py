@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as f
 
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.spark.column import col, constant, named
 from noonmark.compute.spark.expression import compile_scalar
 from noonmark.compute.spark.foreign import Answers, answered
-from noonmark.compute.spark.frame import ERROR, columns
+from noonmark.compute.spark.frame import columns
 from noonmark.persist.part.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array

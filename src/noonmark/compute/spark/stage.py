@@ -27,10 +27,11 @@ from pyspark import TaskContext
 from pyspark.sql import functions as f
 
 from noonmark.compute.incremental.output import Shown
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.kernel.updates import errors_table
 from noonmark.compute.plan.naming import errors_name
 from noonmark.compute.spark.column import col, constant, named
-from noonmark.compute.spark.frame import ERROR, union
+from noonmark.compute.spark.frame import union
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.log.state import Collection

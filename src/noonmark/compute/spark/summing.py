@@ -18,9 +18,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 from noonmark.compute.kernel.accumulator import accumulator_schema, argument
 from noonmark.compute.kernel.sums import added, nothing, together
 from noonmark.compute.kernel.updates import one_array
-from noonmark.compute.spark.foreign import stored
 from noonmark.compute.spark.frame import columns, names
 from noonmark.persist.part.run import DIFF, TIME
+from noonmark.rows.arrow import stored
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import BigInt, SqlType
 from noonmark.sql.ir import relation as r

@@ -22,12 +22,12 @@ from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from noonmark.compute.kernel import accumulator
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.spark import aggregates, native
 from noonmark.compute.spark.column import col, constant, named
 from noonmark.compute.spark.expression import compile_scalar
 from noonmark.compute.spark.expression import is_native as is_native_scalar
 from noonmark.compute.spark.frame import (
-    ERROR,
     columns,
     errors_of,
     grouped,

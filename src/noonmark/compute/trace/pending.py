@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from noonmark.persist.client import Client
 from noonmark.persist.log.state import Batch, Collection
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.read.updates import inline_table
-from noonmark.persist.spark.read import plan_at
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import BigInt
 from noonmark.sql.ir.relation import Relation

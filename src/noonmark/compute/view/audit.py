@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute.jvm import session
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.spark.as_written import Naive, uncorrelated
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.contents import Batch
-from noonmark.compute.spark.frame import ERROR, columns, rows_of, union
+from noonmark.compute.spark.frame import columns, rows_of, union
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.compute.spark.judge_task import judged
 from noonmark.compute.view.view import View

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from noonmark.compute.plan.arrangement import Keeper, Need, own_needs
+from noonmark.compute.plan.keys import parts_of
 from noonmark.compute.plan.maintenance import Decision, Lookup, Path, Way, decision
 from noonmark.compute.plan.multiway import Keys
 from noonmark.compute.plan.pushdown import inputs_of
-from noonmark.compute.spark import keyed
 from noonmark.compute.spark.expression import is_native
 from noonmark.compute.view.view import View
 from noonmark.sql.ir import relation as r
@@ -98,7 +98,7 @@ def _rule(each: Decision) -> str:
         case Way.LINEAR:
             return "linear, applied to the changes"
         case Way.FIRST_ROWS:
-            whose = " of the keys that changed" if keyed.parts_of(each.node)[0].key else ""
+            whose = " of the keys that changed" if parts_of(each.node)[0].key else ""
             return f"its first rows{whose}, as many as changes can bring into sight"
         case Way.BY_KEY if each.whole:
             names = ", ".join(map(_name, each.whole))

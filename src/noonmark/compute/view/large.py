@@ -20,22 +20,24 @@ from pyspark.sql import functions as f
 
 from noonmark.compute.incremental.output import Shown
 from noonmark.compute.jvm import session
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.arrangement import Keeper, Need
 from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.compute.spark.column import col, constant, named, quoted
 from noonmark.compute.spark.contents import Batch
 from noonmark.compute.spark.delta.rules import Rules
 from noonmark.compute.spark.delta.scope import Scope
-from noonmark.compute.spark.frame import ERROR, no_error, rows_of, union
+from noonmark.compute.spark.frame import no_error, rows_of, union
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.compute.spark.stage import Contents, stage_together
 from noonmark.compute.view.tick import Output, Stored
 from noonmark.persist.client import Client
 from noonmark.persist.part.part import Part
 from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Query
 from noonmark.persist.spark import Staged, stage_frame
-from noonmark.persist.spark.read import frame_of, plan_at
+from noonmark.persist.spark.read import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -145,11 +147,11 @@ class Large:
             made.append(Contents(batch.frame(plan), time, name, failed))
         for keeper in keepers:
             if keeper in fed:
-                frame, may_fail = keeper.frame(batch)
+                frame, may_fail = batch.kept(keeper)
                 failed = errors_name(name) if may_fail else None
                 made.append(Contents(frame, time, keeper.name, failed, shown, name))
             else:
-                made.append(Contents(keeper.contents(batch), time, keeper.name))
+                made.append(Contents(batch.kept_rows(keeper), time, keeper.name))
         try:
             yield made
         finally:

@@ -28,9 +28,10 @@ from noonmark.compute.spark.inputs import is_view
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.spark import Staged
-from noonmark.persist.spark.read import changes_query, plan_at
+from noonmark.persist.spark.read import changes_query
 
 #: Beyond this part of the inputs a change costs more than the whole.
 RECOMPUTE_SHARE = 0.25

@@ -9,7 +9,7 @@ from noonmark.errors import NotYetComplete
 from noonmark.persist.codec import Codec
 from noonmark.persist.log.refusals import format_frontier
 from noonmark.persist.log.state import Frontier, State
-from noonmark.persist.read.plan import Query
+from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.read.snapshot import Listen, Snapshot
 from noonmark.persist.write import as_frontier
 
@@ -87,3 +87,17 @@ class ReadHandle:
         else:
             client.reader.plan(self.collection, Query(as_of, despite_error=True))
         return listen
+
+
+def plan_at(client: Client, name: str, query: Query) -> Plan:
+    """Plan a read of a time that is complete by now."""
+    found = client.state.collection(name)
+    if query.as_of >= 0 and found.upper.less_equal(query.as_of):
+        raise NotYetComplete(
+            f'"{name}" is not complete at {query.as_of}',
+            detail=f"Its upper is {format_frontier(found.upper)}.",
+            hint="Read at an earlier time, or wait.",
+            as_of=query.as_of,
+            upper=found.upper,
+        )
+    return client.reader.plan(found.id, query)

@@ -11,8 +11,9 @@ from pyspark.sql import functions as f
 
 from noonmark.persist.client import Client
 from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Query
-from noonmark.persist.spark.read import frame_of, plan_at
+from noonmark.persist.spark.read import frame_of
 from noonmark.persist.spark.write import Staged, stage_frame
 
 if TYPE_CHECKING:

@@ -33,10 +33,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from noonmark.errors import NotYetComplete, UsageError
+from noonmark.errors import UsageError
 from noonmark.persist.client import Client, Options, open_location
-from noonmark.persist.log.refusals import format_frontier
 from noonmark.persist.part.part import Part
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Plan, Query, Range
 from noonmark.persist.read.updates import only_adds
 from noonmark.persist.spark.scan import inline_tables, is_scannable, scan_frame
@@ -113,20 +113,6 @@ def opened(
         yield client
     finally:
         client.stop()
-
-
-def plan_at(client: Client, name: str, query: Query) -> Plan:
-    """Plan a read of a time that is complete by now."""
-    found = client.state.collection(name)
-    if query.as_of >= 0 and found.upper.less_equal(query.as_of):
-        raise NotYetComplete(
-            f'"{name}" is not complete at {query.as_of}',
-            detail=f"Its upper is {format_frontier(found.upper)}.",
-            hint="Read at an earlier time, or wait.",
-            as_of=query.as_of,
-            upper=found.upper,
-        )
-    return client.reader.plan(found.id, query)
 
 
 def frame_of(

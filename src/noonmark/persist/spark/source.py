@@ -48,10 +48,11 @@ from noonmark.persist.codec import TIME_MAX
 from noonmark.persist.hold import HoldHandle
 from noonmark.persist.log.state import Collection
 from noonmark.persist.part import run
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.read.slices import slices
 from noonmark.persist.spark.filters import narrowed
-from noonmark.persist.spark.read import changes_query, opened, plan_at
+from noonmark.persist.spark.read import changes_query, opened
 from noonmark.persist.spark.slices import frame_schema, read_slice
 from noonmark.persist.spark.target import Target
 from noonmark.persist.write import as_frontier

@@ -24,7 +24,7 @@ from noonmark.adapter.statement.ddl.drop import dependents_refused, removal_of
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
-from noonmark.persist.log.pending import foreseen
+from noonmark.persist.pending import foreseen
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.ir.call import TableCall

@@ -21,13 +21,13 @@ from pyspark.sql.types import StructField, StructType
 
 from noonmark.compute.kernel import accumulator
 from noonmark.compute.kernel.large_number import decode, encode
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.plan.arrangement import Need
 from noonmark.compute.spark import aggregates
 from noonmark.compute.spark.column import col, named
 from noonmark.compute.spark.delta.scope import Scope
 from noonmark.compute.spark.frame import (
-    ERROR,
     NOTHING,
     Delta,
     frame_schema,

@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from noonmark.compute.kernel.layout import ERROR
+from noonmark.compute.plan.keys import parts_of
 from noonmark.compute.spark import keyed
 from noonmark.compute.spark.delta.scope import Scope
-from noonmark.compute.spark.frame import ERROR, NOTHING, Delta, names, rows_of, union
+from noonmark.compute.spark.frame import NOTHING, Delta, names, rows_of, union
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import may_fail
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 def recompute(node: r.Relation, scope: Scope, deltas: Sequence[Delta]) -> Delta:
     """The changes of a keyed operator, from the changes of its inputs."""
-    parts = keyed.parts_of(node)
+    parts = parts_of(node)
     given = [(p, d.frame) for p, d in zip(parts, deltas, strict=True) if not d.empty]
     if not given:
         return NOTHING

@@ -18,7 +18,7 @@ Where it runs: driver.
 from __future__ import annotations
 
 from noonmark.compute.kernel.accumulator import is_linear
-from noonmark.compute.spark import keyed
+from noonmark.compute.plan.keys import is_keyed, parts_of
 from noonmark.compute.spark.delta.aggregate import aggregate
 from noonmark.compute.spark.delta.join import join
 from noonmark.compute.spark.delta.keyed import recompute
@@ -64,9 +64,9 @@ class Rules:
                 return join(node, self.scope, self.settled(node.left), self.settled(node.right))
             case r.Aggregate() if is_linear(node):
                 return aggregate(node, self.scope, self.delta(node.input))
-        if not keyed.is_known(node):
+        if not is_keyed(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        parts = keyed.parts_of(node)
+        parts = parts_of(node)
         return recompute(node, self.scope, [self.settled(part.relation) for part in parts])
 
     def _union(self, node: r.Union) -> Delta:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.incremental.by_key import BEFORE
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.arrangement import Keeper, Need
 from noonmark.compute.plan.definition import ERRORS_SCHEMA, errors_name
 from noonmark.compute.spark.column import col, constant, named, quoted
 from noonmark.compute.spark.contents import Batch
 from noonmark.compute.spark.frame import (
-    ERROR,
     NOTHING,
     Delta,
     columns,
@@ -31,13 +32,13 @@ from noonmark.compute.spark.frame import (
     union,
 )
 from noonmark.compute.spark.inputs import frame_at, is_view
-from noonmark.compute.spark.keyed import BEFORE
 from noonmark.compute.spark.lookup import Place
 from noonmark.compute.trace.pending import TURN, due_query
 from noonmark.persist.client import Client
 from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Query
-from noonmark.persist.spark.read import changes_query, frame_of, plan_at
+from noonmark.persist.spark.read import changes_query, frame_of
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.arrangement import Need
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.delta.scope import Scope
-from noonmark.compute.spark.frame import ERROR, NOTHING, Delta, names, rows_of, union
+from noonmark.compute.spark.frame import NOTHING, Delta, names, rows_of, union
 from noonmark.compute.spark.pending import AT, waiting, with_turns
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.sql.ir import relation as r

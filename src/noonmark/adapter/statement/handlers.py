@@ -1,0 +1,123 @@
+"""What each kind of statement does: one table, from the statement's class to its handler.
+
+A module of this folder runs some kinds. It has `HANDLERS`, and where its statements take
+parameters or give rows also `DESCRIBERS`; here they are put together. What can often be answered
+without waiting is also in `QUICK`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.contract import Outcome
+from noonmark.adapter.statement.ddl import (
+    alter,
+    connection,
+    drop,
+    grant,
+    index,
+    role,
+    rotate,
+    source,
+    source_tables,
+    table,
+    table_as,
+    view,
+)
+from noonmark.adapter.statement.ddl.path import in_path
+from noonmark.adapter.statement.dml import copy, write
+from noonmark.adapter.statement.handler import (
+    Describers,
+    Handler,
+    Handlers,
+    Quicks,
+    alone,
+    to_the_end,
+)
+from noonmark.adapter.statement.query import (
+    audit,
+    cursor,
+    explain,
+    refresh,
+    select,
+    show,
+    subscribe,
+)
+from noonmark.adapter.statement.session import settings, transaction
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session.session import AdapterSession
+
+#: Statements that change the catalog: once begun they go to their end.
+_OF_THE_CATALOG = (
+    table,
+    alter,
+    connection,
+    drop,
+    grant,
+    role,
+    rotate,
+    source,
+    source_tables,
+    view,
+    index,
+)
+#: Those that reach outside, or change what others read: COMMIT could not make them one.
+_ALONE = (
+    st.CreateSource,
+    st.AlterSource,
+    st.AlterSourceTables,
+    st.CreateConnection,
+    st.CreateSink,
+    st.CreateSecret,
+    st.AlterSecret,
+    st.AlterConnection,
+    st.AddColumn,
+)
+_MODULES = (
+    *_OF_THE_CATALOG,
+    select,
+    transaction,
+    audit,
+    cursor,
+    explain,
+    subscribe,
+    write,
+    table_as,
+    refresh,
+    copy,
+    settings,
+    show,
+)
+
+
+def _guarded(kind: type[st.Statement], handler: Handler) -> Handler:
+    """The handler of a statement that changes the catalog."""
+
+    async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
+        return await handler(session, in_path(session, statement), values)
+
+    return to_the_end(alone(run) if kind in _ALONE else run)
+
+
+HANDLERS: Handlers = {
+    kind: _guarded(kind, handler) if module in _OF_THE_CATALOG else handler
+    for module in _MODULES
+    for kind, handler in module.HANDLERS.items()
+} | role.SESSION_HANDLERS
+#: The kinds that change nothing but their session; of COPY, those that go TO the client.
+READS = frozenset(
+    kind
+    for module in (select, transaction, cursor, explain, subscribe, copy, settings, show)
+    for kind in module.HANDLERS
+) | frozenset(role.SESSION_HANDLERS)
+DESCRIBERS: Describers = {
+    kind: describer
+    for module in _MODULES
+    for kind, describer in getattr(module, "DESCRIBERS", {}).items()
+}
+QUICK: Quicks = {
+    kind: quick for module in _MODULES for kind, quick in getattr(module, "QUICK", {}).items()
+}
