@@ -16,9 +16,9 @@ import pytest
 from noonmark.adapter import database as module
 from noonmark.adapter.database import Database
 from noonmark.adapter.worker.limits import Limits
+from noonmark.compute.runner import processes
 from noonmark.compute.runner.processes import Beside, OrBeside
 from noonmark.compute.runner.runner import JOBS
-from noonmark.compute.runner.runner import processes as beside
 from noonmark.errors import ConfigError, Determinate, NotYetComplete
 from noonmark.persist.client import Options
 from support.killed_tasks import children
@@ -116,7 +116,7 @@ async def _patient(client: Any, sql: str) -> Any:
 
 
 def _processes() -> list[int]:
-    name = beside.__name__.encode()
+    name = processes.__name__.encode()
     found = []
     for pid in children(os.getpid()):
         try:
@@ -168,7 +168,7 @@ def test_processes_without_work_are_ended(monkeypatch: pytest.MonkeyPatch) -> No
         process.run([], "tick")
         process.tidy()
         assert len(_processes()) == 1
-        monkeypatch.setattr(beside, "KEEP_S", 0.0)
+        monkeypatch.setattr(processes, "KEEP_S", 0.0)
         process.tidy()
         assert _processes() == []
     finally:

@@ -15,7 +15,7 @@ from noonmark.adapter.schedule.rounds import Rounds
 from noonmark.clock import SYSTEM
 from noonmark.compute.runner.resident.runner import ByResidents
 from noonmark.compute.runner.runner import Named
-from noonmark.compute.view.view import dataflow
+from noonmark.compute.view import dataflow
 from noonmark.errors import Determinate
 from noonmark.supervise import Supervisor
 from support.reading import connect, database

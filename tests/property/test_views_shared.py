@@ -11,7 +11,8 @@ import pytest
 from noonmark.compute.layer import Compute
 from noonmark.compute.plan.definition import ARRANGEMENT, Definition
 from noonmark.compute.plan.naming import arrangement_name, hold_id
-from noonmark.compute.view.view import Begun, TickRecord, View, dataflow
+from noonmark.compute.view import dataflow
+from noonmark.compute.view.view import Begun, TickRecord, View
 from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage import Storage
 from noonmark.storage.description import description_of

@@ -285,7 +285,7 @@ _KERNELS = (
     ),
     Bug(
         "first: OFFSET does not count",
-        "compute/incremental/first.py",
+        "compute/plan/first.py",
         "return node.offset + node.limit if",
         "return node.limit if",
         ("tests/property/test_walk_first.py", *_JUDGE),

@@ -1,10 +1,16 @@
-"""When Python looks for garbage among everything that lives: seldom, and not while it plans.
+"""When Python looks for garbage: often at what is new, seldom at everything, not while it plans.
 
 Everybody waits for the collector. It looks at all that is alive whenever enough was allocated, and
 nothing allocates like the planning of a long text, whose trees are all alive: hundreds of
-milliseconds for nothing, again and again. So only what is young is looked at by itself; all of it
-every `EVERY_S`, at a moment when nothing is planned if there is one, and what the server begins
-with (`settle`) never.
+milliseconds for nothing, again and again. So
+
+    young objects     are looked at by Python's own count
+    what is new       every `EVERY_S`, at a moment when nothing is planned if there is one; what is
+                      alive then is left out from now on (frozen), as is what the server began with
+    everything        when twice as much is left out as after the last such time
+
+Law (bounded): a pause follows what came since the last one, not all that is alive; looks at
+everything cost, together, at most as much as what was ever left out.
 
 Where it runs: a server's own process; not where somebody else's program is.
 """
@@ -19,23 +25,43 @@ from collections.abc import Callable
 _YOUNG, _STAYED = 10_000, 5
 #: Everything, by Python's own count: never.
 _ALL = 1_000_000_000
-EVERY_S = 300.0
+EVERY_S = 20.0
 #: How long a quiet moment is waited for.
-_PATIENCE_S = 300.0
-_PAUSE_S = 1.0
+_PATIENCE_S = 20.0
+_PAUSE_S = 0.25
+#: Everything is looked at only when so many objects more are left out.
+_MANY = 500_000
 
 
-def settle() -> None:
-    """What is there now stays: the collector leaves it out."""
-    gc.set_threshold(_YOUNG, _STAYED, _ALL)
-    gc.collect()
-    gc.freeze()
+class Collector:
+    """Looks for garbage; knows how much was left out when it last looked at everything."""
 
+    def __init__(self) -> None:
+        self._left_out = 0
 
-def collect_now_and_then(stopping: threading.Event, is_busy: Callable[[], bool]) -> None:
-    """Look for all garbage every `EVERY_S`, until it ends."""
-    while not stopping.wait(EVERY_S):
-        waited_s = 0.0
-        while is_busy() and waited_s < _PATIENCE_S and not stopping.wait(_PAUSE_S):
-            waited_s += _PAUSE_S
+    def settle(self) -> None:
+        """What is there now stays: the collector leaves it out."""
+        gc.set_threshold(_YOUNG, _STAYED, _ALL)
+        self._everything()
+
+    def collect(self) -> None:
+        """Look at what is new; at everything if that is due."""
+        if gc.get_freeze_count() > max(2 * self._left_out, self._left_out + _MANY):
+            self._everything()
+        else:
+            gc.collect()
+            gc.freeze()
+
+    def _everything(self) -> None:
+        gc.unfreeze()
         gc.collect()
+        gc.freeze()
+        self._left_out = gc.get_freeze_count()
+
+    def run(self, stopping: threading.Event, is_busy: Callable[[], bool]) -> None:
+        """Collect every `EVERY_S`, until it ends."""
+        while not stopping.wait(EVERY_S):
+            waited_s = 0.0
+            while is_busy() and waited_s < _PATIENCE_S and not stopping.wait(_PAUSE_S):
+                waited_s += _PAUSE_S
+            self.collect()

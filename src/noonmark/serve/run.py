@@ -29,7 +29,7 @@ from noonmark.adapter.statement.ddl.role import first_password
 from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import ConfigError
 from noonmark.persist.impl.redact import redact
-from noonmark.serve import garbage
+from noonmark.serve.garbage import Collector
 from noonmark.serve.log import Form, start_log
 from noonmark.serve.loop_watch import LoopWatch
 from noonmark.serve.metrics.sources import SourceFigures
@@ -201,11 +201,12 @@ def _settle(database: Database, stopping: threading.Event) -> None:
 
     def on_back() -> None:
         retry()
-        garbage.settle()
+        collector.settle()
 
-    garbage.settle()
+    collector = Collector()
+    collector.settle()
     database.engine.on_back = on_back
-    collect = partial(garbage.collect_now_and_then, stopping, lambda: PLANNER.is_busy)
+    collect = partial(collector.run, stopping, lambda: PLANNER.is_busy)
     database.supervisor.thread("garbage", "", collect, stopping)
 
 
