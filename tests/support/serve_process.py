@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,15 +38,17 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Server]:
-    process = subprocess.Popen(
-        command("--data", str(folder), *PORTS, *options),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Server(process)
-    finally:
-        process.kill()
-        process.communicate()
+def serving(folder: Path | str, *options: str) -> Iterator[Server]:
+    """A server over a location, killed at the end; what it logs goes to a file, read by nobody."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            command("--data", str(folder), *PORTS, *options),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        try:
+            yield Server(process)
+        finally:
+            process.kill()
+            process.communicate()

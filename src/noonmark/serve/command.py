@@ -76,11 +76,19 @@ _OWN_FILES = ("tls_certificate", "tls_key", "password_file", "metrics_token_file
 @click.option("--metrics-token-file", metavar="FILE", help="What /metrics asks for.")
 @click.option("--config", metavar="FILE", type=Path, help="These options, as TOML.")
 @click.option("--read-only", is_flag=True, help="Beside the server that writes, or without one.")
+@click.option("--standby", is_flag=True, help="Take over when the server that writes is gone.")
 @click.option("--insecure-listen", is_flag=True, help="Beyond loopback without TLS or passwords.")
 def serve(
-    *, config: Path | None, insecure_listen: bool, read_only: bool, **given: str | None
+    *,
+    config: Path | None,
+    insecure_listen: bool,
+    read_only: bool,
+    standby: bool,
+    **given: str | None,
 ) -> None:
     """Serve SQL over PostgreSQL's protocol and HTTP."""
+    if read_only and standby:
+        raise click.UsageError("--read-only never writes, so it cannot be a --standby")
     options = merged(given, _read(config))
     from noonmark.adapter.worker.limits import limits_of
     from noonmark.serve.run import Settings, address, run, secret_of, tls, trust
@@ -105,6 +113,7 @@ def serve(
             password=secret_of("NOONMARK_PASSWORD", options["password_file"]),
             insecure_listen=insecure_listen,
             read_only=read_only,
+            standby=standby,
             limits=limits_of(options),
         )
     )

@@ -40,6 +40,7 @@ from noonmark.serve.pgwire.server import Limits as WireLimits
 from noonmark.serve.pgwire.wire import is_loopback
 from noonmark.serve.start import Address, shown, start
 from noonmark.serve.tls import Tls
+from noonmark.serve.turn import WRITING, Stopped, Turn
 from noonmark.source.outgoing import ALLOW, DENY, STRICT, policy
 
 LOG = logging.getLogger("noonmark")
@@ -67,6 +68,7 @@ class Settings:
     password: str | None = field(default=None, repr=False)
     insecure_listen: bool = False
     read_only: bool = False
+    standby: bool = False
     limits: Limits = Limits()  # noqa: RUF009 - frozen
 
 
@@ -86,18 +88,19 @@ class Running:
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Running]:
-    """A server for the length of a block.
+async def serving(settings: Settings, stop: asyncio.Event | None = None) -> AsyncIterator[Running]:
+    """A server for the length of a block; `stop` ends the wait for its turn.
 
     Raises:
         LockHeld: another process writes to the location; says who.
+        Stopped: it had not its turn until then.
         ConfigError: an address that cannot be listened on, or not without TLS and passwords.
     """
     _let_out(settings)
     async with AsyncExitStack() as stack:
         # Arrow imports it with its first value: then the loop would, in its first write.
         reading = asyncio.ensure_future(asyncio.to_thread(import_module, "pandas"))
-        database = await _opened(settings)
+        database = await _opened(settings, stop or asyncio.Event())
         stack.push_async_callback(database.close)
         database.workers.warm_soon()
         if settings.password and not settings.read_only:
@@ -125,7 +128,7 @@ async def serving(settings: Settings) -> AsyncIterator[Running]:
         yield Running(database, server.pg_address, server.http_address, server.metrics_address)
 
 
-async def _opened(settings: Settings) -> Database:
+async def _opened(settings: Settings, stop: asyncio.Event) -> Database:
     if settings.read_only:
         from noonmark.adapter.replica.database import ReadOnlyDatabase  # only who needs it
 
@@ -135,14 +138,18 @@ async def _opened(settings: Settings) -> Database:
             spark_master=settings.spark,
             limits=settings.limits,
         )
-    return await Database.open(
+    opening = partial(
+        Database.open,
         settings.data,
         settings.consensus,
+        options=WRITING,
         spark_master=settings.spark,
         files_roots=settings.files_root,
         own_files=settings.own_files,
         limits=settings.limits,
     )
+    turn = Turn(settings.data, settings.consensus, settings.standby, stop)
+    return await turn.await_in(opening)
 
 
 def _wide(settings: Settings) -> list[Address]:
@@ -215,7 +222,12 @@ async def _run(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with serving(settings) as running:
+    with contextlib.suppress(Stopped):
+        await _serve_until(stop, settings)
+
+
+async def _serve_until(stop: asyncio.Event, settings: Settings) -> None:
+    async with serving(settings, stop) as running:
         sys.stdout.write(running.line + "\n")
         sys.stdout.flush()
         LOG.info("serving %s", redact(settings.data))

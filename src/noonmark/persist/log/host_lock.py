@@ -50,6 +50,20 @@ class HostLock:
             os.pwrite(file, self._owner.encode()[:_NAME_BYTES].ljust(_NAME_BYTES) + b"\n", 0)
         return True
 
+    def is_free(self) -> bool:
+        """Whether nobody has it; it is not taken."""
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return True  # nobody ever had it, or it is not ours to have, which `acquire` says
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(file)
+        return True
+
     def holder(self) -> str:
         """Who took the lock last, as far as it could say."""
         with contextlib.suppress(OSError, UnicodeDecodeError):

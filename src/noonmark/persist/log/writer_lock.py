@@ -60,7 +60,7 @@ class WriterLock:
         for _ in range(_TAKE_ATTEMPTS):
             now_ms, old = self._now_ms(), self._journal.state.lock
             # Whoever held a lock that ends with its process had the host lock, which is ours now.
-            orphaned = not self.lease_is_needed and old is not None and _ends_with_its_process(old)
+            orphaned = not self.lease_is_needed and old is not None and ends_with_its_process(old)
             lock = Lock(
                 epoch=self._journal.state.epoch + 1,
                 reentrance_id=self._reentrance_id or self._clock.fresh_id(),
@@ -109,7 +109,7 @@ class WriterLock:
             return
         lock = self._journal.state.lock
         if lock is not None and (
-            not _ends_with_its_process(lock) or lock.reentrance_id == self._reentrance_id
+            not ends_with_its_process(lock) or lock.reentrance_id == self._reentrance_id
         ):
             return
         holder = self._host.holder()
@@ -135,5 +135,15 @@ class WriterLock:
             self._host.release()
 
 
-def _ends_with_its_process(lock: Lock) -> bool:
+def is_free(lock: Lock | None, host: HostLock | None, now_ms: int) -> bool:
+    """Whether the lock could be had now, as far as one can tell without asking for it."""
+    if lock is None or lock.released:
+        return True
+    if ends_with_its_process(lock):
+        return host is not None and host.is_free()
+    return lock.expires_ms <= now_ms
+
+
+def ends_with_its_process(lock: Lock) -> bool:
+    """Whether no lease but the operating system says when its holder is gone."""
     return lock.expires_ms == _FOREVER_MS

@@ -130,7 +130,7 @@ def frame_of(
     if client.blob.url.startswith("memory:"):
         tables = list(client.iterate(client.reader.contents(plan)))
         frame = local_frame(spark, plan, [finish(table, plan) for table in tables])
-    elif only_adds(plan, inline := inline_tables(plan)) and is_scannable(client, plan):
+    elif only_adds(plan, inline := inline_tables(plan)) and is_scannable(spark, client, plan):
         frame = scan_frame(spark, client, plan, inline, checks)
     else:
         frame = merge_frame(spark, client, plan)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from pyspark import inheritable_thread_target
@@ -46,23 +46,44 @@ _SCAN_OPTIONS = {
     "mergeSchema": "false",
     "parquet.page.verify-checksum.enabled": "true",
 }
+#: Whether the Spark of an application can open the URLs of a scheme.
+_FILE_SYSTEMS: dict[tuple[str, str], bool] = {}
 #: Characters that Spark takes for a pattern in a path.
 _PATTERN = frozenset("{}[]*?\\,")
 _LITERAL_TYPES = (t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Real, t.Double, t.Text, t.Varchar)
 
 
-def is_scannable(client: Client, plan: Plan) -> bool:
+def is_scannable(spark: SparkSession, client: Client, plan: Plan) -> bool:
     """Whether Spark's reader can be asked for exactly this."""
     names = plan.collection.schema.names
     urls = [client.blob.native_url(part.key) for part in plan.parts[:1]]
     return (
         all(url is not None and not _PATTERN & set(unquote(url)) for url in urls)
+        and all(_has_file_system(spark, urlsplit(url).scheme) for url in urls if url is not None)
         and len({name.lower() for name in names}) == len(names)
         and all(
             isinstance(plan.collection.schema[name].type, _LITERAL_TYPES)
             for name in plan.query.where
         )
     )
+
+
+def _has_file_system(spark: SparkSession, scheme: str) -> bool:
+    """Whether this Spark brings what reads such URLs: object stores need a jar that it may lack."""
+    from py4j.protocol import Py4JJavaError  # loads much, and is needed once a session
+
+    known = (spark.sparkContext.applicationId, scheme)
+    if known not in _FILE_SYSTEMS:
+        jvm = spark.sparkContext._jvm
+        assert jvm is not None, "a session that runs has a JVM"
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+        try:
+            jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme or "file", hadoop)
+        except Py4JJavaError:
+            _FILE_SYSTEMS[known] = False
+        else:
+            _FILE_SYSTEMS[known] = True
+    return _FILE_SYSTEMS[known]
 
 
 def inline_tables(plan: Plan) -> list[pa.Table]:

@@ -1,0 +1,59 @@
+"""C20: the server that writes is killed 50 times, and a standby takes over.
+
+Clients insert and read all the time, and reconnect to whoever answers (`support.failovers`). A
+violation is an acknowledged row that is lost, a strict read that goes back, or a client that waits
+longer than ten seconds. With ``--store s3`` the location is in an S3 server and its log in
+PostgreSQL, where a lease decides; otherwise it is a folder, where the operating system does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from noonmark.clock import SYSTEM
+from support.failovers import fail_over, pair
+from support.proving import answer
+from support.servers import server_folder, start_postgres, start_s3
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1, help="nothing is random here")
+    parser.add_argument("--count", type=int, default=50, help="failovers")
+    parser.add_argument("--store", choices=("folder", "s3"), default="folder")
+    chosen = parser.parse_args(list(argv))
+    with _location(chosen.store) as options, pair(*options) as servers:
+        wrong, waits_s = fail_over(servers, chosen.count)
+    longest = max(waits_s, default=0.0)
+    note = f"{chosen.store}: clients waited {len(waits_s)} times, {longest:.1f} s at most"
+    print(note)
+    goal = f"0 in {chosen.count} failovers, clients back within 10 s"
+    return answer("failover", goal, wrong, {"servers killed": chosen.count}, note)
+
+
+@contextmanager
+def _location(store: str) -> Iterator[tuple[str, ...]]:
+    if store == "folder":
+        with tempfile.TemporaryDirectory() as folder:
+            yield ("--data", folder)
+        return
+    name = SYSTEM.fresh_id()
+    with (
+        server_folder("s3") as first,
+        start_s3(first) as s3,
+        server_folder("pg") as second,
+        start_postgres(second) as postgres,
+    ):
+        yield ("--data", s3.url(name), "--consensus", postgres.consensus_url(name))
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main(sys.argv[1:])["met"] else 1)
