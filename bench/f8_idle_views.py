@@ -17,7 +17,7 @@ from bench.measure import seed_of
 from noonmark import persist
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.runner.job import perform
-from noonmark.compute.trace.by_key import Shelf
+from noonmark.compute.trace.by_key import TraceReader
 from noonmark.compute.view.dataflow import Dataflow
 from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
             rows = [Update((at % 50, at), 1, 1) for at in range(500)]
             write.compare_and_append(rows, 0, 2).result()
         flow = Dataflow()
-        hydrate(client, flow, Shelf(Path(folder) / "cache"))
+        hydrate(client, flow, TraceReader(Path(folder) / "cache"))
         shares = [idle_round(client, flow, at) for at in range(2, 2 + ROUNDS)]
     share = sum(shares[5:]) / len(shares[5:]) * 100
     print(f"{VIEWS} views, {ROUNDS} rounds: {share:.2f} % of a core, 0 Spark jobs")
@@ -65,7 +65,7 @@ def refused() -> Any:
     raise AssertionError("an idle view asked for Spark")
 
 
-def hydrate(client: Client, flow: Dataflow, shelf: Shelf) -> None:
+def hydrate(client: Client, flow: Dataflow, shelf: TraceReader) -> None:
     """Bring the views up in this process, as a task would."""
     for at in range(VIEWS):
         sql = SHAPES[at % len(SHAPES)].format(at=at)

@@ -17,7 +17,7 @@ from noonmark.adapter import database as module
 from noonmark.adapter.database import Database
 from noonmark.adapter.worker.limits import Limits
 from noonmark.compute.runner import processes
-from noonmark.compute.runner.processes import Beside, OrBeside
+from noonmark.compute.runner.processes import LocalProcesses, OrLocalProcesses
 from noonmark.compute.runner.runner import JOBS
 from noonmark.errors import ConfigError, Determinate, NotYetComplete
 from noonmark.persist.client import Options
@@ -135,11 +135,14 @@ def test_what_spark_does_not_end_is_done_beside_it_at_once() -> None:
         def sparkContext(self) -> Any:  # noqa: N802 - Spark's name
             raise AttributeError("'NoneType' object has no attribute 'sc'")
 
-    process = Beside(memory_mb=2_048)
+    process = LocalProcesses(memory_mb=2_048)
     try:
         gone: Any = Gone()
-        assert OrBeside(JOBS, process, lambda: gone).run(lambda: gone, [], "tick") == ([], 0)
-        ended = OrBeside(JOBS, process, lambda: gone)
+        assert OrLocalProcesses(JOBS, process, lambda: gone).run(lambda: gone, [], "tick") == (
+            [],
+            0,
+        )
+        ended = OrLocalProcesses(JOBS, process, lambda: gone)
         ended.end(lambda: gone, "tick")
         with pytest.raises(AttributeError):
             ended.run(lambda: gone, [], "tick")
@@ -148,7 +151,7 @@ def test_what_spark_does_not_end_is_done_beside_it_at_once() -> None:
 
 
 def test_a_process_is_ended_with_its_tick() -> None:
-    process = Beside(memory_mb=2_048)
+    process = LocalProcesses(memory_mb=2_048)
     try:
         process.run([], "tick")
         (pid,) = _processes()
@@ -163,7 +166,7 @@ def test_a_process_is_ended_with_its_tick() -> None:
 
 
 def test_processes_without_work_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    process = Beside(memory_mb=2_048)
+    process = LocalProcesses(memory_mb=2_048)
     try:
         process.run([], "tick")
         process.tidy()

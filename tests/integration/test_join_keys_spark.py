@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from noonmark.compute.jvm.session import for_batches
-from noonmark.compute.spark.contents import Batch
+from noonmark.compute.spark.contents import BatchQuery
 from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import conform, from_table
 from noonmark.rows.identity import hashable
@@ -50,7 +50,7 @@ def test_keys_are_equal_as_in_sql(spark: SparkSession, kind: str) -> None:
         plan = simplify(plan_query(query.format(k=f"values {values}").replace(
             f"(values {values}) a", f"(values {values}) a (n, x)").replace(
             f"(values {values}) b", f"(values {values}) b (n, x)"), {}).relation)  # fmt: skip
-        found = Batch(session, _no_read, inputs_fail=False).frame(plan).toArrow()
+        found = BatchQuery(session, _no_read, inputs_fail=False).frame(plan).toArrow()
         assert _counted(found, plan.schema) == evaluate(plan, {}), query
 
 

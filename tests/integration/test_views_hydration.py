@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from noonmark import persist
-from noonmark.compute.incremental.output import FIRST_MAX, Shown
+from noonmark.compute.incremental.output import FIRST_MAX, ViewOutput
 from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.compute.spark import stage, whole
 from noonmark.compute.view.audit import audit_view
@@ -113,7 +113,7 @@ def test_what_spark_computes_is_what_is_meant(
         assert {name for name in FAILING if stored(name) == "error"} >= FAILING.keys() - {
             "left_fails"
         }
-        assert all(Shown.of_plan(plans[name]) is not None for name in (*SHOWN, *FIRST))
+        assert all(ViewOutput.of_plan(plans[name]) is not None for name in (*SHOWN, *FIRST))
         # Those were found by the tasks that store, from what is kept; an audit asks Spark.
         assert [found for name in FIRST if (found := audit_view(flow.views[name], TIME))] == []
     for name in NATIVE:
@@ -128,8 +128,8 @@ def test_only_few_first_rows_are_found_by_the_driver() -> None:
         f"SELECT k, count(*) AS n FROM l GROUP BY k ORDER BY n, k LIMIT {limit}"
         for limit in (FIRST_MAX, FIRST_MAX + 1)
     )
-    assert Shown.of_plan(Definition.of_sql("few", few, SCHEMAS).plan) is not None
-    assert Shown.of_plan(Definition.of_sql("many", many, SCHEMAS).plan) is None
+    assert ViewOutput.of_plan(Definition.of_sql("few", few, SCHEMAS).plan) is not None
+    assert ViewOutput.of_plan(Definition.of_sql("many", many, SCHEMAS).plan) is None
 
 
 def test_an_arrangement_is_computed_with_its_view(tmp_path: Path, spark: SparkSession) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from noonmark.compute.incremental.by_key import BEFORE, SIDE, KeyedTask
 from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
-from noonmark.compute.plan.keys import Part, over_scans, parts_of, parts_types
+from noonmark.compute.plan.keys import KeyedInput, keyed_inputs, keyed_types, over_scans
 from noonmark.compute.spark.delta.aggregate import Accumulate
 from noonmark.compute.spark.frame import ERROR
 from noonmark.errors import EvaluationError
@@ -75,7 +75,7 @@ KEYED: dict[str, r.Relation] = {
 }
 
 
-def updates_of_part(part: Part, history: History) -> Iterator[tuple[Row, int, int]]:
+def updates_of_part(part: KeyedInput, history: History) -> Iterator[tuple[Row, int, int]]:
     """The updates of an input that is a collection or a projection of one."""
     scan = part.relation.input if isinstance(part.relation, r.Project) else part.relation
     assert isinstance(scan, r.Scan)
@@ -85,7 +85,7 @@ def updates_of_part(part: Part, history: History) -> Iterator[tuple[Row, int, in
         yield row, time, diff
 
 
-def tagged(parts: tuple[Part, ...], history: History) -> pa.RecordBatch:
+def tagged(parts: tuple[KeyedInput, ...], history: History) -> pa.RecordBatch:
     """What Spark hands to the task: the keys that changed, with all their rows."""
     width = sum(len(part.relation.schema) for part in parts)
     rows: list[tuple[int, Row, Row, int, int]] = []
@@ -97,7 +97,7 @@ def tagged(parts: tuple[Part, ...], history: History) -> pa.RecordBatch:
             rows.append((side, key, padded, time if time >= LOWER else BEFORE, diff))
     changed = {key for _, key, _, time, _ in rows if time != BEFORE}
     rows = [each for each in rows if each[1] in changed]
-    types = list(parts_types(parts))
+    types = list(keyed_types(parts))
     values = [key + row for _, key, row, _, _ in rows]
     arrays = [pa.array([each[0] for each in rows], pa.int32())]
     arrays += [to_array([v[i] for v in values], kind) for i, kind in enumerate(types)]
@@ -139,10 +139,10 @@ def read_back(
 @given(history=histories(TIMES))
 def test_a_keyed_operator_is_recomputed_where_it_changed(name: str, history: History) -> None:
     node = KEYED[name]
-    parts = parts_of(node)
+    parts = keyed_inputs(node)
     work = KeyedTask(
         over_scans(node),
-        tuple(parts_types(parts)),
+        tuple(keyed_types(parts)),
         len(parts[0].key),
         tuple(len(part.relation.schema) for part in parts),
         timed=True,
@@ -156,8 +156,8 @@ def test_a_keyed_operator_is_recomputed_where_it_changed(name: str, history: His
 def test_errors_of_a_key_come_and_go(history: History) -> None:
     node = KEYED["errors"]
     assert isinstance(node, r.Aggregate)
-    parts = parts_of(node)
-    types, width = tuple(parts_types(parts)), len(LEFT)
+    parts = keyed_inputs(node)
+    types, width = tuple(keyed_types(parts)), len(LEFT)
     work = KeyedTask(over_scans(node), types, 1, (width,), timed=True)
     changes = [c for b in work([tagged(parts, history)]) for c in read_back(b, node, 2)]
     was = failing_keys(node, contents(history["l"], LOWER - 1))

@@ -91,7 +91,7 @@ def test_a_task_holds_no_more_than_a_run(client: Client, monkeypatch: pytest.Mon
 
     class Task:
         write = staticmethod(counted)
-        read, Place = staticmethod(task.read), task.Place
+        read, Place = staticmethod(task.read), task.TaskLocation
 
     monkeypatch.setattr(ingest_task, "task", Task)
     monkeypatch.setattr("noonmark.source.impl.generator.BATCH_ROWS", 300)

@@ -181,14 +181,14 @@ def test_views_that_differ_in_a_literal_share_nothing(walker: Walker) -> None:
 
 def test_numbers_that_are_equal_are_not_the_same() -> None:
     sql = "SELECT sum(v) FILTER (WHERE v::text || (float8 '{}')::text <> '') AS n FROM l"
-    (first,), (second,) = (defined("v", sql.format(x)).needs({}) for x in ("0", "-0"))
+    (first,), (second,) = (defined("v", sql.format(x)).arrangement_specs({}) for x in ("0", "-0"))
     assert first != second
     assert first.digest != second.digest
 
 
 def test_a_table_that_is_called_as_an_arrangement_is_none(walker: Walker) -> None:
     sums = defined("sums", SUMS)
-    (need,) = sums.needs({})
+    (need,) = sums.arrangement_specs({})
     walker.client.create_or_load(arrangement_name(need.digest), SCHEMAS["l"])
     walker.create(sums)
     assert arrangements(walker) == [arrangement_name(need.digest, "sums")]

@@ -65,12 +65,12 @@ def touched(path: Path, auctions: int) -> float:
     begun = {"auction": [Update((at, at % 5), 1, 1) for at in range(auctions)], "bid": bids}
     walker.write(begun, 2)
     walker.create(Definition.of_sql("listed", LISTED, AUCTIONS))
-    before = walker.shelf.touched
+    before = walker.traces.touched
     more = [Update((at, 1), 2, 1) for at in chance.sample(range(auctions), changes)]
     walker.write({"bid": more}, 3)
     walker.tick("listed")
     walker.stop()
-    return (walker.shelf.touched - before) / changes
+    return (walker.traces.touched - before) / changes
 
 
 def test_a_key_of_two_inputs_is_looked_up_as_a_whole(tmp_path: Path) -> None:

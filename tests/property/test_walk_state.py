@@ -12,7 +12,7 @@ import pytest
 
 from noonmark import persist
 from noonmark.compute.trace import cache
-from noonmark.compute.trace.by_key import Place, Shelf
+from noonmark.compute.trace.by_key import CollectionAt, TraceReader
 from noonmark.errors import Unsupported
 from noonmark.persist import task
 from noonmark.persist.client import Client, Options
@@ -33,19 +33,19 @@ def _opened(path: Path) -> Client:
     return persist.open(path, options=Options(notify_host=None, config=CONFIG))
 
 
-def _written(client: Client) -> Place:
+def _written(client: Client) -> CollectionAt:
     """Rows at 1, some of them gone at 2, and NULL at 3."""
     write = client.create_or_load("t", SCHEMA, key=("k",))[0]
     write.compare_and_append([Update(row, 1, 1) for row in ROWS], 0, 2).result()
     write.compare_and_append([Update(row, 2, -1) for row in ROWS[::5]], 2, 3).result()
     write.compare_and_append([Update((None, None), 3, 1)], 3, 4).result()
-    where = task.Place(client.blob.url, CONFIG)
-    return Place(where, client.state.collection("t"), 2)
+    where = task.TaskLocation(client.blob.url, CONFIG)
+    return CollectionAt(where, client.state.collection("t"), 2)
 
 
-def _pairs(shelf: Shelf, place: Place) -> Counter[tuple[Any, ...]]:
+def _pairs(traces: TraceReader, place: CollectionAt) -> Counter[tuple[Any, ...]]:
     key = (column(0, SCHEMA.columns[0]),)
-    places, rows = shelf.find(place, key, [pa.array(PROBES, pa.int64())], {0, 1})
+    places, rows = traces.find(place, key, [pa.array(PROBES, pa.int64())], {0, 1})
     made: Counter[tuple[Any, ...]] = Counter()
     names = rows.columns[1]
     assert names is not None, "it was asked for"
@@ -67,10 +67,10 @@ def test_pairs_do_not_depend_on_how_parts_are_mapped(
     monkeypatch.setattr(cache.pieces, "__defaults__", (rows_max,))
     with _opened(tmp_path / "data") as client:
         place = _written(client)
-        shelf = Shelf(tmp_path / "cache")
-        assert _pairs(shelf, place) == _expected()
-        assert _pairs(shelf, place) == _expected(), "when they are mapped already"
-        found = list(shelf.segments(place, {0}))
+        traces = TraceReader(tmp_path / "cache")
+        assert _pairs(traces, place) == _expected()
+        assert _pairs(traces, place) == _expected(), "when they are mapped already"
+        found = list(traces.segments(place, {0}))
     assert len(found) == {1: 14, 7: 7, 1_000: 2}[rows_max]
 
 
@@ -80,13 +80,13 @@ def test_texts_that_do_not_go_together_are_mapped_part_by_part(
     monkeypatch.setattr(cache, "_TEXT_BYTES_MAX", 60)
     with _opened(tmp_path / "data") as client:
         place = _written(client)
-        shelf = Shelf(tmp_path / "cache")
-        assert _pairs(shelf, place) == _expected()
-        assert len(list(shelf.segments(place, {1}))) > 2
-        assert _pairs(shelf, place) == _expected(), "when that is known already"
+        traces = TraceReader(tmp_path / "cache")
+        assert _pairs(traces, place) == _expected()
+        assert len(list(traces.segments(place, {1}))) > 2
+        assert _pairs(traces, place) == _expected(), "when that is known already"
         monkeypatch.setattr(cache, "_TEXT_BYTES_MAX", 1)
         with pytest.raises(Unsupported, match="more than 2 GiB of text"):
-            _pairs(Shelf(tmp_path / "other"), place)
+            _pairs(TraceReader(tmp_path / "other"), place)
 
 
 def test_pieces_are_neighbours_of_one_schema() -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute.plan.arrangement import Need
+from noonmark.compute.plan.arrangement import ArrangementSpec
 from noonmark.errors import NoonmarkError, Unsupported, UsageError
 from noonmark.rows import types as t
 from noonmark.rows.identity import hashable
@@ -208,7 +208,7 @@ def _planned(sql: str) -> r.Relation:
 def _of_plan(name: str, plan: r.Relation) -> Iterator[str]:
     yield f"plan {name} {encode(plan).hex()}"
     for sums, turns in ((False, False), (True, False), (False, True)):
-        yield f"need {name} {sums:d} {turns:d} {Need(plan, sums, turns).digest}"
+        yield f"need {name} {sums:d} {turns:d} {ArrangementSpec(plan, sums, turns).digest}"
 
 
 def _numbers() -> Iterator[str]:
@@ -250,7 +250,8 @@ def test_a_name_is_the_same_in_every_process() -> None:
         "import sys; sys.path.insert(0, 'tests')\n"
         "from support.sql_queries import SCHEMAS\n"
         "from noonmark.compute.plan.definition import Definition\n"
-        f"print(*(n.digest for n in Definition.of_sql('v', {query!r}, SCHEMAS).needs({{}})))"
+        f"defined = Definition.of_sql('v', {query!r}, SCHEMAS)\n"
+        "print(*(each.digest for each in defined.arrangement_specs({})))"
     )
     seed = str(random.Random(3).randrange(1000))
     done = [

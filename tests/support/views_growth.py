@@ -139,9 +139,9 @@ class World:
 
     def touched(self, name: str) -> float:
         """Tick a view: the stored rows that were looked at, for each row that changed."""
-        before = self.walker.shelf.touched
+        before = self.walker.traces.touched
         self.walker.tick(name)
-        return (self.walker.shelf.touched - before) / CHANGES
+        return (self.walker.traces.touched - before) / CHANGES
 
 
 def growth(

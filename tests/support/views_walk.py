@@ -16,7 +16,7 @@ import pyarrow as pa
 from noonmark import persist
 from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.compute.runner.job import perform
-from noonmark.compute.trace.by_key import Shelf
+from noonmark.compute.trace.by_key import TraceReader
 from noonmark.compute.view.tick import NO_OUTPUT
 from noonmark.compute.view.view import View
 from noonmark.errors import NoonmarkError
@@ -46,7 +46,7 @@ class Walker:
         self, path: Path, schemas: Mapping[str, Schema], keys: Mapping[str, tuple[str, ...]]
     ) -> None:
         self.client: Client = persist.open(path / "data", options=Options(notify_host=None))
-        self.shelf = Shelf(path / "cache")
+        self.traces = TraceReader(path / "cache")
         self.views: dict[str, View] = {}
         self.inputs = dict(schemas)
         for name, schema in schemas.items():
@@ -118,7 +118,7 @@ class Walker:
         output = NO_OUTPUT
         if begun.strategy != "idle":
             assert begun.work is not None, "every tick is a walk"
-            output = view.output(begun, perform(self.shelf, name, begun.work))
+            output = view.output(begun, perform(self.traces, name, begun.work))
         view.add_to(txn, begun, output)
 
     def upper(self, name: str) -> int:

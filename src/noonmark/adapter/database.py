@@ -29,7 +29,7 @@ from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
 from noonmark.adapter.replica.questions import answerer
 from noonmark.adapter.schedule.engine import Engine, starting
-from noonmark.adapter.schedule.schedule import Work
+from noonmark.adapter.schedule.schedule import Schedule
 from noonmark.adapter.session import temporary
 from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.statement_totals import StatementTotals
@@ -113,7 +113,7 @@ class Database:
         assert oracle is not None, "a writer has the oracle"
         self.oracle = Times(oracle)
         self.store = CatalogStore(self.client, oracle, system_items())
-        self.work = Work(self)
+        self.work = Schedule(self)
 
     @classmethod
     async def open(

@@ -401,8 +401,8 @@ class Ingestion:
         return retracted
 
     @property
-    def _place(self) -> task.Place:
-        return task.Place(self.client.blob.url, self.client.config, self.client.parts.epoch)
+    def _place(self) -> task.TaskLocation:
+        return task.TaskLocation(self.client.blob.url, self.client.config, self.client.parts.epoch)
 
     def _task(self, times: TimeTable, with_upserts: bool) -> IngestTask:
         destinations = tuple(

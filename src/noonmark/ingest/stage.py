@@ -74,7 +74,7 @@ def stage(
         for split in splits
     }
     work = IngestTask(
-        task.Place(client.blob.url, client.config, client.parts.epoch),
+        task.TaskLocation(client.blob.url, client.config, client.parts.epoch),
         TimeTable(steps, _NEVER),
         (Destination(what.feed, what.collection, what.time),),
         what.errors,

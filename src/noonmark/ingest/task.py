@@ -106,7 +106,7 @@ class Destination:
 class IngestTask:
     """Runs on executors: all records of some splits. `buckets` is 0 when it is the only task."""
 
-    place: task.Place
+    place: task.TaskLocation
     times: TimeTable
     destinations: tuple[Destination, ...]
     errors: Collection

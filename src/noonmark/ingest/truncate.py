@@ -68,7 +68,7 @@ class Slice:
 class RetractTask:
     """Runs on executors: takes the numbers of slices, and yields rows of `RESULT`."""
 
-    place: task.Place
+    place: task.TaskLocation
     slices: tuple[Slice, ...]
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -45,7 +45,7 @@ _VERIFY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
-class Place:
+class TaskLocation:
     """Where a task finds parts, and under which epoch it writes them."""
 
     url: str
@@ -89,7 +89,7 @@ _opened = _Opened()
 os.register_at_fork(after_in_child=_opened.forget)
 
 
-def read(place: Place, plan: Plan) -> Iterator[pa.Table]:
+def read(place: TaskLocation, plan: Plan) -> Iterator[pa.Table]:
     """The tables of a plan, or of the key range that it is confined to."""
     store = place.open()
     tables = PlanReader(store.runtime, store, place.config).tables(plan)
@@ -132,7 +132,7 @@ def settle() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_mb << 20, hard))
 
 
-def verify(place: Place, parts: Iterable[Part]) -> None:
+def verify(place: TaskLocation, parts: Iterable[Part]) -> None:
     """Compare whole objects with their checksums; `Corrupt` or `MissingObject` otherwise."""
     store = place.open()
     for part in parts:
@@ -157,7 +157,7 @@ class Written:
 
 
 def write(
-    place: Place, collection: Collection, tables: Iterable[pa.Table], *, one_run: bool
+    place: TaskLocation, collection: Collection, tables: Iterable[pa.Table], *, one_run: bool
 ) -> Written:
     """Sort updates and store them as runs.
 
@@ -209,7 +209,7 @@ def write(
 
 
 def rewrite(
-    place: Place, collection: Collection, batches: tuple[Batch, ...], within: KeyRange
+    place: TaskLocation, collection: Collection, batches: tuple[Batch, ...], within: KeyRange
 ) -> tuple[Part, ...]:
     """The parts of a compacted key range."""
     store = place.open()

@@ -26,7 +26,7 @@ from noonmark.adapter.peek.rows import Row, decoded
 from noonmark.compute.jvm import session
 from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.definition import inlined
-from noonmark.compute.spark.contents import Batch
+from noonmark.compute.spark.contents import BatchQuery
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.persist.client import Client
 from noonmark.persist.part.run import DIFF
@@ -87,7 +87,7 @@ class SparkJob:
         plan = inlined(self.relation, {})
         batches = session.for_batches(self.spark)
         read = partial(frame_at, batches, self.client, self.time)
-        return plan, Batch(batches, read, inputs_fail=True).frame(plan)
+        return plan, BatchQuery(batches, read, inputs_fail=True).frame(plan)
 
 
 def can_order(order: Sequence[SortKey]) -> bool:

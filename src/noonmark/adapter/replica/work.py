@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.replica.questions import Bring, ask
-from noonmark.adapter.schedule.schedule import Work, is_complete, is_new
+from noonmark.adapter.schedule.schedule import Schedule, is_complete, is_new
 from noonmark.errors import NoonmarkError, NotYetComplete
 from noonmark.persist.question import NotAnswered
 
@@ -24,7 +24,7 @@ PATIENCE_S = 5.0
 _PAUSE_S = 0.25
 
 
-class FollowedWork(Work):
+class FollowedWork(Schedule):
     """See the module."""
 
     def __init__(self, database: Database) -> None:

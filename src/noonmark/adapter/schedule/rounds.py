@@ -37,7 +37,7 @@ from noonmark.supervise import Supervisor
 
 if TYPE_CHECKING:
     from noonmark.compute.runner.limit import Limit
-    from noonmark.compute.runner.processes import Beside
+    from noonmark.compute.runner.processes import LocalProcesses
     from noonmark.compute.runner.resident.runner import ByResidents
     from noonmark.compute.runner.runner import Runner
     from noonmark.compute.view.dataflow import Done, Tick
@@ -90,7 +90,7 @@ class Rounds:
         self._supervisor = supervisor
         self._engine = engine
         self._memory_mb = memory_mb
-        self._beside: Beside | None = None
+        self._beside: LocalProcesses | None = None
         self._by_residents: ByResidents | None = None
         #: What ends the ticks that are under way, by view.
         self._limits: dict[str, Limit] = {}
@@ -145,7 +145,7 @@ class Rounds:
                 _tell(answer, told)
 
     async def _round(self, waiting: Sequence[Waiting]) -> None:
-        from noonmark.compute.runner.processes import Beside
+        from noonmark.compute.runner.processes import LocalProcesses
         from noonmark.compute.runner.resident.runner import ByResidents
         from noonmark.compute.view import dataflow  # Spark's modules: a server starts without
 
@@ -161,7 +161,7 @@ class Rounds:
                 ticks.append((view, begun))
         if ticks and self._by_residents is None:
             self._by_residents = ByResidents(self._supervisor)
-            self._beside = Beside(self._memory_mb, self._clock)
+            self._beside = LocalProcesses(self._memory_mb, self._clock)
         shares = dataflow.shared(ticks, apart=True)
         await asyncio.gather(
             self._settle(self._quick, dataflow.advance_together, shares.still, answers),
@@ -218,7 +218,7 @@ class Rounds:
     def _runner(self, ticks: Sequence[Tick]) -> Runner:
         """Who does the works: residents, if none of them takes long; never only Spark."""
         from noonmark.compute.runner.processes import (
-            OrBeside,  # Spark's modules: a server starts without
+            OrLocalProcesses,  # Spark's modules: a server starts without
         )
         from noonmark.compute.runner.runner import JOBS
 
@@ -226,7 +226,7 @@ class Rounds:
         usual = self._by_residents if ticks and quick and self._by_residents else JOBS
         if self._beside is None:
             return usual
-        return OrBeside(usual, self._beside, lambda: self._engine().present)
+        return OrLocalProcesses(usual, self._beside, lambda: self._engine().present)
 
     async def _settle(
         self,

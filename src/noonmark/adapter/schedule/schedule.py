@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from noonmark.adapter.database import Database
 
 
-class Work:
+class Schedule:
     """See the module."""
 
     def __init__(self, database: Database) -> None:

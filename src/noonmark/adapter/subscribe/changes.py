@@ -35,7 +35,7 @@ SEGMENT_ROWS_MAX = 10_000
 
 
 @dataclass(frozen=True)
-class Segment:
+class ChangeRange:
     """The updates of one collection at times after `after`, before `upper` (None: for ever)."""
 
     after: int
@@ -43,12 +43,12 @@ class Segment:
     changes: tuple[Change, ...]
     schema: Schema
 
-    def before(self, upper: int | None) -> Segment:
+    def before(self, upper: int | None) -> ChangeRange:
         """As far as a time, which is not beyond its own."""
         if upper == self.upper:
             return self
         kept = tuple(change for change in self.changes if upper is None or change[1] < upper)
-        return Segment(self.after, upper, kept, self.schema)
+        return ChangeRange(self.after, upper, kept, self.schema)
 
 
 class Changes:
@@ -57,11 +57,11 @@ class Changes:
     def __init__(self, client: Client, limits: Callable[[], Limits]) -> None:
         self._client = client
         self._limits = limits
-        self._kept: OrderedDict[tuple[int, int], Segment] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int], ChangeRange] = OrderedDict()
         self._turns: dict[int, asyncio.Lock] = {}
         self.reads = 0
 
-    async def following(self, collection: int, after: int) -> Segment:
+    async def following(self, collection: int, after: int) -> ChangeRange:
         """The segment after `after`, once there is one."""
         key = (collection, after)
         if key in self._kept:
@@ -75,7 +75,7 @@ class Changes:
             self._keep(key, segment)
             return segment
 
-    async def piece(self, collection: Collection, after: int, upper: int | None) -> Segment:
+    async def piece(self, collection: Collection, after: int, upper: int | None) -> ChangeRange:
         """The updates at times after `after`, and before `upper` or as far as there is room.
 
         Raises:
@@ -101,7 +101,7 @@ class Changes:
                 upper = 1 + max(batch.time_max for batch in collection.batches)
             upper = first + max(1, (upper - first) // 2)
 
-    async def between(self, collection: Collection, after: int, upper: int | None) -> Segment:
+    async def between(self, collection: Collection, after: int, upper: int | None) -> ChangeRange:
         """The updates at times after `after` and before `upper`, which is complete.
 
         Those of times without an answer are among them: `Stream` ends before the first such time.
@@ -112,7 +112,7 @@ class Changes:
 
     async def _between(
         self, collection: Collection, after: int, upper: int | None, rows_max: int | None
-    ) -> Segment | None:
+    ) -> ChangeRange | None:
         last = TIME_MAX if upper is None else upper - 1
         self.reads += 1
         query = Query(as_of=last, after=after, despite_error=True)
@@ -120,7 +120,7 @@ class Changes:
         if tables is None:
             return None
         found = await asyncio.to_thread(_decoded, tables, collection)
-        return Segment(after, upper, found, collection.schema)
+        return ChangeRange(after, upper, found, collection.schema)
 
     async def moved(self, collections: tuple[int, ...], seen: int) -> None:
         """Wait until one of the collections is complete beyond `seen`."""
@@ -132,7 +132,7 @@ class Changes:
             waiting = self._client.journal.wait_for(ready)
             await asyncio.wrap_future(self._client.runtime.submit(waiting))
 
-    def _keep(self, key: tuple[int, int], segment: Segment) -> None:
+    def _keep(self, key: tuple[int, int], segment: ChangeRange) -> None:
         if len(segment.changes) <= SEGMENT_ROWS_MAX:
             self._kept[key] = segment
         while len(self._kept) > SEGMENTS_MAX:

@@ -20,7 +20,7 @@ from noonmark.rows.schema import Schema
 from noonmark.sql.scope import SYSTEM_COLUMN
 
 if TYPE_CHECKING:
-    from noonmark.adapter.schedule.schedule import Work
+    from noonmark.adapter.schedule.schedule import Schedule
     from noonmark.adapter.session.session import AdapterSession
 
 Row = tuple[Any, ...]
@@ -44,7 +44,7 @@ class Facts:
 
     catalog: Catalog
     state: State
-    work: Work
+    work: Schedule
     session: AdapterSession
     now_ms: int
 

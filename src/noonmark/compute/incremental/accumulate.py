@@ -102,9 +102,9 @@ def _before(node: r.Aggregate, old: Old, keys: list[pa.Array], count: int) -> _G
     everything = set(range(len(schema)))
     if width:
         stored = tuple(column(at, schema.columns[at]) for at in range(width))
-        probes, rows = old.shelf.find(old.sums[node], stored, keys, everything)
+        probes, rows = old.traces.find(old.sums[node], stored, keys, everything)
     else:
-        rows = old.shelf.everything(old.sums[node], everything)
+        rows = old.traces.everything(old.sums[node], everything)
         probes = np.zeros(len(rows), np.int64)
     numbered = Rows((pa.array(probes), *rows.columns[width:]), rows.time, rows.diff).consolidated()
     at = numbered.columns[0].to_numpy()  # type: ignore[union-attr]

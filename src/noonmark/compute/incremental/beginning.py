@@ -14,7 +14,7 @@ from noonmark.compute.incremental.accumulate import accumulators
 from noonmark.compute.incremental.temporal import waiting_of
 from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.kernel.updates import Changes, Rows, empty_rows
-from noonmark.compute.plan.arrangement import Keeper
+from noonmark.compute.plan.arrangement import Arrangement
 from noonmark.errors import EvaluationError
 from noonmark.rows.arrow import to_array
 from noonmark.sql.ir import relation as r
@@ -35,7 +35,7 @@ def of_nothing(relation: r.Relation, time: int) -> Changes:
     return Changes(Rows(tuple(columns), np.full(len(rows), time, np.int64), diffs))
 
 
-def kept_of_nothing(keeper: Keeper, time: int) -> Rows:
+def kept_of_nothing(keeper: Arrangement, time: int) -> Rows:
     """What an arrangement holds when the inputs are empty."""
     relation = keeper.need.relation
     if keeper.need.turns:

@@ -16,26 +16,28 @@ import pyarrow as pa
 from noonmark.compute.kernel.scalar import ask as values_of
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.updates import Errors, Ints, Rows
-from noonmark.compute.plan.multiway import Group, Step
+from noonmark.compute.plan.multiway import MultiwayJoin, Step
 from noonmark.sql.ir.scalar import may_fail
 
 Found = tuple[Ints, Rows]
 
 
-class Walked:
+class Binding:
     """Rows on their way through a group: the columns of all leaves, of those reached so far.
 
     `origin` says for each row where it began.
     """
 
-    def __init__(self, group: Group, rows: Rows, origin: Ints, reached: tuple[int, ...]) -> None:
+    def __init__(
+        self, group: MultiwayJoin, rows: Rows, origin: Ints, reached: tuple[int, ...]
+    ) -> None:
         self.group = group
         self.rows = rows
         self.origin = origin
         self.reached = reached
 
     @classmethod
-    def begin(cls, group: Group, leaf: int, rows: Rows, origin: Ints) -> Walked:
+    def begin(cls, group: MultiwayJoin, leaf: int, rows: Rows, origin: Ints) -> Binding:
         """The rows of one leaf."""
         columns: list[pa.Array | None] = [None] * group.starts[-1]
         start = group.starts[leaf]
@@ -54,7 +56,7 @@ class Walked:
             return arrays, asked
         return [array.take(pa.array(asked)) for array in arrays], asked
 
-    def meet(self, step: Step, found: Found) -> Walked:
+    def meet(self, step: Step, found: Found) -> Binding:
         """The rows with their partners: there from the later of the two times on."""
         places, other = found
         own = self.rows.take(places)
@@ -63,11 +65,11 @@ class Walked:
         columns[start : start + len(other.columns)] = other.columns
         time = np.maximum(own.time, other.time)
         rows = Rows(tuple(columns), time, own.diff * other.diff)
-        walked = Walked(self.group, rows, self.origin[places], (*self.reached, step.leaf))
+        walked = Binding(self.group, rows, self.origin[places], (*self.reached, step.leaf))
         return walked._checked(step.leaf)
 
     @classmethod
-    def together(cls, parts: Sequence[Walked]) -> Walked:
+    def together(cls, parts: Sequence[Binding]) -> Binding:
         """Rows that have reached the same leaves, one or more, as one."""
         if len(parts) == 1:
             return parts[0]
@@ -80,7 +82,7 @@ class Walked:
         origin = np.concatenate([part.origin for part in parts])
         return cls(parts[0].group, Rows(tuple(columns), time, diff), origin, parts[0].reached)
 
-    def _checked(self, leaf: int) -> Walked:
+    def _checked(self, leaf: int) -> Binding:
         """Only the rows for which everything holds that can be known by now."""
         rows, origin = self.rows, self.origin
         for predicate, used in zip(self.group.predicates, self.group.needs, strict=True):
@@ -89,7 +91,7 @@ class Walked:
                 passed = kept(predicate, rows, Errors())
                 if len(passed) < len(rows):
                     rows, origin = rows.take(passed), origin[passed]
-        return Walked(self.group, rows, origin, self.reached)
+        return Binding(self.group, rows, origin, self.reached)
 
     def end(self, errors: Errors) -> tuple[Rows, Ints]:
         """The outputs of the rows that pass the last predicates; what fails is an error."""

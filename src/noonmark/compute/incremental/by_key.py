@@ -27,7 +27,7 @@ from noonmark.compute.kernel.layout import ERROR, layout_schema
 from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.kernel.scalar import projected
 from noonmark.compute.kernel.updates import Changes, Errors, Rows, concat, empty_rows, one_array
-from noonmark.compute.plan.keys import Part, over_scans, parts_of, parts_types
+from noonmark.compute.plan.keys import KeyedInput, keyed_inputs, keyed_types, over_scans
 from noonmark.errors import EvaluationError
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array
@@ -56,9 +56,9 @@ def changes(node: r.Relation, sides: Sequence[Rows]) -> Changes:
 
 
 def _run(node: r.Relation, sides: Sequence[Rows], *, timed: bool) -> Changes:
-    parts = parts_of(node)
+    parts = keyed_inputs(node)
     widths = tuple(len(part.relation.schema) for part in parts)
-    types = tuple(parts_types(parts))
+    types = tuple(keyed_types(parts))
     width = len(parts[0].key)
     work = KeyedTask(over_scans(node), types, width, widths, timed)
     batches = [_tagged(parts, number, rows, timed=timed) for number, rows in enumerate(sides)]
@@ -70,7 +70,7 @@ def _run(node: r.Relation, sides: Sequence[Rows], *, timed: bool) -> Changes:
     return from_layout(pa.Table.from_batches(made))
 
 
-def _tagged(parts: Sequence[Part], side: int, rows: Rows, *, timed: bool) -> pa.RecordBatch:
+def _tagged(parts: Sequence[KeyedInput], side: int, rows: Rows, *, timed: bool) -> pa.RecordBatch:
     """The rows of one input, as the task takes them: the key, then the columns of all inputs."""
     values, rows = projected(parts[side].key, rows, Errors())
     columns: list[pa.Array] = [pa.array(np.full(len(rows), side, np.int32)), *values]

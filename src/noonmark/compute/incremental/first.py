@@ -1,6 +1,6 @@
 """The first rows of some keys, in an order, of a relation that is there as a whole.
 
-Law: ``first(shelf, asked)`` are, of each key and for each order, all rows of the relation before
+Law: ``first(traces, asked)`` are, of each key and for each order, all rows of the relation before
 some row of the order, at least as many as are wanted; or all of them, if there are no more.
 
 So a top-k, or a minimum, does not read its whole partition. Of a top-k of n rows, changes that take
@@ -8,7 +8,7 @@ away at most d rows and add any see only the first n + d rows that were there, a
 at least n of them are left, and whatever was behind them stays behind. Several minima and maxima
 are several orders: the rows that are first in one of them.
 
-Each part is put in order once, by the hash of the key and then by the order (`Segment.index`):
+Each part is put in order once, by the hash of the key and then by the order (`TraceRun.index`):
 parts never change. Of what is taken of the parts, a row is complete when it comes before the last
 row that was taken of every part which has more of its key.
 
@@ -33,7 +33,7 @@ from noonmark.compute.kernel.sorting import in_order, sortable
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.plan.first import Key, Order, is_of_groups, orders_of
 from noonmark.compute.plan.pushdown import under
-from noonmark.compute.trace.by_key import Place, Segment, Shelf, label_of
+from noonmark.compute.trace.by_key import CollectionAt, TraceReader, TraceRun, label_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import column, columns_of
 from noonmark.sql.ir.temporal import temporal
@@ -65,7 +65,7 @@ def first_of(
         return None
     asked = Asked(given, key, orders, probes, counts)
     try:
-        return first(old.shelf, asked) if asked.is_worth_it(old.shelf) else None
+        return first(old.traces, asked) if asked.is_worth_it(old.traces) else None
     except NO_KERNEL:
         return None
 
@@ -76,7 +76,7 @@ class Kept:
 
     relation: r.Relation
     base: r.Relation
-    place: Place
+    place: CollectionAt
 
     @classmethod
     def of(cls, relation: r.Relation, old: Old) -> Kept | None:
@@ -153,21 +153,21 @@ class Asked:
     probes: Sequence[pa.Array]
     counts: Ints
 
-    def is_worth_it(self, shelf: Shelf) -> bool:
+    def is_worth_it(self, traces: TraceReader) -> bool:
         """Whether there may be many more rows with these keys than are wanted."""
         if not self.key:
             return True
         stored = self.given.stored_key(self.key)
         if stored is None:
             return False
-        found = int(shelf.counts(self.given.place, stored, self.probes).sum())
+        found = int(traces.counts(self.given.place, stored, self.probes).sum())
         return found >= max(ROWS_MIN, GROWTH * int(self.counts.sum()))
 
 
-def first(shelf: Shelf, asked: Asked) -> Rows:
+def first(traces: TraceReader, asked: Asked) -> Rows:
     """See the module."""
     place = asked.given.place
-    segments = list(shelf.segments(place, set(range(len(place.collection.schema)))))
+    segments = list(traces.segments(place, set(range(len(place.collection.schema)))))
     if not segments:
         return empty_rows(asked.given.relation.schema)
     taken: list[list[Ints]] = [[] for _ in segments]
@@ -175,7 +175,7 @@ def first(shelf: Shelf, asked: Asked) -> Rows:
         search = _Search(asked, order, segments)
         for places, more in zip(taken, search.places(), strict=True):
             places.append(more)
-        shelf.touched += search.touched
+        traces.touched += search.touched
     found = []
     for segment, places in zip(segments, taken, strict=True):
         # A row that is first in two orders is there once.
@@ -188,7 +188,7 @@ def first(shelf: Shelf, asked: Asked) -> Rows:
 class _Search:
     """The first rows in one order: more and more of each part, until they are enough."""
 
-    def __init__(self, asked: Asked, order: Order, segments: Sequence[Segment]) -> None:
+    def __init__(self, asked: Asked, order: Order, segments: Sequence[TraceRun]) -> None:
         self.asked = asked
         self.order = order
         self.segments = segments
@@ -254,7 +254,7 @@ class _Search:
         return made
 
 
-def ordered(given: Kept, segment: Segment, key: Key, order: Order) -> ix.Index:
+def ordered(given: Kept, segment: TraceRun, key: Key, order: Order) -> ix.Index:
     """Of the stored rows that become rows of the relation: by key, and then in order."""
     label = label_of(given.place.collection.schema.names, given.relation, key, order)
 

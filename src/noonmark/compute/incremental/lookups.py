@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.incremental.binding import Found, Walked
+from noonmark.compute.incremental.binding import Binding, Found
 from noonmark.compute.incremental.matching import matching
 from noonmark.compute.incremental.range_delta import switched
 from noonmark.compute.kernel.updates import Errors, Ints, Rows, empty_rows, group_ids
 from noonmark.compute.plan.multiway import Offer, Step, orders
 from noonmark.compute.plan.pushdown import is_whole, usable
-from noonmark.compute.plan.range_delta import switch_of
+from noonmark.compute.plan.range_delta import range_delta_of
 
 if TYPE_CHECKING:
     from noonmark.compute.incremental.old import Old
@@ -43,7 +43,7 @@ FEW, FEW_EACH = 1_024, 4
 
 
 def combinations(
-    old: Old, walk: Walked, errors: Errors, earlier: Mapping[int, Rows] | None = None
+    old: Old, walk: Binding, errors: Errors, earlier: Mapping[int, Rows] | None = None
 ) -> Iterator[tuple[Rows, Ints]]:
     """Outputs, and of each in which row of the walk it began.
 
@@ -64,22 +64,22 @@ def combinations(
         yield from combinations(old, after, errors, earlier)
 
 
-def _gathered(parts: Iterable[Walked]) -> Iterator[Walked]:
+def _gathered(parts: Iterable[Binding]) -> Iterator[Binding]:
     """The same rows in fewer parts: of those that are small, as many as fit into a batch."""
-    waiting: list[Walked] = []
+    waiting: list[Binding] = []
     for part in parts:
         waiting.append(part)
         if sum(len(each.rows) for each in waiting) >= PAIRS_MAX:
-            yield Walked.together(waiting)
+            yield Binding.together(waiting)
             waiting = []
     if waiting:
-        yield Walked.together(waiting)
+        yield Binding.together(waiting)
 
 
 # -- the order ----------------------------------------------------------------------------------
 
 
-def _next(old: Old, walk: Walked) -> Step:
+def _next(old: Old, walk: Binding) -> Step:
     """The look-up that comes next."""
     offers = orders(walk.group, old.keys, usable).after(walk.reached)
     best, *others = offers
@@ -99,7 +99,7 @@ def _next(old: Old, walk: Walked) -> Step:
     return chosen
 
 
-def _readable(old: Old, walk: Walked, offers: tuple[Offer, ...]) -> Step:
+def _readable(old: Old, walk: Binding, offers: tuple[Offer, ...]) -> Step:
     """Of steps without a key the first whose leaf is there as a whole."""
     steps = [each.step for each in offers]
     leaves = walk.group.leaves
@@ -107,7 +107,7 @@ def _readable(old: Old, walk: Walked, offers: tuple[Offer, ...]) -> Step:
     return next(there, steps[0])
 
 
-def _pairs(old: Old, walk: Walked, step: Step) -> int | None:
+def _pairs(old: Old, walk: Binding, step: Step) -> int | None:
     """How many rows a look-up would find, counted for each row of the walk; None if unknown."""
     probes, asked = walk.probes(step)
     if not len(asked):
@@ -121,7 +121,7 @@ def _pairs(old: Old, walk: Walked, step: Step) -> int | None:
 # -- what is found ------------------------------------------------------------------------------
 
 
-def _found(old: Old, walk: Walked, step: Step) -> Iterator[Found]:
+def _found(old: Old, walk: Binding, step: Step) -> Iterator[Found]:
     """Old rows of the next leaf beside the rows of the walk that they may meet, in batches."""
     leaf = walk.group.leaves[step.leaf]
     if not step.key:
@@ -151,11 +151,11 @@ def _batches(sizes: Ints) -> Iterator[tuple[int, int]]:
     yield from pairwise([0, *np.unique(cuts[cuts > 0]).tolist(), len(sizes)])
 
 
-def _with_all(old: Old, walk: Walked, step: Step) -> Iterator[Found]:
+def _with_all(old: Old, walk: Binding, step: Step) -> Iterator[Found]:
     """All rows of a leaf, or those that switch, beside all rows of the walk."""
     group = walk.group
     if len(walk.reached) == 1:
-        switch = switch_of(group, walk.reached[0], step)
+        switch = range_delta_of(group, walk.reached[0], step)
         some = None if switch is None else switched(old, group, step, switch, walk)
         if some is not None:
             yield some
@@ -172,7 +172,7 @@ def _product(count: int, rows: Rows) -> Iterator[Found]:
         yield np.repeat(some, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(some)))
 
 
-def _changed(walk: Walked, step: Step, rows: Rows | None) -> Iterator[Found]:
+def _changed(walk: Binding, step: Step, rows: Rows | None) -> Iterator[Found]:
     """The changes of the next leaf, beside the rows of the walk that they may meet."""
     if rows is None:
         return

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from noonmark.compute.incremental import by_key
-from noonmark.compute.incremental.binding import Found, Walked
+from noonmark.compute.incremental.binding import Binding, Found
 from noonmark.compute.incremental.first import first_of
 from noonmark.compute.incremental.lookups import combinations
 from noonmark.compute.incremental.matching import fitted, matching
@@ -35,10 +35,10 @@ from noonmark.compute.kernel.updates import (
     group_ids,
 )
 from noonmark.compute.plan.first import orders_of, shown
-from noonmark.compute.plan.keys import parts_of
-from noonmark.compute.plan.multiway import Keys, group_of
+from noonmark.compute.plan.keys import keyed_inputs
+from noonmark.compute.plan.multiway import Keys, multiway_of
 from noonmark.compute.plan.pushdown import asked_by, under, usable
-from noonmark.compute.trace.by_key import Place, Shelf
+from noonmark.compute.trace.by_key import CollectionAt, TraceReader
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import to_table
 from noonmark.sql.ir import relation as r
@@ -53,7 +53,7 @@ class Old:
     """What was there before the tick.
 
     Args:
-        shelf: what this process has open.
+        traces: what this process has open.
         places: the collections, by name; of arrangements by what they keep.
         sums: the places of accumulators, by aggregation.
         wholes: the places of relations that are kept as a whole.
@@ -63,15 +63,15 @@ class Old:
 
     def __init__(
         self,
-        shelf: Shelf,
-        places: Mapping[str, Place],
-        sums: Mapping[r.Relation, Place],
-        wholes: Mapping[r.Relation, Place],
+        traces: TraceReader,
+        places: Mapping[str, CollectionAt],
+        sums: Mapping[r.Relation, CollectionAt],
+        wholes: Mapping[r.Relation, CollectionAt],
         keys: Keys,
         *,
         as_of: int,
     ) -> None:
-        self.shelf = shelf
+        self.traces = traces
         self.places = places
         self.sums = sums
         self.wholes = wholes
@@ -84,10 +84,10 @@ class Old:
         """All rows of a relation that is there to be read."""
         if node in self.wholes:
             place = self.wholes[node]
-            return self.shelf.everything(place, set(range(len(node.schema))))
+            return self.traces.everything(place, set(range(len(node.schema))))
         match node:
             case r.Scan():
-                return self.shelf.everything(self.places[node.collection], _all(node))
+                return self.traces.everything(self.places[node.collection], _all(node))
             case r.Constant():
                 return constant(node)
             case r.Filter():
@@ -101,7 +101,7 @@ class Old:
             case r.Aggregate():
                 place = self.sums[node]
                 schema = accumulator_schema(node)
-                rows = self.shelf.everything(place, set(range(len(schema))))
+                rows = self.traces.everything(place, set(range(len(schema))))
                 return finished(node, rows.consolidated(), Errors())[0]
         raise AssertionError(f"{type(node).__name__} is not kept as a whole")
 
@@ -126,7 +126,7 @@ class Old:
         """As `ask`; only the columns `wanted` need to be there."""
         match node:
             case r.Scan():
-                return self.shelf.find(self.places[node.collection], key, probes, wanted)
+                return self.traces.find(self.places[node.collection], key, probes, wanted)
             case r.Filter():
                 used = wanted | columns_of(node.predicate)
                 places, rows = self._ask(node.input, key, probes, used)
@@ -170,7 +170,7 @@ class Old:
     def _accumulators(self, node: r.Aggregate, key: Key, probes: Sequence[pa.Array]) -> Found:
         wanted = set(range(len(accumulator_schema(node))))
         stored = _stored_key(node, key)
-        places, rows = self.shelf.find(self.sums[node], stored, probes, wanted)
+        places, rows = self.traces.find(self.sums[node], stored, probes, wanted)
         numbered = Rows((pa.array(places), *rows.columns), rows.time, rows.diff).consolidated()
         places = numbered.columns[0].to_numpy()  # type: ignore[union-attr]
         made, fine = finished(node, numbered.with_columns(numbered.columns[1:]), Errors())
@@ -189,7 +189,7 @@ class Old:
 
     def _first(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Rows | None:
         """Of the input the first rows alone, if that is enough: of whole keys."""
-        own = parts_of(node)[0].key
+        own = keyed_inputs(node)[0].key
         given = _grouped_by(node, key) if isinstance(node, r.Aggregate) else key
         if set(given) != set(own):
             return None
@@ -222,11 +222,11 @@ class Old:
 
     def _group(self, node: r.Join, key: Key, probes: Sequence[pa.Array]) -> Found:
         """The group walked from the values of its key."""
-        group = asked_by(group_of(node), key)
+        group = asked_by(multiway_of(node), key)
         count = len(probes[0])
         once = np.ones(count, np.int64)
         begun = Rows(tuple(probes), once * BEFORE, once)
-        walk = Walked.begin(group, len(group.leaves) - 1, begun, np.arange(count))
+        walk = Binding.begin(group, len(group.leaves) - 1, begun, np.arange(count))
         made = list(combinations(self, walk, Errors()))
         places = [origin for _, origin in made]
         rows = concat([rows for rows, _ in made], node.schema)
@@ -245,14 +245,14 @@ class Old:
     def _counts(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Ints | None:
         match node:
             case r.Scan():
-                return self.shelf.counts(self.places[node.collection], key, probes)
+                return self.traces.counts(self.places[node.collection], key, probes)
             case r.Filter() | r.Distinct():
                 return self.counts(node.input, key, probes)
             case r.Project():
                 below = tuple(under(node.scalars, part) for part in key)
                 return self.counts(node.input, below, probes)
             case r.Aggregate() if node in self.sums:
-                return self.shelf.counts(self.sums[node], _stored_key(node, key), probes)
+                return self.traces.counts(self.sums[node], _stored_key(node, key), probes)
             case r.Aggregate():
                 return self.counts(node.input, _grouped_by(node, key), probes)
         return None

@@ -29,7 +29,7 @@ from noonmark.compute.kernel.finish import finished
 from noonmark.compute.kernel.keyed import meaning
 from noonmark.compute.kernel.scalar import kept, projected
 from noonmark.compute.kernel.updates import Error, Errors, Rows, from_table
-from noonmark.compute.plan.arrangement import Need
+from noonmark.compute.plan.arrangement import ArrangementSpec
 from noonmark.compute.plan.first import is_short
 from noonmark.rows.arrow import stored
 from noonmark.sql.ir import relation as r
@@ -42,7 +42,7 @@ FIRST_MAX = 10_000
 
 
 @dataclass(frozen=True)
-class Shown:
+class ViewOutput:
     """See the module.
 
     Attributes:
@@ -52,13 +52,13 @@ class Shown:
         above: the filters and projections of that.
     """
 
-    need: Need
+    need: ArrangementSpec
     below: tuple[Linear, ...]
     top: r.TopK | None
     above: tuple[Linear, ...]
 
     @classmethod
-    def of_plan(cls, plan: r.Relation) -> Shown | None:
+    def of_plan(cls, plan: r.Relation) -> ViewOutput | None:
         """How the rows of a plan follow from what is kept; None if they do not so simply."""
         below, node = _linear(plan)
         above: tuple[Linear, ...] = ()
@@ -67,8 +67,8 @@ class Shown:
             above = below
             below, node = _linear(top.input)
         if isinstance(node, r.Aggregate) and is_linear(node):
-            return cls(Need(node, sums=True), below, top, above)
-        return None if top is None else cls(Need(top.input), (), top, above)
+            return cls(ArrangementSpec(node, sums=True), below, top, above)
+        return None if top is None else cls(ArrangementSpec(top.input), (), top, above)
 
     def of(self, kept: pa.Table) -> tuple[pa.Table, tuple[Error, ...]]:
         """The rows for what is kept, and the errors; both with times and diffs."""

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.incremental.binding import Found, Walked
+from noonmark.compute.incremental.binding import Binding, Found
 from noonmark.compute.incremental.first import Kept, ordered
 from noonmark.compute.kernel import index as ix
 from noonmark.compute.kernel.number import NO_KERNEL
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, empty_rows
-from noonmark.compute.plan.multiway import Group, Step
-from noonmark.compute.plan.range_delta import Switch
-from noonmark.compute.trace.by_key import Segment
+from noonmark.compute.plan.multiway import MultiwayJoin, Step
+from noonmark.compute.plan.range_delta import RangeDelta
+from noonmark.compute.trace.by_key import TraceRun
 from noonmark.sql.ir.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 ASKED = 64
 
 
-def switched(old: Old, group: Group, step: Step, switch: Switch, walk: Walked) -> Found | None:
+def switched(
+    old: Old, group: MultiwayJoin, step: Step, switch: RangeDelta, walk: Binding
+) -> Found | None:
     """Old rows of the next leaf beside the changes of one row; None where all are to be read."""
     leaf = group.leaves[step.leaf]
     if not len(walk.rows):
@@ -66,7 +68,7 @@ def _is_balanced(rows: Rows) -> bool:
 
 class _Search:
     def __init__(
-        self, group: Group, step: Step, switch: Switch, given: Kept, changes: Rows
+        self, group: MultiwayJoin, step: Step, switch: RangeDelta, given: Kept, changes: Rows
     ) -> None:
         self.start = group.starts[step.leaf]
         self.switch = switch
@@ -77,22 +79,22 @@ class _Search:
         """Those for which the comparison switches."""
         place, schema = self.given.place, self.given.relation.schema
         found = []
-        for segment in old.shelf.segments(place, set(range(len(place.collection.schema)))):
+        for segment in old.traces.segments(place, set(range(len(place.collection.schema)))):
             index = ordered(self.given, segment, (), self.switch.order)
             ranges = [self._range(segment, index, at) for at in range(len(self.changes))]
             stored = segment.rows.take(index.rows[_not_in_all(ranges)].astype(np.int64))
-            old.shelf.touched += len(stored)
+            old.traces.touched += len(stored)
             known = np.flatnonzero(stored.time <= place.as_of)
             found.append(self.given.rows(stored.take(known))[0])
         return concat(found, schema).at(BEFORE) if found else empty_rows(schema)
 
-    def _range(self, segment: Segment, index: ix.Index, change: int) -> tuple[int, int]:
+    def _range(self, segment: TraceRun, index: ix.Index, change: int) -> tuple[int, int]:
         """The rows of a segment, in order, for which the comparison with a change holds."""
         before, until = self.switch.before, self.switch.until
         start = 0 if before is None else self._end(before, segment, index, change)
         return start, self._end(until, segment, index, change)
 
-    def _end(self, predicate: Scalar, segment: Segment, index: ix.Index, change: int) -> int:
+    def _end(self, predicate: Scalar, segment: TraceRun, index: ix.Index, change: int) -> int:
         """For how many rows of a segment, the first ones, a predicate holds."""
         low, high = 0, len(index.rows)
         while low < high:

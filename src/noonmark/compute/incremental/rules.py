@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from noonmark.compute.incremental import by_key
 from noonmark.compute.incremental.accumulate import accumulate
-from noonmark.compute.incremental.binding import Walked
+from noonmark.compute.incremental.binding import Binding
 from noonmark.compute.incremental.first import first_of
 from noonmark.compute.incremental.lookups import combinations
 from noonmark.compute.incremental.old import Old, distinct
@@ -47,8 +47,8 @@ from noonmark.compute.kernel.updates import (
     group_ids,
 )
 from noonmark.compute.plan.first import orders_of, shown
-from noonmark.compute.plan.keys import Part, is_keyed, parts_of
-from noonmark.compute.plan.multiway import Group, group_at, group_of
+from noonmark.compute.plan.keys import KeyedInput, is_keyed, keyed_inputs
+from noonmark.compute.plan.multiway import MultiwayJoin, multiway_at, multiway_of
 from noonmark.compute.plan.pushdown import usable
 from noonmark.compute.trace.pending import turns_schema
 from noonmark.errors import Unsupported
@@ -58,7 +58,7 @@ from noonmark.sql.ir.scalar import Scalar
 from noonmark.sql.ir.temporal import temporal
 
 
-class Walk:
+class Evaluation:
     """One tick of one view."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Walk:
                 due = self.due.get(node) or empty_rows(turns_schema(node))
                 made, self.turns[node] = follow(node, self.delta(node.input), due, self.upper)
                 return made
-            case r.Project() if (group := group_at(node)) is not None:
+            case r.Project() if (group := multiway_at(node)) is not None:
                 return self._group(node, group)
             case r.Project() if isinstance(node.input, r.Aggregate):
                 # Of aggregates that are not shown, no change is one.
@@ -113,13 +113,13 @@ class Walk:
                 rows = concat([part.rows for part in parts], node.schema)
                 return Changes(rows, _errors(parts))
             case r.Join(kind=r.JoinKind.INNER):
-                return self._group(node, group_of(node))
+                return self._group(node, multiway_of(node))
             case r.Aggregate() if is_linear(node):
                 made, self.sums[node] = accumulate(node, self.delta(node.input), self.old)
                 return made
         if not is_keyed(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        return self._keyed(node, parts_of(node))
+        return self._keyed(node, keyed_inputs(node))
 
     def _linear(self, node: r.Filter | r.Project | r.FlatMap, source: Changes) -> Changes:
         errors = Errors(list(source.errors))
@@ -137,7 +137,7 @@ class Walk:
 
     # -- groups of joins ------------------------------------------------------------------------
 
-    def _group(self, node: r.Relation, group: Group) -> Changes:
+    def _group(self, node: r.Relation, group: MultiwayJoin) -> Changes:
         """One path for each leaf that changed."""
         deltas = [self.delta(leaf) for leaf in group.leaves]
         errors = Errors(list(_errors(deltas)))
@@ -151,17 +151,17 @@ class Walk:
         return Changes(concat(made, node.schema).consolidated(), tuple(errors.found))
 
     def _path(
-        self, group: Group, first: int, deltas: Sequence[Changes], errors: Errors
+        self, group: MultiwayJoin, first: int, deltas: Sequence[Changes], errors: Errors
     ) -> Iterator[Rows]:
         """The combinations that have a change of this leaf, and of none after it."""
         rows = deltas[first].rows
-        walk = Walked.begin(group, first, rows, np.arange(len(rows)))
+        walk = Binding.begin(group, first, rows, np.arange(len(rows)))
         earlier = {at: each.rows for at, each in enumerate(deltas[:first]) if len(each.rows)}
         return (made for made, _ in combinations(self.old, walk, errors, earlier))
 
     # -- operators with keys --------------------------------------------------------------------
 
-    def _keyed(self, node: r.Relation, parts: Sequence[Part]) -> Changes:
+    def _keyed(self, node: r.Relation, parts: Sequence[KeyedInput]) -> Changes:
         """The operator before and after, for the keys that changed."""
         deltas = [self.delta(part.relation) for part in parts]
         errors = Errors(list(_errors(deltas)))
@@ -189,7 +189,7 @@ class Walk:
         return Changes(made, tuple(errors.found))
 
     def _first(
-        self, node: r.Relation, part: Part, keys: list[pa.Array], changed: Rows
+        self, node: r.Relation, part: KeyedInput, keys: list[pa.Array], changed: Rows
     ) -> Rows | None:
         """A top-k, or minima, of the first rows alone; None where all have to be read.
 
@@ -203,7 +203,7 @@ class Walk:
         near = first_of(self.old, node, part.key, probes, counts)
         return None if near is None else _by_time(node, [part.relation.schema], [near], [changed])
 
-    def _before(self, part: Part, asked: Sequence[pa.Array]) -> Rows:
+    def _before(self, part: KeyedInput, asked: Sequence[pa.Array]) -> Rows:
         """The rows with these keys, as they were."""
         used = [at for at, key in enumerate(part.key) if usable(part.relation, key)]
         own = tuple(part.key[at] for at in used)

@@ -38,7 +38,7 @@ _WHOLE, _SUMS, _TURNS = 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Need:
+class ArrangementSpec:
     """A relation as a whole, the accumulators of an aggregation, or what waits in a filter."""
 
     relation: r.Relation
@@ -59,7 +59,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Keeper:
+class Arrangement:
     """The arrangement that answers a need.
 
     Attributes:
@@ -69,40 +69,40 @@ class Keeper:
         key: the columns that it is sorted by.
     """
 
-    need: Need
+    need: ArrangementSpec
     name: str
     schema: Schema
     key: tuple[str, ...]
 
 
-def keeper(name: str, need: Need) -> Keeper:
+def arrangement_of(name: str, need: ArrangementSpec) -> Arrangement:
     """The arrangement of that name, which answers a need."""
     if need.sums:
         assert isinstance(need.relation, r.Aggregate)
         schema = accumulator_schema(need.relation)
-        return Keeper(need, name, schema, schema.names[: len(need.relation.keys)])
+        return Arrangement(need, name, schema, schema.names[: len(need.relation.keys)])
     if need.turns:
-        return Keeper(need, name, turns_schema(need.relation), (TURN,))
+        return Arrangement(need, name, turns_schema(need.relation), (TURN,))
     columns = [Column(f"c{at}", each.type) for at, each in enumerate(need.relation.schema)]
-    return Keeper(need, name, Schema(tuple(columns)), ())
+    return Arrangement(need, name, Schema(tuple(columns)), ())
 
 
-def needs(plan: r.Relation, keys: Keys) -> Iterator[Need]:
+def arrangement_specs(plan: r.Relation, keys: Keys) -> Iterator[ArrangementSpec]:
     """Everything that has to be kept for the delta rules of a plan, each once, from the bottom."""
-    seen: set[Need] = set()
+    seen: set[ArrangementSpec] = set()
     for node in operators(plan):
-        for need in own_needs(node, keys):
+        for need in own_specs(node, keys):
             if need not in seen:
                 seen.add(need)
                 yield need
 
 
-def own_needs(node: r.Relation, keys: Keys) -> Iterator[Need]:
+def own_specs(node: r.Relation, keys: Keys) -> Iterator[ArrangementSpec]:
     """What has to be kept for the delta rule of one operator."""
     if isinstance(node, r.Aggregate) and is_linear(node):
-        yield Need(node, sums=True)
+        yield ArrangementSpec(node, sums=True)
     if temporal(node) is not None:
-        yield Need(node, turns=True)
+        yield ArrangementSpec(node, turns=True)
     for relation in asked_whole(node, keys):
         if not is_whole(relation):
-            yield Need(relation)
+            yield ArrangementSpec(relation)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from noonmark.compute.plan.arrangement import Need, needs
+from noonmark.compute.plan.arrangement import ArrangementSpec, arrangement_specs
 from noonmark.compute.plan.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
 from noonmark.compute.plan.reductions import apart
 from noonmark.compute.plan.window_limit import limited
@@ -103,9 +103,9 @@ class Definition:
         """The collections that it reads."""
         return tuple(sorted(r.scans(self.plan)))
 
-    def needs(self, keys: Mapping[str, tuple[str, ...]]) -> list[Need]:
+    def arrangement_specs(self, keys: Mapping[str, tuple[str, ...]]) -> list[ArrangementSpec]:
         """What its delta rules have to remember; `keys` are the keys of the inputs."""
-        return list(needs(self.plan, keys))
+        return list(arrangement_specs(self.plan, keys))
 
 
 def _was(old: t.SqlType, new: t.SqlType) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from noonmark.compute.kernel.accumulator import argument
 from noonmark.compute.kernel.keyed import has_kernel, has_order
-from noonmark.compute.plan.keys import parts_of
+from noonmark.compute.plan.keys import keyed_inputs
 from noonmark.compute.plan.memo import once
 from noonmark.compute.plan.pushdown import is_whole, under
 from noonmark.rows.exact import has_extremes
@@ -55,7 +55,7 @@ def reads_first(node: r.Relation) -> bool:
     (below,) = r.relations_below(node)
     if not is_whole(below):
         return not _has_key(node)  # then it is kept as it is
-    key: Key = parts_of(node)[0].key
+    key: Key = keyed_inputs(node)[0].key
     while isinstance(below, r.Project) or (isinstance(below, r.Filter) and temporal(below) is None):
         if isinstance(below, r.Project):
             key = tuple(under(below.scalars, part) for part in key)

@@ -27,7 +27,7 @@ from noonmark.sql.ir.scalar import Call, Scalar, column
 
 
 @dataclass(frozen=True)
-class Part:
+class KeyedInput:
     """One input of a keyed operator, and the key over its rows."""
 
     relation: r.Relation
@@ -35,7 +35,7 @@ class Part:
 
 
 @once
-def parts_of(node: r.Relation) -> tuple[Part, ...]:
+def keyed_inputs(node: r.Relation) -> tuple[KeyedInput, ...]:
     """The inputs of an operator with their keys."""
     match node:
         case r.Aggregate():
@@ -56,7 +56,7 @@ def parts_of(node: r.Relation) -> tuple[Part, ...]:
         case _:
             raise AssertionError(f"{type(node).__name__} has no key")
     exact = [_exact([key[at].type for _, key in sides]) for at in range(len(sides[0][1]))]
-    return tuple(Part(relation, tuple(map(_formed, key, exact))) for relation, key in sides)
+    return tuple(KeyedInput(relation, tuple(map(_formed, key, exact))) for relation, key in sides)
 
 
 def _formed(key: Scalar, exact: bool) -> Scalar:
@@ -114,7 +114,7 @@ def _with_scans(node: r.Relation, places: dict[r.Relation, r.Scan]) -> r.Relatio
     return rebuild(node, act)
 
 
-def parts_types(parts: Sequence[Part]) -> Iterator[SqlType]:
+def keyed_types(parts: Sequence[KeyedInput]) -> Iterator[SqlType]:
     """The types of the columns that a task gets: the key, then each input."""
     yield from (scalar.type for scalar in parts[0].key)
     for part in parts:

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from noonmark.compute.kernel.accumulator import is_linear
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.plan.first import reads_first
-from noonmark.compute.plan.keys import is_keyed, parts_of
-from noonmark.compute.plan.multiway import Group, Keys, Step, group_at, is_one_row, path
+from noonmark.compute.plan.keys import is_keyed, keyed_inputs
+from noonmark.compute.plan.multiway import Keys, MultiwayJoin, Step, is_one_row, multiway_at, path
 from noonmark.compute.plan.pushdown import asked_whole, operators, usable
-from noonmark.compute.plan.range_delta import Switch, switch_of
+from noonmark.compute.plan.range_delta import RangeDelta, range_delta_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.temporal import temporal
 
@@ -53,7 +53,7 @@ class Lookup:
 
     leaf: r.Relation
     step: Step
-    switch: Switch | None
+    switch: RangeDelta | None
 
     @property
     def reads_all(self) -> bool:
@@ -106,7 +106,7 @@ def decisions(plan: r.Relation, keys: Keys) -> Iterator[Decision]:
 
 def decision(node: r.Relation, keys: Keys) -> Decision:
     """How an operator is maintained; `keys` are those of the collections."""
-    group = group_at(node)
+    group = multiway_at(node)
     if group is not None:
         paths = tuple(_paths(group, keys))
         found = [each.leaf for path in paths for each in path.lookups if each.reads_all]
@@ -133,13 +133,15 @@ def _way(node: r.Relation) -> Way:
         return Way.UNKNOWN
     if reads_first(node):
         return Way.FIRST_ROWS
-    return Way.BY_KEY if parts_of(node)[0].key else Way.WHOLE
+    return Way.BY_KEY if keyed_inputs(node)[0].key else Way.WHOLE
 
 
-def _paths(group: Group, keys: Keys) -> Iterator[Path]:
+def _paths(group: MultiwayJoin, keys: Keys) -> Iterator[Path]:
     for first, leaf in enumerate(group.leaves):
         lookups = [
-            Lookup(group.leaves[step.leaf], step, None if at else switch_of(group, first, step))
+            Lookup(
+                group.leaves[step.leaf], step, None if at else range_delta_of(group, first, step)
+            )
             for at, step in enumerate(path(group, first, keys, usable))
         ]
         yield Path(leaf, tuple(lookups))

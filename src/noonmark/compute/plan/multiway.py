@@ -62,7 +62,7 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class Group:
+class MultiwayJoin:
     """See the module. Predicates and outputs are over the columns of all leaves, side by side.
 
     Attributes:
@@ -95,7 +95,7 @@ class Group:
         return (*equal, *self.quiet, *(part for part in self.loud if not may_fail(part)))
 
     @cached_property
-    def asked(self) -> dict[tuple[Scalar, ...], Group]:
+    def asked(self) -> dict[tuple[Scalar, ...], MultiwayJoin]:
         """Of each key that it was asked by, the group with that key (`asked_by`)."""
         return {}
 
@@ -138,29 +138,29 @@ Usable = Callable[[r.Relation, Scalar], bool]
 
 
 @once
-def group_of(node: r.Join) -> Group:
+def multiway_of(node: r.Join) -> MultiwayJoin:
     """The group of an inner join, as far down as joins reach."""
     if _fails(node):
         return _joined(node, _leaf(node.left), _leaf(node.right))
     return _joined(node, _flat(node.left), _flat(node.right))
 
 
-def group_at(node: r.Relation) -> Group | None:
+def multiway_at(node: r.Relation) -> MultiwayJoin | None:
     """The group that an operator is: an inner join, or a projection of one without one row."""
     if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
-        return group_of(node)
+        return multiway_of(node)
     return _without_row(node) if isinstance(node, r.Project) else None
 
 
 @once
-def _without_row(node: r.Project) -> Group | None:
+def _without_row(node: r.Project) -> MultiwayJoin | None:
     """The group of a projection of an inner join that leaves out a leaf of one row; else None."""
     below = node.input
     if not isinstance(below, r.Join) or below.kind is not r.JoinKind.INNER or _fails(below):
         return None
     if any(map(may_fail, node.scalars)):
         return None
-    group = group_of(below)
+    group = multiway_of(below)
     made = _with(group, outputs=tuple(_over(each, group.outputs) for each in node.scalars))
     shown = {made.place(at)[0] for each in made.outputs for at in columns_of(each)}
     left_out = [leaf for at, leaf in enumerate(made.leaves) if at not in shown]
@@ -178,12 +178,12 @@ def _fails(node: r.Join) -> bool:
     return may_fail(node.on) or any(may_fail(k.left) or may_fail(k.right) for k in node.keys)
 
 
-def _leaf(node: r.Relation) -> Group:
+def _leaf(node: r.Relation) -> MultiwayJoin:
     outputs = tuple(column(at, each) for at, each in enumerate(node.schema))
-    return Group((node,), (), (), (), (), outputs)
+    return MultiwayJoin((node,), (), (), (), (), outputs)
 
 
-def _flat(node: r.Relation) -> Group:
+def _flat(node: r.Relation) -> MultiwayJoin:
     match node:
         case r.Join(kind=r.JoinKind.INNER) if not _fails(node):
             return _joined(node, _flat(node.left), _flat(node.right))
@@ -201,9 +201,11 @@ def _flat(node: r.Relation) -> Group:
 
 
 def _with(
-    group: Group, loud: tuple[Scalar, ...] | None = None, outputs: tuple[Scalar, ...] | None = None
-) -> Group:
-    return Group(
+    group: MultiwayJoin,
+    loud: tuple[Scalar, ...] | None = None,
+    outputs: tuple[Scalar, ...] | None = None,
+) -> MultiwayJoin:
+    return MultiwayJoin(
         group.leaves,
         group.equalities,
         group.loud if loud is None else loud,
@@ -217,10 +219,10 @@ def _over(scalar: Scalar, outputs: Sequence[Scalar]) -> Scalar:
     return map_columns(scalar, lambda ref: outputs[ref.index])
 
 
-def _joined(node: r.Join, left: Group, right: Group) -> Group:
+def _joined(node: r.Join, left: MultiwayJoin, right: MultiwayJoin) -> MultiwayJoin:
     width = left.starts[-1]
     moved = tuple(shift(each, width) for each in right.outputs)
-    both = Group(
+    both = MultiwayJoin(
         left.leaves + right.leaves,
         left.equalities + tuple(_later(each, len(left.leaves)) for each in right.equalities),
         left.loud + tuple(shift(each, width) for each in right.loud),
@@ -245,7 +247,7 @@ def _joined(node: r.Join, left: Group, right: Group) -> Group:
         else:
             quiet.append(Compare("=", *sides))
     loud = tuple(conjuncts(_over(node.on, both.outputs))) if not may_fail(node.on) else (node.on,)
-    return Group(
+    return MultiwayJoin(
         both.leaves,
         (*both.equalities, *equalities),
         (*both.loud, *loud),
@@ -278,7 +280,7 @@ class Orders:
     reached that have one: a key that can be asked by stays one when more is known.
     """
 
-    def __init__(self, group: Group, keys: Keys, usable: Usable) -> None:
+    def __init__(self, group: MultiwayJoin, keys: Keys, usable: Usable) -> None:
         self._group = group
         self._keys = keys
         self._usable = usable
@@ -304,13 +306,13 @@ class Orders:
 
 
 @once
-def orders(group: Group, keys: Keys, usable: Usable) -> Orders:
+def orders(group: MultiwayJoin, keys: Keys, usable: Usable) -> Orders:
     """The orders of a group; `keys` are those of the collections."""
     return Orders(group, keys, usable)
 
 
 @once
-def path(group: Group, first: int, keys: Keys, usable: Usable) -> tuple[Step, ...]:
+def path(group: MultiwayJoin, first: int, keys: Keys, usable: Usable) -> tuple[Step, ...]:
     """The steps that reach all other leaves, from the first: the order that the plan suggests."""
     steps: list[Step] = []
     reached = [first]
@@ -321,7 +323,7 @@ def path(group: Group, first: int, keys: Keys, usable: Usable) -> tuple[Step, ..
     return tuple(steps)
 
 
-def _rank(group: Group, step: Step, keys: Keys) -> tuple[bool, bool, bool, bool, int]:
+def _rank(group: MultiwayJoin, step: Step, keys: Keys) -> tuple[bool, bool, bool, bool, int]:
     leaf = group.leaves[step.leaf]
     alone = isinstance(leaf, r.Aggregate) and not leaf.keys
     return (
@@ -333,7 +335,7 @@ def _rank(group: Group, step: Step, keys: Keys) -> tuple[bool, bool, bool, bool,
     )
 
 
-def _from_unique(group: Group, step: Step, keys: Keys) -> bool:
+def _from_unique(group: MultiwayJoin, step: Step, keys: Keys) -> bool:
     """Whether what is asked for belongs to one row of a leaf: its lines, not all of its kind."""
     known: dict[int, list[Scalar]] = {}
     for probe in step.probes:
@@ -343,7 +345,7 @@ def _from_unique(group: Group, step: Step, keys: Keys) -> bool:
     return any(_unique(group.leaves[leaf], own, keys) for leaf, own in known.items())
 
 
-def _step(group: Group, reached: Sequence[int], leaf: int, usable: Usable) -> Step:
+def _step(group: MultiwayJoin, reached: Sequence[int], leaf: int, usable: Usable) -> Step:
     key: list[Scalar] = []
     probes: list[Scalar] = []
     nulls: list[bool] = []
@@ -355,7 +357,9 @@ def _step(group: Group, reached: Sequence[int], leaf: int, usable: Usable) -> St
     return Step(leaf, tuple(key), tuple(probes), tuple(nulls))
 
 
-def _links(group: Group, reached: Sequence[int], leaf: int) -> list[tuple[Scalar, Scalar, bool]]:
+def _links(
+    group: MultiwayJoin, reached: Sequence[int], leaf: int
+) -> list[tuple[Scalar, Scalar, bool]]:
     """Scalars of the leaf with what is known to equal them, also by way of other leaves."""
     found: list[tuple[Scalar, Scalar, bool]] = []
     for each in group.equalities:
@@ -371,7 +375,7 @@ def _links(group: Group, reached: Sequence[int], leaf: int) -> list[tuple[Scalar
 
 
 def _same(
-    group: Group, end: tuple[int, Scalar], *, null_equal: bool
+    group: MultiwayJoin, end: tuple[int, Scalar], *, null_equal: bool
 ) -> list[tuple[tuple[int, Scalar], bool]]:
     """Everything that equals one end of an equality, and whether NULL equals NULL all the way.
 

@@ -20,9 +20,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from noonmark.compute.kernel.accumulator import is_linear
-from noonmark.compute.plan.keys import is_keyed, parts_of, reads_of
+from noonmark.compute.plan.keys import is_keyed, keyed_inputs, reads_of
 from noonmark.compute.plan.memo import once
-from noonmark.compute.plan.multiway import Equality, Group, Keys, group_at, group_of, path
+from noonmark.compute.plan.multiway import (
+    Equality,
+    Keys,
+    MultiwayJoin,
+    multiway_at,
+    multiway_of,
+    path,
+)
 from noonmark.rows.exact import is_exact
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
@@ -66,7 +73,7 @@ def _usable(node: r.Relation, key: Scalar) -> bool:
                 return False
             return is_linear(node) or usable(node.input, node.keys[key.index])
         case r.Join(kind=r.JoinKind.INNER):
-            return key_leaf(group_of(node), key) is not None
+            return key_leaf(multiway_of(node), key) is not None
         case r.Join() if node.kind in _FROM_LEFT:
             inside = _within(key, node.left) and usable(node.left, key)
             return inside and any(usable(node.right, each.right) for each in node.keys)
@@ -74,7 +81,7 @@ def _usable(node: r.Relation, key: Scalar) -> bool:
 
 
 @once
-def key_leaf(group: Group, key: Scalar) -> tuple[int, Scalar] | None:
+def key_leaf(group: MultiwayJoin, key: Scalar) -> tuple[int, Scalar] | None:
     """The leaf of a group that can be asked by a key of its outputs, and that key over the leaf."""
     over = under(group.outputs, key)
     leaf = group.leaf_of(over)
@@ -84,7 +91,7 @@ def key_leaf(group: Group, key: Scalar) -> tuple[int, Scalar] | None:
     return (leaf, own) if usable(group.leaves[leaf], own) else None
 
 
-def asked_by(group: Group, key: tuple[Scalar, ...]) -> Group:
+def asked_by(group: MultiwayJoin, key: tuple[Scalar, ...]) -> MultiwayJoin:
     """The group with one leaf more: the values of a key of its outputs, each equal to its own.
 
     To ask a group by key is to walk it from that leaf. Every part of the key narrows every leaf
@@ -131,7 +138,7 @@ def is_whole(node: r.Relation) -> bool:
 
 def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
     """The relations that the delta rule of one operator asks for without a key."""
-    group = group_at(node)
+    group = multiway_at(node)
     if group is not None:
         for first in range(len(group.leaves)):
             for step in path(group, first, keys, usable):
@@ -141,14 +148,14 @@ def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
     if isinstance(node, r.Aggregate) and is_linear(node):
         return
     if is_keyed(node):
-        for part in parts_of(node):
+        for part in keyed_inputs(node):
             if not any(usable(part.relation, key) for key in part.key):
                 yield part.relation
 
 
 def inputs_of(node: r.Relation) -> tuple[r.Relation, ...]:
     """The relations whose changes the delta rule of an operator needs: a group's are its leaves."""
-    group = group_at(node)
+    group = multiway_at(node)
     if group is not None:
         return group.leaves
     if isinstance(node, r.Recursive):

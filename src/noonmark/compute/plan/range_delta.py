@@ -7,9 +7,9 @@ a to b, a row of l comes or goes only if ``x > a`` and ``x > b`` are not the sam
 these rows are neighbours, so they are found without a look at the others
 (`noonmark.compute.incremental.range_delta`).
 
-Law: for a group in which `switch_of` finds a comparison, changes of its one row that sum to nothing
-at every time (the old row goes, the new one comes) change nothing for rows whose comparison gives
-the same for all rows among these changes.
+Law: for a group in which `range_delta_of` finds a comparison, changes of its one row that sum to
+nothing at every time (the old row goes, the new one comes) change nothing for rows whose comparison
+gives the same for all rows among these changes.
 
 Where it runs: driver and executors; pure.
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noonmark.compute.kernel.keyed import has_order
-from noonmark.compute.plan.multiway import Group, Step, is_one_row
+from noonmark.compute.plan.multiway import MultiwayJoin, Step, is_one_row
 from noonmark.rows.exact import has_extremes
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import Compare, Scalar, columns_of, may_fail, shift
@@ -28,7 +28,7 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
-class Switch:
+class RangeDelta:
     """A comparison with one row, in the order in which it holds for neighbours.
 
     Predicates are over the columns of all leaves, and each holds for the first rows of the order.
@@ -44,7 +44,7 @@ class Switch:
     until: Scalar
 
 
-def switch_of(group: Group, first: int, step: Step) -> Switch | None:
+def range_delta_of(group: MultiwayJoin, first: int, step: Step) -> RangeDelta | None:
     """How a step from one row to a leaf, without a key, finds the rows that switch."""
     shown = {group.place(at)[0] for each in group.outputs for at in columns_of(each)}
     about = [
@@ -67,5 +67,5 @@ def switch_of(group: Group, first: int, step: Step) -> Switch | None:
     if not all(has_extremes(each.type) for each in schema) or not has_order(order):
         return None
     if op == "=":
-        return Switch(order, Compare("<", own, other), Compare("<=", own, other))
-    return Switch(order, None, predicate)
+        return RangeDelta(order, Compare("<", own, other), Compare("<=", own, other))
+    return RangeDelta(order, None, predicate)

@@ -4,8 +4,8 @@
     Work: plan, changes, places --> Walk over the plan, look-ups in the cache --> Made
     one commit of what was made <--
 
-Law: the tables of `Made` are what the collections of the view are to be changed by over the range
-of the tick, consolidated. A task may run twice: it commits nothing.
+Law: the tables of `TickResult` are what the collections of the view are to be changed by over the
+range of the tick, consolidated. A task may run twice: it commits nothing.
 
 Works of several views are one Spark job, a task each; a work that fails gives its error and does
 not stop the others. The job is an RDD of bytes: nothing has to be planned by Spark.
@@ -26,10 +26,10 @@ import pyarrow as pa
 from noonmark.clock import SYSTEM
 from noonmark.compute.incremental.beginning import kept_of_nothing, of_nothing
 from noonmark.compute.incremental.old import Old
-from noonmark.compute.incremental.rules import Walk
+from noonmark.compute.incremental.rules import Evaluation
 from noonmark.compute.kernel.updates import Changes, Error, Rows, concat, empty_rows, from_table
-from noonmark.compute.plan.arrangement import Keeper
-from noonmark.compute.trace.by_key import Place, Shelf
+from noonmark.compute.plan.arrangement import Arrangement
+from noonmark.compute.trace.by_key import CollectionAt, TraceReader
 from noonmark.compute.trace.pending import TURN
 from noonmark.errors import NoonmarkError
 from noonmark.persist import task
@@ -54,7 +54,7 @@ class Program:
     """What of a work is the same at every tick."""
 
     plan: r.Relation
-    keepers: tuple[Keeper, ...]
+    keepers: tuple[Arrangement, ...]
     keys: Mapping[str, tuple[str, ...]]
 
     @property
@@ -64,7 +64,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Work:
+class TickTask:
     """One tick of one view, for a task.
 
     Attributes:
@@ -84,7 +84,7 @@ class Work:
     changes: Mapping[str, pa.Table]
     errors: Mapping[str, tuple[Error, ...]]
     collections: Mapping[str, Collection]
-    place: task.Place
+    place: task.TaskLocation
     as_of: int
     upper: int
     behind: frozenset[str]
@@ -93,7 +93,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Made:
+class TickResult:
     """What a task made: the changes of the view, of its errors, and of its arrangements.
 
     `ms` is how long that took there, and `touched` how many stored rows it looked at.
@@ -106,7 +106,9 @@ class Made:
     touched: int = 0
 
 
-def run(spark: SparkSession, works: Sequence[tuple[str, Work]]) -> list[Made | NoonmarkError]:
+def run(
+    spark: SparkSession, works: Sequence[tuple[str, TickTask]]
+) -> list[TickResult | NoonmarkError]:
     """One Spark job: a task for each work. Works are named by the view that they are of."""
     context = spark.sparkContext
     packed = [pickle.dumps(each) for each in works]
@@ -115,45 +117,45 @@ def run(spark: SparkSession, works: Sequence[tuple[str, Work]]) -> list[Made | N
     return [pickle.loads(each) for each in made]
 
 
-_SHELVES: dict[str, Shelf] = {}
+_TRACE_READERS: dict[str, TraceReader] = {}
 _PROGRAMS: dict[bytes, Program] = {}
 
 
 def _task(packed: Iterable[bytes]) -> Iterator[bytes]:
     """Runs on executors."""
-    shelf = shelf_here()
+    traces = trace_reader()
     for each in packed:
-        yield pickle.dumps(timed(shelf, *pickle.loads(each)))
+        yield pickle.dumps(timed(traces, *pickle.loads(each)))
 
 
-def shelf_here() -> Shelf:
+def trace_reader() -> TraceReader:
     """Runs on executors, when a task begins: what this process has open."""
     from pyspark import SparkFiles  # the driver's other callers need no Spark
 
     task.settle()
     root = str(Path(SparkFiles.getRootDirectory()) / "noonmark-parts")
-    return _SHELVES.setdefault(root, Shelf(Path(root)))
+    return _TRACE_READERS.setdefault(root, TraceReader(Path(root)))
 
 
-def timed(shelf: Shelf, name: str, work: Work) -> Made | NoonmarkError:
+def timed(traces: TraceReader, name: str, work: TickTask) -> TickResult | NoonmarkError:
     """Runs on executors: what a work made, with how long that took; or the error of it."""
     began = SYSTEM.monotonic()
     try:
-        made = perform(shelf, name, work)
+        made = perform(traces, name, work)
     except NoonmarkError as error:
         return error
     return replace(made, ms=(SYSTEM.monotonic() - began) * 1000)
 
 
-def perform(shelf: Shelf, name: str, work: Work) -> Made:
+def perform(traces: TraceReader, name: str, work: TickTask) -> TickResult:
     """Runs on executors: one tick of one view."""
     program = _unpacked(work.program)
-    before = shelf.touched
+    before = traces.touched
     first: dict[str, Rows] = {}
     if work.hydrates:
         first = {k.name: kept_of_nothing(k, work.as_of) for k in program.keepers}
-    old = _old(shelf, program, work, first)
-    walk = Walk(_inputs(program, work), old, work.upper, _due(program, work))
+    old = _old(traces, program, work, first)
+    walk = Evaluation(_inputs(program, work), old, work.upper, _due(program, work))
     arrangements: dict[str, pa.Table | task.Written] = {}
     for keeper in program.keepers:
         if keeper.name not in work.behind:
@@ -166,11 +168,11 @@ def perform(shelf: Shelf, name: str, work: Work) -> Made:
     shown = _shown(walk, program.plan, work)
     table = shown.rows.table(program.plan.schema.names)
     made = _stored(work, name, table) if len(shown.rows) else None
-    touched = shelf.touched - before
-    return Made(made, _summed(shown.errors), arrangements, touched=touched)
+    touched = traces.touched - before
+    return TickResult(made, _summed(shown.errors), arrangements, touched=touched)
 
 
-def _shown(walk: Walk, plan: r.Relation, work: Work) -> Changes:
+def _shown(walk: Evaluation, plan: r.Relation, work: TickTask) -> Changes:
     """The changes of the view itself, consolidated."""
     top = walk.delta(plan)
     begun = of_nothing(plan, work.as_of) if work.hydrates else Changes(empty_rows(plan.schema))
@@ -178,19 +180,19 @@ def _shown(walk: Walk, plan: r.Relation, work: Work) -> Changes:
     return Changes(rows, begun.errors + top.errors)
 
 
-def _old(shelf: Shelf, program: Program, work: Work, first: Mapping[str, Rows]) -> Old:
+def _old(traces: TraceReader, program: Program, work: TickTask, first: Mapping[str, Rows]) -> Old:
     """What was there: for a view that is hydrated, what is there when the inputs are empty."""
     places = {}
     for name, known in work.collections.items():
         collection = bare_collection(known) if work.hydrates else known
-        places[name] = Place(work.place, collection, work.as_of, first.get(name))
+        places[name] = CollectionAt(work.place, collection, work.as_of, first.get(name))
     sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
     others = (k for k in program.keepers if not k.need.sums and not k.need.turns)
     wholes = {k.need.relation: places[k.name] for k in others}
-    return Old(shelf, places, sums, wholes, program.keys, as_of=work.as_of)
+    return Old(traces, places, sums, wholes, program.keys, as_of=work.as_of)
 
 
-def _due(program: Program, work: Work) -> dict[r.Relation, Rows]:
+def _due(program: Program, work: TickTask) -> dict[r.Relation, Rows]:
     """What is due, by temporal filter."""
     made: dict[r.Relation, Rows] = {}
     for keeper in program.keepers:
@@ -208,7 +210,7 @@ def _unpacked(packed: bytes) -> Program:
     return _PROGRAMS[packed]
 
 
-def _inputs(program: Program, work: Work) -> dict[str, Changes]:
+def _inputs(program: Program, work: TickTask) -> dict[str, Changes]:
     made: dict[str, Changes] = {}
     schemas: dict[str, Schema] = r.scans(program.plan)
     for name in {*work.changes, *work.errors}:
@@ -223,7 +225,7 @@ def _inputs(program: Program, work: Work) -> dict[str, Changes]:
     return made
 
 
-def _of_keeper(walk: Walk, keeper: Keeper) -> Rows:
+def _of_keeper(walk: Evaluation, keeper: Arrangement) -> Rows:
     """What an arrangement is to be changed by."""
     relation = keeper.need.relation
     changes = walk.delta(relation)
@@ -232,7 +234,7 @@ def _of_keeper(walk: Walk, keeper: Keeper) -> Rows:
     return walk.sums[relation] if keeper.need.sums else changes.rows.consolidated()
 
 
-def _stored(work: Work, name: str, table: pa.Table) -> pa.Table | task.Written:
+def _stored(work: TickTask, name: str, table: pa.Table) -> pa.Table | task.Written:
     if table.nbytes <= RESULT_BYTES_MAX:
         return table
     collection = bare_collection(work.collections[name])

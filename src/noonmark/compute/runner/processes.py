@@ -9,7 +9,8 @@ Law: it is the same who does a work, and how often (`noonmark.compute.runner.run
 that dies fails the works that it had. What Spark does not end because its JVM or a Python worker
 died is done here at once.
 
-Where it runs: `Beside` and `OrBeside` on the driver, any thread; `serve` in the process itself.
+Where it runs: `LocalProcesses` and `OrLocalProcesses` on the driver, any thread; `serve` in the
+process itself.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from pathlib import Path
 
 from noonmark.clock import SYSTEM, Clock
 from noonmark.compute.jvm.session import OpenSession, Session
-from noonmark.compute.runner.job import Made, Work, timed
+from noonmark.compute.runner.job import TickResult, TickTask, timed
 from noonmark.compute.runner.runner import Named, Ran, Runner
-from noonmark.compute.trace.by_key import Shelf
+from noonmark.compute.trace.by_key import TraceReader
 from noonmark.errors import Determinate, NoonmarkError, Stopped
 from noonmark.persist import task
 
@@ -85,7 +86,7 @@ class _Process:
         self.process.wait()
 
 
-class Beside:
+class LocalProcesses:
     """See the module.
 
     Args:
@@ -116,7 +117,7 @@ class Beside:
         """
         process = self._take(group)
         try:
-            found: list[Made | NoonmarkError] = pickle.loads(process.ask(pickle.dumps(works)))
+            found: list[TickResult | NoonmarkError] = pickle.loads(process.ask(pickle.dumps(works)))
         except BaseException:
             self._drop(process)
             raise
@@ -221,7 +222,7 @@ class Beside:
             self._changed.notify()
 
 
-class OrBeside:
+class OrLocalProcesses:
     """A `Runner` that needs no Spark: it has another one run works while there is a session.
 
     Args:
@@ -231,7 +232,7 @@ class OrBeside:
     """
 
     def __init__(
-        self, usual: Runner, beside: Beside, present: Callable[[], Session | None]
+        self, usual: Runner, beside: LocalProcesses, present: Callable[[], Session | None]
     ) -> None:
         self._usual = usual
         self._beside = beside
@@ -287,11 +288,11 @@ def serve(link: socket.socket, root: Path) -> None:
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def work() -> None:
-        shelf = Shelf(root)
+        traces = TraceReader(root)
         link.sendall(_HEAD.pack(0))
         while True:
             task.settle()
-            made = [_done(shelf, name, each) for name, each in pickle.loads(jobs.get())]
+            made = [_done(traces, name, each) for name, each in pickle.loads(jobs.get())]
             packed = pickle.dumps(made)
             link.sendall(_HEAD.pack(len(packed)) + packed)
 
@@ -308,9 +309,9 @@ def serve(link: socket.socket, root: Path) -> None:
     os._exit(0)
 
 
-def _done(shelf: Shelf, name: str, work: Work) -> Made | NoonmarkError:
+def _done(traces: TraceReader, name: str, work: TickTask) -> TickResult | NoonmarkError:
     try:
-        return timed(shelf, name, work)
+        return timed(traces, name, work)
     except Exception as error:  # what Spark would say of a task that failed
         return Determinate(f'a tick of view "{name}" failed', detail=repr(error)[:_DETAIL_MAX])
 

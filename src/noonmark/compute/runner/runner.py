@@ -15,18 +15,18 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeAlias
 
 from noonmark.compute.jvm.session import OpenSession
-from noonmark.compute.runner.job import Made, Work, run
+from noonmark.compute.runner.job import TickResult, TickTask, run
 from noonmark.errors import NoonmarkError
 from noonmark.persist.spark.errors import SPARK_ERRORS
 
-#: A work, behind the name of the view that it is of.
-Named: TypeAlias = "tuple[str, Work]"
+#: A task, behind the name of the view that it is of.
+Named: TypeAlias = tuple[str, TickTask]
 
 
 class Ran(NamedTuple):
     """What works made, in their order, and how many Spark jobs that took."""
 
-    made: list[Made | NoonmarkError]
+    made: list[TickResult | NoonmarkError]
     jobs: int
 
 

@@ -28,7 +28,7 @@ from pyspark.sql import functions as f
 
 from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.infallible import may_have_errors
-from noonmark.compute.plan.keys import is_keyed, parts_of
+from noonmark.compute.plan.keys import is_keyed, keyed_inputs
 from noonmark.compute.spark import keyed
 from noonmark.compute.spark.column import col, constant, named
 from noonmark.compute.spark.expression import compile_scalar, is_native
@@ -104,7 +104,7 @@ def uncorrelated(node: r.Relation) -> r.Relation:
     return by_domain(made)
 
 
-class Naive:
+class AsWritten:
     """Compiles relations over the inputs that `read` gives."""
 
     def __init__(
@@ -242,7 +242,7 @@ class Naive:
             raise Unsupported(f"{type(node).__name__} cannot be judged on Spark")
         if isinstance(node, r.Aggregate):
             node = _narrowed(node)
-        parts = parts_of(node)
+        parts = keyed_inputs(node)
         if isinstance(node, r.Recursive) and _reads_names(node):
             raise Unsupported("a recursion inside of WITH cannot be judged on Spark")
         frames = [_consolidated(self.frame(part.relation), part.relation) for part in parts]

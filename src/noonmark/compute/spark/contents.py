@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute.kernel.accumulator import argument, is_linear
-from noonmark.compute.plan.arrangement import Keeper
+from noonmark.compute.plan.arrangement import Arrangement
 from noonmark.compute.plan.infallible import may_have_errors
-from noonmark.compute.plan.keys import is_keyed, parts_of
+from noonmark.compute.plan.keys import is_keyed, keyed_inputs
 from noonmark.compute.spark import aggregates, keyed, whole
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.flatmap import flat_mapped
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 Read = Callable[[r.Scan], "DataFrame"]
 
 
-class Batch:
+class BatchQuery:
     """Compiles relations over the inputs that `read` gives. Equal subplans become one frame."""
 
     def __init__(
@@ -119,7 +119,7 @@ class Batch:
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
         return self._native(node) if whole.is_native(node) else self._recompute(node)
 
-    def kept_rows(self, keeper: Keeper) -> DataFrame:
+    def kept_rows(self, keeper: Arrangement) -> DataFrame:
         """All that an arrangement holds."""
         relation = keeper.need.relation
         if keeper.need.turns:
@@ -127,7 +127,7 @@ class Batch:
             return self.waiting(relation)
         return rows_of(*self.kept(keeper))
 
-    def kept(self, keeper: Keeper) -> tuple[DataFrame, bool]:
+    def kept(self, keeper: Arrangement) -> tuple[DataFrame, bool]:
         """The same with the errors, and whether there may be any; not of what waits."""
         relation = keeper.need.relation
         if keeper.need.sums:
@@ -194,7 +194,7 @@ class Batch:
         return present.select(*columns(width), error, diff)
 
     def _recompute(self, node: r.Relation) -> DataFrame:
-        parts = parts_of(node)
+        parts = keyed_inputs(node)
         frames = [self.frame(part.relation) for part in parts]
         fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
         return keyed.recomputed(node, parts, frames, timed=False, fails=fails)

@@ -16,7 +16,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from noonmark.compute.incremental.by_key import BEFORE, SIDE, KeyedTask
 from noonmark.compute.kernel.layout import ERROR
-from noonmark.compute.plan.keys import Part, over_scans, parts_types
+from noonmark.compute.plan.keys import KeyedInput, keyed_types, over_scans
 from noonmark.compute.spark.column import col, null
 from noonmark.compute.spark.frame import errors_of, frame_schema, rows_of, union
 from noonmark.compute.spark.linear import extended
@@ -35,7 +35,7 @@ def as_updates(table: pa.Table, count: int) -> pa.Table:
 
 
 def keyed_frames(
-    parts: Sequence[Part], frames: Sequence[DataFrame], *, timed: bool
+    parts: Sequence[KeyedInput], frames: Sequence[DataFrame], *, timed: bool
 ) -> list[DataFrame]:
     """The frames with the values of the key, k0 and on."""
     return [
@@ -46,7 +46,7 @@ def keyed_frames(
 
 def recomputed(
     node: r.Relation,
-    parts: Sequence[Part],
+    parts: Sequence[KeyedInput],
     frames: Sequence[DataFrame],
     *,
     timed: bool,
@@ -77,7 +77,7 @@ def recomputed(
     else:
         rows = rows.repartition(tasks, *keys) if tasks else rows.repartition(*keys)
     operator = over_scans(node)
-    work = KeyedTask(operator, tuple(parts_types(parts)), len(keys), tuple(widths), timed)
+    work = KeyedTask(operator, tuple(keyed_types(parts)), len(keys), tuple(widths), timed)
     made = rows.mapInArrow(work, frame_schema(node.schema, timed=timed))
     errors = [errors_of(frame, node.schema, timed=timed) for frame in with_keys] if fails else []
     if timed:
@@ -85,7 +85,7 @@ def recomputed(
     return union([made, *errors])
 
 
-def _tagged(frame: DataFrame, side: int, parts: Sequence[Part], timed: bool) -> DataFrame:
+def _tagged(frame: DataFrame, side: int, parts: Sequence[KeyedInput], timed: bool) -> DataFrame:
     """Rows of all inputs side by side: each has the columns of its own, and NULL for the others."""
     values: list[Column] = []
     for number, part in enumerate(parts):

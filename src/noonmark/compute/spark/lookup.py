@@ -4,7 +4,7 @@ Law: for every key that comes in, all rows of the collection with that key, as o
 the tick. Only the parts and pages that can hold these keys are read: a task opens the collection
 itself, and no row of it passes through the driver.
 
-Where it runs: `Place.of` on the driver, `Place.rows` on executors.
+Where it runs: `TaskLocation.of` on the driver, `TaskLocation.rows` on executors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from noonmark.compute.plan.arrangement import Keeper
+from noonmark.compute.plan.arrangement import Arrangement
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.log.state import Collection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class LookupTarget:
     """One collection at one time, for tasks that look rows up in it.
 
     Attributes:
@@ -37,17 +37,17 @@ class Place:
         key: the names of the columns that values are given for.
     """
 
-    place: task.Place
+    place: task.TaskLocation
     collection: Collection
     seqno: int
     as_of: int
     key: tuple[str, ...]
 
     @classmethod
-    def of(cls, client: Client, keeper: Keeper, as_of: int) -> Place:
+    def of(cls, client: Client, keeper: Arrangement, as_of: int) -> LookupTarget:
         """The collection as it is known now."""
         return cls(
-            task.Place(client.blob.url, client.config),
+            task.TaskLocation(client.blob.url, client.config),
             client.state.collection(keeper.name),
             client.state.seqno,
             as_of,

@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions as f
 
-from noonmark.compute.incremental.output import Shown
+from noonmark.compute.incremental.output import ViewOutput
 from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.kernel.updates import errors_table
 from noonmark.compute.plan.naming import errors_name
@@ -70,7 +70,7 @@ class Contents:
     time: int
     name: str
     errors: str | None = None
-    shown: Shown | None = None
+    shown: ViewOutput | None = None
     shown_by: str = ""
 
 
@@ -100,7 +100,7 @@ def stage_together(
         for each in given
         if each.shown is not None
     }
-    place = task.Place(client.blob.url, client.config, client.parts.epoch)
+    place = task.TaskLocation(client.blob.url, client.config, client.parts.epoch)
     single = tuple({part.key: part for part in checks}.values())
     few_bytes = sum(part.bytes for part in single) <= CHECK_BYTES_MAX
     work = StoreTask(place, tuple(collections), shown, single if few_bytes else ())
@@ -174,7 +174,7 @@ def _aligned(
 class ToShow:
     """What is made of accumulators, and the numbers of the collections that it is for."""
 
-    shown: Shown
+    shown: ViewOutput
     view: int
     errors: int
     layout: tuple[str, ...]
@@ -197,7 +197,7 @@ class ToShow:
 class StoreTask:
     """Runs on executors: stores the rows of one partition, each for its collection."""
 
-    place: task.Place
+    place: task.TaskLocation
     collections: tuple[Collection, ...]
     shown: Mapping[int, ToShow]
     checks: tuple[Part, ...] = ()

@@ -49,7 +49,7 @@ def label_of(*parts: Hashable) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class CollectionAt:
     """A collection at a time, for a task.
 
     Attributes:
@@ -59,14 +59,14 @@ class Place:
         first: rows that are there too: what a view that is hydrated begins with.
     """
 
-    place: task.Place
+    place: task.TaskLocation
     collection: Collection
     as_of: int
     first: Rows | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class TraceRun:
     """Some updates of a collection: those of neighbouring parts, or of a small batch."""
 
     rows: Rows
@@ -83,7 +83,7 @@ class Segment:
         return self.memory[label]
 
 
-class Shelf:
+class TraceReader:
     """What one process has open of the collections that it looked into."""
 
     def __init__(self, root: Path) -> None:
@@ -92,11 +92,11 @@ class Shelf:
         self.touched = 0
         self._pieces: dict[tuple[str, ...], Cached] = {}
         self._too_long: set[tuple[str, ...]] = set()
-        self._inline: dict[tuple[str, int, int], Segment] = {}
+        self._inline: dict[tuple[str, int, int], TraceRun] = {}
 
     def find(
         self,
-        place: Place,
+        place: CollectionAt,
         key: tuple[Scalar, ...],
         probes: Sequence[pa.Array],
         columns: set[int],
@@ -133,7 +133,9 @@ class Shelf:
         places = np.concatenate(given) if given else np.zeros(0, np.int64)
         return places, concat(found, schema)
 
-    def counts(self, place: Place, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> Ints:
+    def counts(
+        self, place: CollectionAt, key: tuple[Scalar, ...], probes: Sequence[pa.Array]
+    ) -> Ints:
         """Of each probe, how many updates `find` would look at."""
         label = label_of(place.collection.schema.names, key)
         hashes = ix.hashes_of(probes, len(probes[0]))
@@ -145,7 +147,7 @@ class Shelf:
             made[order[there]] += count
         return made
 
-    def everything(self, place: Place, columns: set[int]) -> Rows:
+    def everything(self, place: CollectionAt, columns: set[int]) -> Rows:
         """All updates up to the time."""
         found = [] if place.first is None else [_before(place.first)]
         for segment in self.segments(place, columns):
@@ -155,7 +157,7 @@ class Shelf:
         self.touched += sum(map(len, found))
         return concat(found, place.collection.schema)
 
-    def segments(self, place: Place, columns: set[int]) -> Iterator[Segment]:
+    def segments(self, place: CollectionAt, columns: set[int]) -> Iterator[TraceRun]:
         """The updates of a collection, piece by piece; some are later than the time."""
         for batch in place.collection.batches:
             if batch.time_min > place.as_of:
@@ -167,8 +169,8 @@ class Shelf:
                 yield from self._mapped(place, parts, columns)
 
     def _mapped(
-        self, place: Place, parts: tuple[Part, ...], columns: set[int]
-    ) -> Iterator[Segment]:
+        self, place: CollectionAt, parts: tuple[Part, ...], columns: set[int]
+    ) -> Iterator[TraceRun]:
         """The updates of parts, together; or one by one, if that is too much for one array."""
         name = (place.place.url, *(part.key for part in parts))
         if name not in self._too_long:
@@ -187,18 +189,18 @@ class Shelf:
                 while len(self._pieces) >= _OPEN_MAX:
                     self._pieces.pop(next(iter(self._pieces)))
                 self._pieces[name] = cached
-                yield Segment(rows, cached, {})
+                yield TraceRun(rows, cached, {})
                 return
         for part in parts:
             yield from self._mapped(place, (part,), columns)
 
-    def _small(self, place: Place, batch: Batch) -> Segment:
+    def _small(self, place: CollectionAt, batch: Batch) -> TraceRun:
         name = (place.place.url, place.collection.id, batch.id)
         if name not in self._inline:
             while len(self._inline) >= _MEMORY_MAX:
                 self._inline.pop(next(iter(self._inline)))
             rows = from_table(inline_table(place.collection, batch))
-            self._inline[name] = Segment(rows, None, {})
+            self._inline[name] = TraceRun(rows, None, {})
         return self._inline[name]
 
 

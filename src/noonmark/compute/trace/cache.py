@@ -64,7 +64,7 @@ def pieces(parts: Sequence[Part], rows_max: int = PIECE_ROWS) -> Iterator[tuple[
 class Cached:
     """Some parts of one run, of one schema, in the cache of this machine."""
 
-    def __init__(self, root: Path, place: task.Place, parts: Sequence[Part]) -> None:
+    def __init__(self, root: Path, place: task.TaskLocation, parts: Sequence[Part]) -> None:
         digest = hashlib.blake2b(place.url.encode(), digest_size=12)
         for part in parts:
             digest.update(f" {part.key} {part.checksum}".encode())

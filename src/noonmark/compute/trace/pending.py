@@ -61,7 +61,7 @@ class Due:
         return made
 
 
-class Turns:
+class PendingUpdates:
     """The arrangements of one view's temporal filters."""
 
     def __init__(self, client: Client, names: Sequence[str]) -> None:

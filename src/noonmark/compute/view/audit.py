@@ -24,9 +24,9 @@ from pyspark.sql import functions as f
 
 from noonmark.compute.jvm import session
 from noonmark.compute.kernel.layout import ERROR
-from noonmark.compute.spark.as_written import Naive, uncorrelated
+from noonmark.compute.spark.as_written import AsWritten, uncorrelated
 from noonmark.compute.spark.column import col
-from noonmark.compute.spark.contents import Batch
+from noonmark.compute.spark.contents import BatchQuery
 from noonmark.compute.spark.frame import columns, rows_of, union
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.compute.spark.judge_task import judged
@@ -74,17 +74,17 @@ def audit(view: View, as_of: int, *, limit: int = 1000, work_max: float = WORK_M
                   r.scans(written).items()}  # fmt: skip
         judge, found = "meaning", judged(written, inputs, stored, limit)
     else:
-        naive = Naive(spark, read, inputs_fail=view.inputs_fail)
+        naive = AsWritten(spark, read, inputs_fail=view.inputs_fail)
         judge, found = "spark", _by_spark(naive, written, stored, limit)
     if found is None:
-        batch = Batch(spark, read, inputs_fail=view.inputs_fail, now=as_of)
+        batch = BatchQuery(spark, read, inputs_fail=view.inputs_fail, now=as_of)
         plan = view.definition.plan
         judge, found = "maintained", _different(plan, stored, batch.frame(plan), limit)
     return Audit(found, judge)
 
 
 def _by_spark(
-    naive: Naive, written: r.Relation, stored: DataFrame, limit: int
+    naive: AsWritten, written: r.Relation, stored: DataFrame, limit: int
 ) -> list[Difference] | None:
     """By Spark's own operators; None if that plan has no answer, or cannot be asked of Spark."""
     try:

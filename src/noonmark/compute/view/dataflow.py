@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from noonmark.compute.runner.job import Work
+from noonmark.compute.runner.job import TickTask
 from noonmark.compute.runner.limit import Limit, TickExceeded
 from noonmark.compute.runner.runner import JOBS, Runner
 from noonmark.compute.view import poison
@@ -195,7 +195,7 @@ def _alone(
         return [(view, exceeded(view, None) if limit.over else _unfinished(view, error))]
 
 
-def _explained(view: View, work: Work, outcome: TickRecord | NoonmarkError) -> Done:
+def _explained(view: View, work: TickTask, outcome: TickRecord | NoonmarkError) -> Done:
     """A tick that took too long, with the row that is to blame, if one is."""
     if isinstance(outcome, TickExceeded) and outcome.fields.get("seconds") is not None:
         with suppress(NoonmarkError, *SPARK_ERRORS):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noonmark.compute.plan.arrangement import Keeper, Need, own_needs
-from noonmark.compute.plan.keys import parts_of
+from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec, own_specs
+from noonmark.compute.plan.keys import keyed_inputs
 from noonmark.compute.plan.maintenance import Decision, Lookup, Path, Way, decision
 from noonmark.compute.plan.multiway import Keys
 from noonmark.compute.plan.pushdown import inputs_of
@@ -36,7 +36,7 @@ def described(each: Decision) -> str:
 
 
 class _Lines:
-    def __init__(self, keys: Keys, kept: dict[Need, Keeper]) -> None:
+    def __init__(self, keys: Keys, kept: dict[ArrangementSpec, Arrangement]) -> None:
         self.keys = keys
         self.kept = kept
 
@@ -46,7 +46,7 @@ class _Lines:
         yield f"{'  ' * (depth + 1)}{described(made)}"
         indent = "  " * (depth + 3)
         yield from (f"{indent}{line}" for line in map(path_text, made.paths))
-        for need in own_needs(node, self.keys):
+        for need in own_specs(node, self.keys):
             yield f"{indent}keeps {_kept(self.kept[need])}"
         for below in inputs_of(node):
             yield from self.of(below, depth + 1)
@@ -98,7 +98,7 @@ def _rule(each: Decision) -> str:
         case Way.LINEAR:
             return "linear, applied to the changes"
         case Way.FIRST_ROWS:
-            whose = " of the keys that changed" if parts_of(each.node)[0].key else ""
+            whose = " of the keys that changed" if keyed_inputs(each.node)[0].key else ""
             return f"its first rows{whose}, as many as changes can bring into sight"
         case Way.BY_KEY if each.whole:
             names = ", ".join(map(_name, each.whole))
@@ -128,6 +128,6 @@ def _scalars(node: Node) -> Iterator[Scalar]:
             yield from _scalars(child)
 
 
-def _kept(keeper: Keeper) -> str:
+def _kept(keeper: Arrangement) -> str:
     key = ", ".join(keeper.key) or "nothing"
     return f"arrangement {keeper.name} by {key}"

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from noonmark.compute.incremental.output import Shown
+from noonmark.compute.incremental.output import ViewOutput
 from noonmark.compute.jvm import session
 from noonmark.compute.kernel.layout import ERROR
-from noonmark.compute.plan.arrangement import Keeper, Need
+from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec
 from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.compute.spark.column import col, constant, named, quoted
-from noonmark.compute.spark.contents import Batch
+from noonmark.compute.spark.contents import BatchQuery
 from noonmark.compute.spark.delta.rules import Rules
 from noonmark.compute.spark.delta.scope import Scope
 from noonmark.compute.spark.frame import no_error, rows_of, union
@@ -56,7 +56,7 @@ class Large:
     session: SparkSession
     client: Client
     definition: Definition
-    keepers: Mapping[Need, Keeper]
+    keepers: Mapping[ArrangementSpec, Arrangement]
     behind: frozenset[str]
     inputs_fail: bool
 
@@ -135,12 +135,12 @@ class Large:
         read = partial(frame_at, self._spark, self.client, time, checks=checks, despite_error=True)
         plan, name = self.definition.plan, self.definition.name
         keepers = [each for each in self.keepers.values() if each.name in self.behind]
-        shown = Shown.of_plan(plan) if together else None
+        shown = ViewOutput.of_plan(plan) if together else None
         fed = [each for each in keepers if shown and each.need == shown.need]
         asked_once = {shown.need.relation} if shown and fed else set()
         shared = {k.need.relation for k in keepers if not k.need.turns} - asked_once
         fails = self.inputs_fail
-        batch = Batch(self._spark, read, inputs_fail=fails, now=time, shared=shared)
+        batch = BatchQuery(self._spark, read, inputs_fail=fails, now=time, shared=shared)
         made = []
         if shows and not fed:
             failed = errors_name(name) if batch.fails(plan) else None

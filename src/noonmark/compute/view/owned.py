@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from noonmark.compute.plan.arrangement import Keeper, Need, keeper
+from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec, arrangement_of
 from noonmark.compute.plan.definition import (
     ARRANGEMENT,
     ERRORS,
@@ -55,7 +55,11 @@ class Owned:
     """
 
     def __init__(
-        self, client: Client, definition: Definition, inputs: tuple[str, ...], needs: Iterable[Need]
+        self,
+        client: Client,
+        definition: Definition,
+        inputs: tuple[str, ...],
+        needs: Iterable[ArrangementSpec],
     ) -> None:
         self.client = client
         self.definition = definition
@@ -64,7 +68,7 @@ class Owned:
         own = {need: arrangement_name(need.digest, self.name) for need in needs}
         state = client.state
         self.keepers = {
-            need: keeper(
+            need: arrangement_of(
                 name if is_arrangement(state, name) else _usual_name(need, self.name), need
             )
             for need, name in own.items()
@@ -138,15 +142,15 @@ class Owned:
         commands += [self._hold(name, ref, as_of) for name, ref in inputs.items()]
         return tuple(commands)
 
-    def kept(self, state: State, need: Need, as_of: int) -> Keeper:
+    def kept(self, state: State, need: ArrangementSpec, as_of: int) -> Arrangement:
         """The arrangement for a need; one that is there, if it is known at the first time."""
         name = _usual_name(need, self.name)
         if name in state.names and not _can_begin(state, name, as_of):
             name = arrangement_name(need.digest, self.name)
-        return keeper(name, need)
+        return arrangement_of(name, need)
 
     def arrangement(
-        self, state: State, kept: Keeper, as_of: int, before: Sequence[c.AnyCommand]
+        self, state: State, kept: Arrangement, as_of: int, before: Sequence[c.AnyCommand]
     ) -> list[c.AnyCommand]:
         """Take a part in an arrangement, or make it."""
         if kept.name in state.names:
@@ -156,7 +160,7 @@ class Owned:
         made = CollectionDescription(kept.schema, kept.key, ARRANGEMENT, details)
         return [_new(kept.name, made, as_of, ref), self._hold(kept.name, ref, as_of)]
 
-    def renamed(self, after: Definition, needs: Iterable[Need]) -> dict[str, str]:
+    def renamed(self, after: Definition, needs: Iterable[ArrangementSpec]) -> dict[str, str]:
         """What its collections are called once it, or what it reads, has another name."""
         names = {self.name: after.name, errors_name(self.name): errors_name(after.name)}
         for (need, kept), then in zip(self.keepers.items(), needs, strict=True):
@@ -296,7 +300,7 @@ def is_arrangement(state: State, name: str) -> bool:
     return bool(found.annotation) and description_of(found).kind == ARRANGEMENT
 
 
-def _usual_name(need: Need, view: str = "") -> str:
+def _usual_name(need: ArrangementSpec, view: str = "") -> str:
     return arrangement_name(need.digest, "" if need.can_be_shared else view)
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from noonmark.compute.runner.job import Work
+from noonmark.compute.runner.job import TickTask
 from noonmark.compute.runner.limit import Limit
 from noonmark.compute.runner.runner import JOBS
 from noonmark.errors import NoonmarkError
@@ -36,7 +36,9 @@ _GONE_S = 3.0
 Place = tuple[str, int]
 
 
-def find(spark: SparkSession, view: str, work: Work, seconds: float, limit: Limit) -> str | None:
+def find(
+    spark: SparkSession, view: str, work: TickTask, seconds: float, limit: Limit
+) -> str | None:
     """Where a tick of a view hangs: the input and the row, in words; None when no one row is it.
 
     Args:
@@ -64,7 +66,7 @@ def find(spark: SparkSession, view: str, work: Work, seconds: float, limit: Limi
     return _shown(work, rows[0])
 
 
-def _ends(spark: SparkSession, view: str, work: Work, seconds: float) -> bool:
+def _ends(spark: SparkSession, view: str, work: TickTask, seconds: float) -> bool:
     group, limit = f"noonmark-halving-{view}", Limit()
     try:
         with limit.of(partial(JOBS.end, lambda: spark, group), seconds):
@@ -76,14 +78,14 @@ def _ends(spark: SparkSession, view: str, work: Work, seconds: float) -> bool:
     return True
 
 
-def _only(work: Work, rows: Sequence[Place]) -> Work:
+def _only(work: TickTask, rows: Sequence[Place]) -> TickTask:
     by_name: dict[str, list[int]] = {}
     for name, at in rows:
         by_name.setdefault(name, []).append(at)
     return replace(work, changes={n: work.changes[n].take(at) for n, at in by_name.items()})
 
 
-def _shown(work: Work, row: Place) -> str:
+def _shown(work: TickTask, row: Place) -> str:
     name, at = row
     (values,) = work.changes[name].slice(at, 1).to_pylist()
     shown = ", ".join(f"{k}={v}" for k, v in values.items() if k not in (TIME, DIFF))

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from noonmark.compute.kernel.updates import Error, errors_table
 from noonmark.compute.plan.definition import errors_name
-from noonmark.compute.runner.job import Made, Work
+from noonmark.compute.runner.job import TickResult, TickTask
 from noonmark.compute.spark.inputs import is_view
 from noonmark.persist import task
 from noonmark.persist.client import Client
@@ -138,7 +138,7 @@ def work_of(
     behind: frozenset[str],
     due: Mapping[str, pa.Table] | None = None,
     hydrates: bool = False,
-) -> Work:
+) -> TickTask:
     """What a task is to do over [lower, upper).
 
     Args:
@@ -158,12 +158,12 @@ def work_of(
     }
     beside = {errors_name(name) for name in views}
     state = client.state
-    return Work(
+    return TickTask(
         program,
         {name: table for name, table in tables.items() if name not in beside},
         errors,
         {name: state.collection(name) for name in names if name not in beside},
-        task.Place(client.blob.url, client.config, client.parts.epoch),
+        task.TaskLocation(client.blob.url, client.config, client.parts.epoch),
         lower if hydrates else lower - 1,
         upper,
         behind,
@@ -178,7 +178,7 @@ def errors_in(table: pa.Table) -> tuple[Error, ...]:
     return tuple((f"{a} {b}", time, diff) for a, b, time, diff in zip(*columns, strict=True))
 
 
-def output_of(made: Made) -> Output:
+def output_of(made: TickResult) -> Output:
     """What a task made, as it is committed."""
     arrangements = {name: _as_stored(what) for name, what in made.arrangements.items()}
     return Output(_as_stored(made.rows), errors_table(made.errors), arrangements, made.touched)

@@ -25,13 +25,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from noonmark.compute.plan.arrangement import Keeper, Need
+from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec
 from noonmark.compute.plan.columns_used import used
 from noonmark.compute.plan.definition import Definition
-from noonmark.compute.runner.job import Made, Program, Work, run
+from noonmark.compute.runner.job import Program, TickResult, TickTask, run
 from noonmark.compute.spark.frame import WALK_BYTES_MAX
 from noonmark.compute.spark.inputs import inputs_with_errors
-from noonmark.compute.trace.pending import Turns
+from noonmark.compute.trace.pending import PendingUpdates
 from noonmark.compute.view.adoption import adopt
 from noonmark.compute.view.large import Large
 from noonmark.compute.view.owned import Owned, removal
@@ -129,7 +129,7 @@ class View:
         #: How long its last walk took; None before there was one.
         self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
-        self.owned = Owned(client, definition, self.inputs, definition.needs(self.keys))
+        self.owned = Owned(client, definition, self.inputs, definition.arrangement_specs(self.keys))
         if create and self.name in client.state.names:
             self._check_same()
         elif create:
@@ -142,14 +142,14 @@ class View:
         return {name: state.collection(name).key for name in self.definition.inputs}
 
     @property
-    def keepers(self) -> dict[Need, Keeper]:
+    def keepers(self) -> dict[ArrangementSpec, Arrangement]:
         """What answers each need of its delta rules."""
         return self.owned.keepers
 
     @cached_property
-    def turns(self) -> Turns:
+    def turns(self) -> PendingUpdates:
         """What waits for its turn."""
-        return Turns(self.client, [k.name for k in self.keepers.values() if k.need.turns])
+        return PendingUpdates(self.client, [k.name for k in self.keepers.values() if k.need.turns])
 
     @property
     def upper(self) -> Frontier:
@@ -193,7 +193,7 @@ class View:
             return False
         return bool(self.turns.due(upper, now + 1).read(self.client))
 
-    def arrangements(self) -> list[Keeper]:
+    def arrangements(self) -> list[Arrangement]:
         """The arrangements of this view."""
         return list(self.keepers.values())
 
@@ -289,7 +289,9 @@ class View:
             )
         return Begun(as_of, as_of + 1, strategy, group, now, 0, behind, work)
 
-    def finish(self, begun: Begun, made: Made | NoonmarkError | None, jobs: int = 0) -> TickRecord:
+    def finish(
+        self, begun: Begun, made: TickResult | NoonmarkError | None, jobs: int = 0
+    ) -> TickRecord:
         """Commit what a tick made, or make it: all of it in one commit."""
         output = self.output(begun, made)
         txn = self.client.atomic()
@@ -297,7 +299,7 @@ class View:
         txn.commit().result()
         return self.record(begun, output, jobs)
 
-    def output(self, begun: Begun, made: Made | NoonmarkError | None) -> Output:
+    def output(self, begun: Begun, made: TickResult | NoonmarkError | None) -> Output:
         """What the collections are to be changed by: made by a task, or by Spark now."""
         if isinstance(made, NoonmarkError):
             raise made
@@ -427,7 +429,7 @@ class Begun:
     at: float
     rows_in: int = 0
     behind: frozenset[str] = frozenset()
-    work: Work | None = None
+    work: TickTask | None = None
 
 
 def _size(what: Stored) -> int:

@@ -57,7 +57,7 @@ class SparkCompactor:
         place = collection.schema.index(first)
         ranges = cut(runs, first, place, client.config.part_rows_max)
         work = RewriteTask(
-            task.Place(client.blob.url, client.config, client.parts.epoch),
+            task.TaskLocation(client.blob.url, client.config, client.parts.epoch),
             bare_collection(collection),
             batches,
             ranges,
@@ -82,7 +82,7 @@ def compact_on_spark(spark: SparkSession, client: Client, name: str) -> Future[N
 class RewriteTask:
     """Runs on executors: merges the key ranges whose numbers come in."""
 
-    place: task.Place
+    place: task.TaskLocation
     collection: Collection
     batches: tuple[Batch, ...]
     ranges: tuple[KeyRange, ...]

@@ -128,7 +128,7 @@ def checked(
     spark: SparkSession, client: Client, parts: Sequence[Part], schema: StructType | str
 ) -> DataFrame:
     """No rows, of some schema: to run it is to compare the parts with their checksums."""
-    place = task.Place(client.blob.url, client.config)
+    place = task.TaskLocation(client.blob.url, client.config)
     single = {part.key: part for part in parts}
     groups = _groups(list(single.values()), spark.sparkContext.defaultParallelism)
     check = VerifyParts(place, tuple(groups))
@@ -231,7 +231,7 @@ def _groups(parts: list[Part], count: int) -> list[tuple[Part, ...]]:
 class VerifyParts:
     """Runs on executors: compares whole parts with their checksums; gives no rows."""
 
-    place: task.Place
+    place: task.TaskLocation
     groups: tuple[tuple[Part, ...], ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

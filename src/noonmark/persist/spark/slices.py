@@ -56,7 +56,7 @@ def merge_frame(spark: SparkSession, client: Client, plan: Plan) -> DataFrame:
     if plan.query.columns is None:
         # Merging sorted runs is faster than hashing; hashing needs the asked columns alone.
         config = replace(config, prefetch_bytes_max=0)
-    place = task.Place(client.blob.url, config)
+    place = task.TaskLocation(client.blob.url, config)
     work = MergeSlices(place, tuple(slices(plan, config.part_rows_max)))
     schema = frame_schema(plan.collection, plan.query, updates=plan.query.after is not None)
     count = len(work.plans)
@@ -67,7 +67,7 @@ def merge_frame(spark: SparkSession, client: Client, plan: Plan) -> DataFrame:
 class MergeSlices:
     """Runs on executors: reads the slices whose numbers come in."""
 
-    place: task.Place
+    place: task.TaskLocation
     plans: tuple[Plan, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -77,7 +77,7 @@ class MergeSlices:
                 yield from read_slice(self.place, self.plans[number])
 
 
-def read_slice(place: task.Place, plan: Plan) -> Iterator[pa.RecordBatch]:
+def read_slice(place: task.TaskLocation, plan: Plan) -> Iterator[pa.RecordBatch]:
     """Runs on executors: the rows of one slice, plain or as updates."""
     for table in task.read(place, plan):
         yield from finish(table, plan).to_batches(max_chunksize=place.config.merge_rows_max)

@@ -96,7 +96,7 @@ class NoonmarkSource(ds.DataSource):
 class Slice(ds.InputPartition):
     """One task's work."""
 
-    def __init__(self, place: task.Place, plan: Plan, as_updates_at: int | None) -> None:
+    def __init__(self, place: task.TaskLocation, plan: Plan, as_updates_at: int | None) -> None:
         super().__init__(None)
         self.place = place
         self.plan = plan
@@ -244,7 +244,7 @@ def latest(collection: Collection) -> int:
 
 
 def _partitions(client: Client, plan: Plan, at: int | None) -> list[ds.InputPartition]:
-    place = task.Place(client.blob.url, client.config)
+    place = task.TaskLocation(client.blob.url, client.config)
     pieces = slices(plan, client.config.part_rows_max)
     return [Slice(place, piece, at) for piece in pieces if piece.runs or piece.inline]
 

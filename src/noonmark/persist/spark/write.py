@@ -112,7 +112,7 @@ def stage_frame(
     if one_run:
         escaped = first.replace("`", "``")
         frame = frame.repartitionByRange(ranges, f.col(f"`{escaped}`").asc_nulls_last())
-    place = task.Place(client.blob.url, client.config, client.parts.epoch)
+    place = task.TaskLocation(client.blob.url, client.config, client.parts.epoch)
     work = WriteTask(place, bare_collection(collection), one_run)
     with typed_errors():
         result = frame.mapInArrow(work, _RESULT).toArrow()
@@ -148,7 +148,7 @@ def _is_nested(kind: t.SqlType) -> bool:
 class WriteTask:
     """Runs on executors: stores the rows of one partition."""
 
-    place: task.Place
+    place: task.TaskLocation
     collection: Collection
     one_run: bool
 

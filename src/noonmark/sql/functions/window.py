@@ -1,7 +1,7 @@
 """Window functions: one value for a row from where it stands in its partition.
 
-The meaning takes a `Place`: the row's position in the sorted partition, its peers (the rows equal
-by ORDER BY) and its frame. Aggregates over a frame are not here: they are `aggregate`'s.
+The meaning takes a `WindowRow`: the row's position in the sorted partition, its peers (the rows
+equal by ORDER BY) and its frame. Aggregates over a frame are not here: they are `aggregate`'s.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from noonmark.sql.functions.function import Any_, Function
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WindowRow:
     """Where a row stands.
 
     Positions count from 0. ``argument(k, i)`` is the value of argument k at the row at position i.
@@ -35,11 +35,11 @@ class Place:
         return self.argument(k, self.position)
 
 
-def _percent_rank(place: Place) -> float:
+def _percent_rank(place: WindowRow) -> float:
     return 0.0 if place.size <= 1 else place.peers_start / (place.size - 1)
 
 
-def _ntile(place: Place) -> int | None:
+def _ntile(place: WindowRow) -> int | None:
     buckets = place.own(0)
     if buckets is None:
         return None
@@ -58,31 +58,31 @@ class Neighbour:
     def __init__(self, sign: int) -> None:
         self.sign = sign
 
-    def _at(self, place: Place, distance: int | None, default: Any) -> Any:
+    def _at(self, place: WindowRow, distance: int | None, default: Any) -> Any:
         if distance is None:
             return None
         position = place.position + self.sign * distance
         return place.argument(0, position) if 0 <= position < place.size else default
 
-    def one(self, place: Place) -> Any:
+    def one(self, place: WindowRow) -> Any:
         """lag(x)."""
         return self._at(place, 1, None)
 
-    def two(self, place: Place) -> Any:
+    def two(self, place: WindowRow) -> Any:
         """lag(x, distance)."""
         return self._at(place, place.own(1), None)
 
-    def three(self, place: Place) -> Any:
+    def three(self, place: WindowRow) -> Any:
         """lag(x, distance, default)."""
         return self._at(place, place.own(1), place.own(2))
 
 
-def _nth(place: Place, at: int) -> Any:
+def _nth(place: WindowRow, at: int) -> Any:
     inside = -len(place.frame) <= at < len(place.frame)
     return place.argument(0, place.frame[at]) if inside else None
 
 
-def _nth_value(place: Place) -> Any:
+def _nth_value(place: WindowRow) -> Any:
     at = place.own(1)
     if at is None:
         return None

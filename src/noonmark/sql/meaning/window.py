@@ -9,7 +9,7 @@ from typing import Any
 from noonmark.sql.evaluate import Outer
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.functions.fit import fit
-from noonmark.sql.functions.window import Place
+from noonmark.sql.functions.window import WindowRow
 from noonmark.sql.ir.call import AggregateCall, Exclusion, Frame, Unit, WindowCall
 from noonmark.sql.ir.scalar import Scalar
 
@@ -81,7 +81,7 @@ def _column(
             folded = AggregateCall(call.function, call.arguments, filter=call.filter)
             result.append(fold(folded, [(rows[i], 1) for i in frame], outer))
             continue
-        place = Place(
+        place = WindowRow(
             position=at,
             size=len(rows),
             peers_start=bisect_left(groups, groups[at]),

@@ -20,7 +20,7 @@ from noonmark.sql.evaluate import Outer
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.fit import fit
-from noonmark.sql.functions.window import Place
+from noonmark.sql.functions.window import WindowRow
 from noonmark.sql.ir.call import AggregateCall, Exclusion, Frame, Unit, WindowCall
 from noonmark.sql.meaning.frame_folds import Counted, Fold, Range, Ranges, fold_of
 from noonmark.sql.meaning.window import Edges, PlaceOf, edges_of, peer_groups
@@ -133,7 +133,7 @@ def _places(
     made = []
     for at in range(len(rows)):
         start, end = peers.of_row(at)
-        place = Place(
+        place = WindowRow(
             position=at,
             size=len(rows),
             peers_start=start,

@@ -81,7 +81,7 @@ class Renaming:
     def _of_view(self, item: Item, view: View) -> list[c.AnyCommand]:
         state = self._database.client.state
         after = view_definition(self._after, self._after.by_number[item.number])
-        names = view.owned.renamed(after, after.needs(self._keys(view)))
+        names = view.owned.renamed(after, after.arrangement_specs(self._keys(view)))
         self._collections |= names
         names = {**self._renamed, **names}
         made: list[c.AnyCommand] = []

@@ -32,7 +32,7 @@ from noonmark import defect
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.lost import why_lost
 from noonmark.compute.jvm.session import AUTOMATIC, RESIDENTS
-from noonmark.compute.runner.job import Made
+from noonmark.compute.runner.job import TickResult
 from noonmark.compute.runner.resident.lines import Line, LineLost
 from noonmark.compute.runner.resident.task import ResidentTask
 from noonmark.compute.runner.runner import JOBS, Named, Ran
@@ -191,7 +191,7 @@ class Residents:
     def run(self, spark: SparkSession, works: Sequence[Named], group: str) -> Ran:
         """Do works by residents, and those that they do not end with by one job."""
         shares = self._lend([name for name, _ in works], group)
-        made: dict[int, Made | NoonmarkError] = {}
+        made: dict[int, TickResult | NoonmarkError] = {}
         try:
             asked = [each for each in shares if self._send(each, works)]
             for share in asked:
@@ -265,7 +265,7 @@ class Residents:
             return False
         return True
 
-    def _received(self, share: Share) -> dict[int, Made | NoonmarkError]:
+    def _received(self, share: Share) -> dict[int, TickResult | NoonmarkError]:
         try:
             return dict(zip(share.places, share.line.receive(), strict=True))
         except LineLost:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from noonmark.compute.runner.job import Made, shelf_here, timed
+from noonmark.compute.runner.job import TickResult, timed, trace_reader
 from noonmark.compute.runner.resident.lines import Address, Line, LineLost
 from noonmark.errors import NoonmarkError
 
@@ -34,12 +34,12 @@ class ResidentTask:
     def __call__(self, given: Iterable[object]) -> Iterator[bytes]:
         """Serve until the driver ends the line; gives nothing."""
         deque(given, maxlen=0)  # Spark uses a worker again whose input was read to its end
-        shelf = shelf_here()
+        traces = trace_reader()
         try:
             line = Line.to(self.address, self.secret, say=self.number)
             while True:
                 works = line.receive()
-                made: list[Made | NoonmarkError] = [timed(shelf, *each) for each in works]
+                made: list[TickResult | NoonmarkError] = [timed(traces, *each) for each in works]
                 line.send(made)
         except LineLost:  # the driver needs it no more, or is gone
             return iter(())

@@ -23,7 +23,7 @@ from noonmark.compute.kernel import accumulator
 from noonmark.compute.kernel.large_number import decode, encode
 from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.kernel.row_by_row import error_text
-from noonmark.compute.plan.arrangement import Need
+from noonmark.compute.plan.arrangement import ArrangementSpec
 from noonmark.compute.spark import aggregates
 from noonmark.compute.spark.column import col, named
 from noonmark.compute.spark.delta.scope import Scope
@@ -36,7 +36,7 @@ from noonmark.compute.spark.frame import (
     rows_of,
     union,
 )
-from noonmark.compute.spark.lookup import Place
+from noonmark.compute.spark.lookup import LookupTarget
 from noonmark.errors import EvaluationError
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.spark import typed_errors
@@ -55,7 +55,7 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     """The changes of a linear aggregation: one Spark job for accumulators and aggregates."""
     if source.empty:
         return NOTHING
-    need = Need(node, sums=True)
+    need = ArrangementSpec(node, sums=True)
     with typed_errors():
         made = _changes(node, scope.place(need), source).localCheckpoint()
     schema, count = accumulator.accumulator_schema(node), len(node.keys)
@@ -69,7 +69,7 @@ def aggregate(node: r.Aggregate, scope: Scope, source: Delta) -> Delta:
     return source.then(shown, fails=True)
 
 
-def _changes(node: r.Aggregate, place: Place, source: Delta) -> DataFrame:
+def _changes(node: r.Aggregate, place: LookupTarget, source: Delta) -> DataFrame:
     """Accumulators, c0 and on, the aggregates of each, o0 and on, and the errors of the input."""
     schema = accumulator.accumulator_schema(node)
     given = aggregates.arguments(node, source.frame, timed=True)
@@ -95,7 +95,7 @@ Row = tuple[Any, ...]
 class Accumulate:
     """Runs on executors: accumulators of changes in, changes of accumulators out."""
 
-    place: Place
+    place: LookupTarget
     node: r.Aggregate
 
     @property

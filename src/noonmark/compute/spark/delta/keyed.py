@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from noonmark.compute.kernel.layout import ERROR
-from noonmark.compute.plan.keys import parts_of
+from noonmark.compute.plan.keys import keyed_inputs
 from noonmark.compute.spark import keyed
 from noonmark.compute.spark.delta.scope import Scope
 from noonmark.compute.spark.frame import NOTHING, Delta, names, rows_of, union
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def recompute(node: r.Relation, scope: Scope, deltas: Sequence[Delta]) -> Delta:
     """The changes of a keyed operator, from the changes of its inputs."""
-    parts = parts_of(node)
+    parts = keyed_inputs(node)
     given = [(p, d.frame) for p, d in zip(parts, deltas, strict=True) if not d.empty]
     if not given:
         return NOTHING

@@ -18,7 +18,7 @@ Where it runs: driver.
 from __future__ import annotations
 
 from noonmark.compute.kernel.accumulator import is_linear
-from noonmark.compute.plan.keys import is_keyed, parts_of
+from noonmark.compute.plan.keys import is_keyed, keyed_inputs
 from noonmark.compute.spark.delta.aggregate import aggregate
 from noonmark.compute.spark.delta.join import join
 from noonmark.compute.spark.delta.keyed import recompute
@@ -66,7 +66,7 @@ class Rules:
                 return aggregate(node, self.scope, self.delta(node.input))
         if not is_keyed(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        parts = parts_of(node)
+        parts = keyed_inputs(node)
         return recompute(node, self.scope, [self.settled(part.relation) for part in parts])
 
     def _union(self, node: r.Union) -> Delta:

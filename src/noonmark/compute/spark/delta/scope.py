@@ -17,10 +17,10 @@ from pyspark.sql import functions as f
 
 from noonmark.compute.incremental.by_key import BEFORE
 from noonmark.compute.kernel.layout import ERROR
-from noonmark.compute.plan.arrangement import Keeper, Need
+from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec
 from noonmark.compute.plan.definition import ERRORS_SCHEMA, errors_name
 from noonmark.compute.spark.column import col, constant, named, quoted
-from noonmark.compute.spark.contents import Batch
+from noonmark.compute.spark.contents import BatchQuery
 from noonmark.compute.spark.frame import (
     NOTHING,
     Delta,
@@ -32,7 +32,7 @@ from noonmark.compute.spark.frame import (
     union,
 )
 from noonmark.compute.spark.inputs import frame_at, is_view
-from noonmark.compute.spark.lookup import Place
+from noonmark.compute.spark.lookup import LookupTarget
 from noonmark.compute.trace.pending import TURN, due_query
 from noonmark.persist.client import Client
 from noonmark.persist.part.run import DIFF, TIME
@@ -53,7 +53,7 @@ class Scope:
         self,
         spark: SparkSession,
         client: Client,
-        keepers: Mapping[Need, Keeper],
+        keepers: Mapping[ArrangementSpec, Arrangement],
         times: tuple[int, int],
         *,
         inputs_fail: bool,
@@ -63,11 +63,11 @@ class Scope:
         self.keepers = keepers
         self.lower, self.upper = times
         #: What the accumulators are to be changed by; those without changes are not here.
-        self.sums: dict[Need, Delta] = {}
+        self.sums: dict[ArrangementSpec, Delta] = {}
         #: What the arrangements of temporal filters are to be changed by.
-        self.turns: dict[Need, Delta] = {}
+        self.turns: dict[ArrangementSpec, Delta] = {}
         read = partial(frame_at, spark, client, self.lower - 1, despite_error=True)
-        self._batch = Batch(spark, read, inputs_fail=inputs_fail, now=self.lower - 1)
+        self._batch = BatchQuery(spark, read, inputs_fail=inputs_fail, now=self.lower - 1)
         self._kept: list[DataFrame] = []
 
     # -- inputs -----------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class Scope:
         self._kept.append(frame)
         return Delta(lambda: _in_layout(frame, schema))
 
-    def due(self, keeper: Keeper) -> DataFrame | None:
+    def due(self, keeper: Arrangement) -> DataFrame | None:
         """What is due of what waits for its turn, in the layout; None when there is nothing."""
         plan = plan_at(self.client, keeper.name, due_query(self.lower, self.upper))
         if not plan.runs and not plan.inline:
@@ -107,7 +107,7 @@ class Scope:
 
     def old(self, relation: r.Relation) -> DataFrame:
         """The rows of a relation before the tick, in the layout, at `BEFORE`."""
-        keeper = self.keepers.get(Need(relation))
+        keeper = self.keepers.get(ArrangementSpec(relation))
         if keeper is not None:
             return self._everything(keeper)
         frame = rows_of(self._batch.frame(relation), self._batch.fails(relation))
@@ -123,11 +123,11 @@ class Scope:
         found = keyed.join(renamed, same, "left_semi")
         return found.select(*(f"c{at}" for at in range(len(relation.schema))), ERROR, TIME, DIFF)
 
-    def place(self, need: Need) -> Place:
+    def place(self, need: ArrangementSpec) -> LookupTarget:
         """Where tasks look up accumulators."""
-        return Place.of(self.client, self.keepers[need], self.lower - 1)
+        return LookupTarget.of(self.client, self.keepers[need], self.lower - 1)
 
-    def _everything(self, keeper: Keeper) -> DataFrame:
+    def _everything(self, keeper: Arrangement) -> DataFrame:
         plan = plan_at(self.client, keeper.name, Query(self.lower - 1, despite_error=True))
         frame = frame_of(self.spark, self.client, plan)
         self._kept.append(frame)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 from noonmark.compute.kernel.layout import ERROR
-from noonmark.compute.plan.arrangement import Need
+from noonmark.compute.plan.arrangement import ArrangementSpec
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.delta.scope import Scope
 from noonmark.compute.spark.frame import NOTHING, Delta, names, rows_of, union
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def follow(node: r.Filter, scope: Scope, source: Delta) -> Delta:
     """The changes of a temporal filter, from those of its input; what waits goes to the scope."""
-    need = Need(node, turns=True)
+    need = ArrangementSpec(node, turns=True)
     due = scope.due(scope.keepers[need])
     what = temporal(node)
     assert what is not None, "a filter that does not follow the time"
