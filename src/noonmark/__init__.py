@@ -18,7 +18,7 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from noonmark.contents import Contents as _Contents
-    from noonmark.embedded import Embedded as _Embedded
+    from noonmark.embedded.database import Embedded as _Embedded
     from noonmark.rows.moment import Time as _Time
 
 __all__ = ["open", "read"]
@@ -40,7 +40,7 @@ def open(
     Raises:
         LockHeld: another process writes to the location; says who.
     """
-    from noonmark.embedded import Embedded
+    from noonmark.embedded.database import Embedded
 
     return Embedded(_os.fspath(url), consensus, spark_master)
 

@@ -36,7 +36,7 @@ from noonmark.persist.spark.target import flag, place_options
 from noonmark.rows.types import quote_name
 
 if TYPE_CHECKING:
-    from noonmark.embedded import Embedded
+    from noonmark.embedded.database import Embedded
 
 _KNOWN = frozenset({"location", "consensus", "path", "server", "upsert"})
 #: How many rows one INSERT of an upsert has.
@@ -175,7 +175,7 @@ def _check_keys(table: str, keys: list[str], tables: list[pa.Table]) -> None:
 def _opened(wanted: Destination) -> Table:
     if wanted.server is not None:
         return OnServer(wanted.server)
-    from noonmark.embedded import Embedded  # for who commits alone: tasks start without it
+    from noonmark.embedded.database import Embedded  # for who commits alone: tasks start without it
 
     try:
         return InProcess(Embedded(wanted.location, wanted.consensus, None, maintain=False))

@@ -19,7 +19,8 @@ import noonmark
 from noonmark import shown
 from noonmark.adapter.contract import Field
 from noonmark.cli import app
-from noonmark.embedded import Answer, _copy
+from noonmark.embedded.answer import Answer
+from noonmark.embedded.statements import copy_table
 from noonmark.errors import BeforeSince, NoonmarkError, SchemaMismatch, UnknownCollection
 from noonmark.rows import types as t
 from support.reading import connect, database
@@ -36,14 +37,14 @@ def made(folder: Path) -> int:
             await client.ask("create table s.t (a int primary key, b text, c numeric, d date)")
             await client.ask("create table twice (a int)")
             frame = pd.DataFrame({"a": [1, 2], "b": ["x<y", None], "d": ["2026-01-01", None]})
-            text = 'COPY s.t ("a", "b", "d") FROM STDIN'
-            assert await _copy(session, text, shown.as_arrow(frame)) == 2
+            name = "s.t"
+            assert await copy_table(session, name, shown.as_arrow(frame)) == 2
             await client.ask("insert into twice values (1), (1), (2)")
             before = await opened.oracle.read_ts()
             await client.ask("update s.t set c = 1.50 where a = 2")
             bad = pa.table({"a": [1.5], "b": ["z"], "d": [None]})
             with pytest.raises(SchemaMismatch):
-                await _copy(session, text, bad)
+                await copy_table(session, name, bad)
             return before
 
     return asyncio.run(go())

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import noonmark
-from noonmark.embedded import Embedded
+from noonmark.embedded.database import Embedded
 from noonmark.errors import ConfigError, LockHeld, TooManyRows, UndefinedTable, UsageError
 from noonmark.java import java_home
 from noonmark.spark_write import Destination, TableWriter, Written
