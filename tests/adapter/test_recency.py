@@ -71,7 +71,7 @@ def test_an_upstream_that_does_not_answer_ends_the_read_only(
             await client.ask(f"create source f (n bigint) from files '{tmp_path}/*.csv' format csv")
             (tmp_path / "a.csv").write_text("1\n")
             client.session.variables["real_time_recency"] = "on"
-            client.session.variables["real_time_recency_timeout"] = "5000"
+            client.session.variables["real_time_recency_timeout"] = "30000"
             assert await client.ask("select * from f") == [(1,)]
 
             async def silent(*_: object) -> None:

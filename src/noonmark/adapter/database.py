@@ -25,6 +25,7 @@ from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import BUILT_IN, has, is_open
 from noonmark.adapter.catalog.store import CatalogStore
+from noonmark.adapter.contract import Prepared
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
 from noonmark.adapter.replica.questions import answerer
@@ -32,7 +33,7 @@ from noonmark.adapter.schedule.engine import Engine, starting
 from noonmark.adapter.schedule.schedule import Schedule
 from noonmark.adapter.session import temporary
 from noonmark.adapter.session.session import AdapterSession
-from noonmark.adapter.statement_totals import StatementTotals
+from noonmark.adapter.statement_totals import StatementTotals, kind_of
 from noonmark.adapter.system import system_items
 from noonmark.adapter.table.committer import RETAIN_MS, Tables
 from noonmark.adapter.table.copy_memory import CopyMemory
@@ -48,6 +49,7 @@ from noonmark.persist.client import Client, Options, open_location
 from noonmark.source.impl.file_guard import Guard
 from noonmark.sql.statement import statement as st
 from noonmark.storage import Storage
+from noonmark.telemetry import Telemetry
 
 DEFAULT_MASTER = "local[*]"
 #: A secret is a signed integer on the wire.
@@ -102,6 +104,7 @@ class Database:
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}
         self.statements = StatementTotals()
+        self.telemetry = Telemetry()
         self.engine = Engine(start_spark, self.supervisor, clock)
         self._leftovers: asyncio.Future[None] | None = None
         #: Which files sources may read, and which are the server's own.
@@ -287,6 +290,34 @@ class Database:
         """A session has ended."""
         self.sessions.pop(session.id, None)
 
+    def ended(
+        self,
+        session: AdapterSession,
+        prepared: Prepared,
+        prepared_s: float,
+        begun_s: float | None,
+        error: object = None,
+    ) -> None:
+        """A statement has ended: counted, and traced where that is wanted.
+
+        Args:
+            session: whose it was.
+            prepared: the statement.
+            prepared_s: how long it was read and planned.
+            begun_s: when it arrived; None if the rest took no time.
+            error: how it failed.
+        """
+        self.statements.end(prepared.statement, ok=error is None)
+        if self.telemetry.is_on:
+            self.telemetry.statement(
+                kind_of(prepared.statement),
+                session.text,
+                prepared_s=prepared_s,
+                took_s=prepared_s if begun_s is None else self.clock.monotonic() - begun_s,
+                ended_ms=self.clock.now_ms(),
+                error=error,
+            )
+
     # -- the end ---------------------------------------------------------------------------------
 
     async def close(self) -> None:
@@ -305,3 +336,4 @@ class Database:
         await self.tables.stop()
         await self.oracle.close()
         await asyncio.to_thread(self.client.stop)
+        await asyncio.to_thread(self.telemetry.close)

@@ -38,6 +38,7 @@ DEFAULTS = {
     "connect_deny": None,
     "files_root": "",
     "metrics": None,
+    "otlp": None,
     "password_file": None,
     "metrics_token_file": None,
     **dict.fromkeys(
@@ -68,6 +69,7 @@ _OWN_FILES = ("tls_certificate", "tls_key", "password_file", "metrics_token_file
 @click.option("--pg", metavar="HOST:PORT", help="PostgreSQL's protocol. [127.0.0.1:6875]")
 @click.option("--http", metavar="HOST:PORT", help="HTTP. [127.0.0.1:6876]")
 @click.option("--metrics", metavar="HOST:PORT", help="Figures, there alone. [beside HTTP]")
+@click.option("--otlp", metavar="URL", help="Where OpenTelemetry traces go. [nowhere]")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
 @click.option("--connect-allow", metavar="LIST", help="Where connections may go all the same.")
 @click.option("--connect-deny", metavar="LIST", help="Where not. [loopback,link-local]")
@@ -109,6 +111,7 @@ def serve(
             own_files=tuple(filter(None, (options[name] for name in _OWN_FILES)))
             + ((str(config),) if config else ()),
             metrics=address(options["metrics"]) if options["metrics"] else None,
+            otlp=options["otlp"],
             metrics_token=secret_of("NOONMARK_METRICS_TOKEN", options["metrics_token_file"]),
             password=secret_of("NOONMARK_PASSWORD", options["password_file"]),
             insecure_listen=insecure_listen,

@@ -65,6 +65,7 @@ class Settings:
     own_files: tuple[str, ...] = ()
     metrics: Address | None = None
     metrics_token: str | None = field(default=None, repr=False)
+    otlp: str | None = None
     password: str | None = field(default=None, repr=False)
     insecure_listen: bool = False
     read_only: bool = False
@@ -103,6 +104,8 @@ async def serving(settings: Settings, stop: asyncio.Event | None = None) -> Asyn
         database = await _opened(settings, stop or asyncio.Event())
         stack.push_async_callback(database.close)
         database.workers.warm_soon()
+        if settings.otlp:
+            await asyncio.to_thread(database.telemetry.start, settings.otlp)
         if settings.password and not settings.read_only:
             await first_password(database, settings.password)
         await _check_listening(settings, database)

@@ -147,6 +147,7 @@ class ViewWorker:
         if record is not None:
             self.records.append(record)
             self._database.work.totals.add(record)
+            self._database.telemetry.tick(record, self._database.clock.now_ms())
 
     async def _until_turn(
         self, view: View, ready: asyncio.Future[State], tables: dict[str, list[str]]

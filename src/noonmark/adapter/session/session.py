@@ -258,13 +258,13 @@ class AdapterSession:
         try:
             answer = quick(self, prepared.statement, values)
             if answer is not None:
+                self.database.ended(self, prepared, self._spent_s, None)
                 self._spent_s = 0.0
-                self.database.statements.end(prepared.statement, ok=True)
             return answer
         except UnknownCollection:
             return None  # dropped or renamed this moment: `run` finds out which
-        except NoonmarkError:
-            self.database.statements.end(prepared.statement, ok=False)
+        except NoonmarkError as error:
+            self.database.ended(self, prepared, self._spent_s, None, error)
             self.fail()
             raise
         except RecursionError:
@@ -279,15 +279,17 @@ class AdapterSession:
         if answer is not None:
             return Rows(answer.fields, Listed(answer.rows))
         self._begin(prepared)
-        self._begin_watch(self.database.clock.monotonic() - self._spent_s)
-        self._spent_s = 0.0
+        begun = self._begin_watch(self.database.clock.monotonic() - self._spent_s)
+        spent_s, self._spent_s = self._spent_s, 0.0
         told = prepared if fixed else None
         try:
             outcome = await self._watch(self.run(prepared.statement, values, told))
         except Exception as error:
-            self.database.statements.end(prepared.statement, ok=False)
+            self.database.ended(
+                self, prepared, spent_s, self.database.clock.monotonic() - begun, error
+            )
             raise self._without_secrets(error, prepared.text) from None
-        self.database.statements.end(prepared.statement, ok=True)
+        self.database.ended(self, prepared, spent_s, begun)
         if isinstance(outcome, Done | Rows) and outcome.notices:
             outcome = replace(outcome, notices=wanted_notices(self.variables, outcome.notices))
         if isinstance(outcome, Rows | CopyOut):
