@@ -103,6 +103,7 @@ class Database:
         )
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}
+        self.loop = asyncio.get_running_loop()
         self.statements = StatementTotals()
         self.telemetry = Telemetry()
         self.engine = Engine(start_spark, self.supervisor, clock)

@@ -9,10 +9,11 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import DATABASE
+from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.system.objects import about_objects, ask
 from noonmark.adapter.system.rights import about_rights
 from noonmark.adapter.system.settings import checked, search_path, value_of
-from noonmark.errors import Unsupported
+from noonmark.errors import InsufficientPrivilege, Unsupported
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function, Table
 from noonmark.version import __version__
@@ -51,6 +52,20 @@ def _about_session(session: AdapterSession) -> list[Function]:
         path = [name for name in search_path(session.variables) if session.catalog.has_schema(name)]
         return ("pg_catalog", *path) if implicit else tuple(path)
 
+    def cancel(number: int) -> bool:
+        other = session.database.sessions.get(number)
+        if other is None:
+            return False
+        asks = session.user, session.session_user
+        if not is_superuser(session.catalog, session.user) and other.session_user not in asks:
+            raise InsufficientPrivilege(
+                "permission denied to cancel query",
+                detail="Only superusers and the role whose query it is may cancel it.",
+            )
+        # Soon: a session that cancels itself is told so when it next waits.
+        session.database.loop.call_soon_threadsafe(other.cancel)
+        return True
+
     text = t.Text()
     return [
         *(ask(n, (), text, lambda: session.user) for n in ("current_user", "current_role", "user")),
@@ -64,6 +79,7 @@ def _about_session(session: AdapterSession) -> list[Function]:
         ask("set_config", (_TEXT, _TEXT, _BOOL), text, set_config, fallible=True),
         ask("current_setting", (_TEXT,), text, setting, fallible=True),
         ask("current_setting", (_TEXT, _BOOL), text, setting, fallible=True),
+        ask("pg_cancel_backend", (_INT,), t.Boolean(), cancel, fallible=True),
         # Nobody holds an advisory lock; pools of connections let go of all when a client leaves.
         ask("pg_advisory_unlock_all", (), text, lambda: ""),
         ask("inet_server_addr", (), text, lambda: None),

@@ -37,6 +37,8 @@ RELKIND = {
 }
 #: The primary key of a table is an index whose number stands apart from all items.
 KEY_OID_BASE = 1_000_000_000
+#: Those of CHECKs are above it.
+CHECK_OID_BASE = 1_100_000_000
 
 
 def listed(facts: Facts) -> Iterator[Item]:

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.system.facts import Facts, Row, relation
-from noonmark.adapter.system.pg_catalog import KEY_OID_BASE
+from noonmark.adapter.system.pg_catalog import CHECK_OID_BASE, KEY_OID_BASE
+from noonmark.adapter.table.checks import Check, checks_of, texts_of
 from noonmark.rows.types import quote_name
+from noonmark.sql.ir.scalar import columns_of
+
+#: Checks of one table that have numbers of their own.
+_CHECKS_MAX = 100
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,20 @@ def _pg_constraint(facts: Facts) -> Iterable[Row]:
                 True, index.on.oid, 0, index.oid, 0, 0, " ", " ", " ", True, 0, True,
                 index.places, None, None, None, None, None, None, None,
             )  # fmt: skip
+    for number, item, check in _checks(facts):
+        places = tuple(at + 1 for at in sorted(columns_of(check.condition)))
+        yield (
+            number, check.name, facts.schema_oid(item.schema_name), "c", False, False,
+            True, item.oid, 0, 0, 0, 0, " ", " ", " ", True, 0, False,
+            places, None, None, None, None, None, None, None,
+        )  # fmt: skip
+
+
+def _checks(facts: Facts) -> Iterator[tuple[int, Item, Check]]:
+    """Every CHECK, with a number of its own."""
+    for item in facts.catalog.items("table"):
+        for at, check in enumerate(checks_of(item)):
+            yield CHECK_OID_BASE + item.oid * _CHECKS_MAX + at, item, check
 
 
 def _pg_indexes(facts: Facts) -> Iterable[Row]:
@@ -90,7 +109,12 @@ def index_definition(facts: Facts, number: int, at: int = 0) -> str | None:
 def constraint_definition(facts: Facts, number: int) -> str | None:
     """What follows CONSTRAINT name."""
     index = next((each for each in indexes(facts) if each.oid == number and each.primary), None)
-    return None if index is None else f"PRIMARY KEY ({', '.join(_shown(index))})"
+    if index is not None:
+        return f"PRIMARY KEY ({', '.join(_shown(index))})"
+    for own, item, check in _checks(facts):
+        if own == number:
+            return next(f"CHECK ({text})" for name, text, _ in texts_of(item) if name == check.name)
+    return None
 
 
 RELATIONS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,7 +50,8 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         raise unsupported(
             f"function {name}",
             tree,
-            hint="An answer is a function of the collections at its time.",
+            hint="An answer is a function of the collections at its time: use mz_now() for "
+            "that time in a view, or ask for the clock in the SELECT that reads it.",
         )
     if name in _FORMS:
         return _FORMS[name](tree, row)
@@ -188,6 +190,14 @@ def _to_text(tree: exp.Anonymous, row: Row) -> Scalar:
     return coerce(plan(tree.expressions[0], row), t.Text(), position_of(tree))
 
 
+def _type_name(tree: exp.Anonymous, row: Row) -> Scalar:
+    """pg_typeof: the name of a type, without what it was declared with."""
+    if len(tree.expressions) != 1:
+        raise UndefinedFunction("pg_typeof takes one argument", position=position_of(tree))
+    kind = plan(_plain(tree.expressions[0]), row).type
+    return Literal(t.Text(), re.sub(r"\(\d+(,-?\d+)?\)", "", str(kind)))
+
+
 _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
@@ -196,6 +206,7 @@ _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "text": _to_text,
     "+": _plus,
     "make_interval": _make_interval,
+    "pg_typeof": _type_name,
     "quote_literal": _quoted,
     "quote_nullable": _quoted,
 }

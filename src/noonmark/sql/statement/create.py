@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.statement import statement as s
@@ -14,6 +15,7 @@ from noonmark.sql.statement.source import create_sink, create_source
 
 _TEMPORARY = ("global temporary", "global temp", "local temporary", "local temp",
               "temporary", "temp")  # fmt: skip
+_CONSTRAINTS = "PRIMARY KEY, NOT NULL and CHECK are enforced; no others are."
 _AFTER_TYPE = (
     ",",
     "not",
@@ -58,13 +60,17 @@ def create(reader: Reader) -> s.Statement:
 # --- tables
 
 
-def column_list(reader: Reader) -> tuple[tuple[s.ColumnSpec, ...], tuple[str, ...]]:
-    """``(name type ..., PRIMARY KEY (...))``: the columns and the key."""
+Columns: TypeAlias = "tuple[tuple[s.ColumnSpec, ...], tuple[str, ...], tuple[s.CheckText, ...]]"
+
+
+def column_list(reader: Reader) -> Columns:
+    """``(name type ..., PRIMARY KEY (...), CHECK (...))``: columns, key, and what rows fulfil."""
     columns: list[s.ColumnSpec] = []
+    checks: list[s.CheckText] = []
     key: tuple[str, ...] = ()
     reader.expect("(")
     while not reader.accept(")"):
-        constraint = reader.accept("constraint") and bool(reader.identifier())
+        constraint = reader.identifier() if reader.accept("constraint") else None
         if reader.is_next("primary", "key"):
             position = reader.position
             reader.expect("primary", "key")
@@ -73,17 +79,30 @@ def column_list(reader: Reader) -> tuple[tuple[s.ColumnSpec, ...], tuple[str, ..
             if key:
                 raise _two_keys(position)
             key = own
-        elif constraint or reader.accept_any("unique", "check", "foreign", "exclude", "like"):
-            raise reader.unsupported("this constraint of a table", "PRIMARY KEY is the only one.")
+        elif reader.accept("check"):
+            checks.append(_check(reader, constraint))
+        elif constraint or reader.accept_any("unique", "foreign", "exclude", "like"):
+            raise reader.unsupported("this constraint of a table", _CONSTRAINTS)
         else:
             column, is_key = column_spec(reader)
             if is_key and key:
                 raise _two_keys(column.position)
             key = (column.name,) if is_key else key
             columns.append(column)
+            checks += column.checks
         if not reader.is_next(")"):
             reader.expect(",")
-    return tuple(columns), key
+    return tuple(columns), key, tuple(checks)
+
+
+def _check(reader: Reader, name: str | None, column: str | None = None) -> s.CheckText:
+    """What follows CHECK."""
+    reader.expect("(")
+    condition = reader.scalar_to(")")
+    reader.expect(")")
+    if reader.accept("no", "inherit") or reader.accept("not", "valid"):
+        raise reader.unsupported("a CHECK that does not hold everywhere")
+    return s.CheckText(condition, name, column)
 
 
 def _two_keys(position: int) -> InvalidSyntax:
@@ -96,20 +115,26 @@ def column_spec(reader: Reader) -> tuple[s.ColumnSpec, bool]:
     name = reader.identifier()
     sql_type = reader.type_to(*_AFTER_TYPE)
     nullable, key, default = True, False, None
+    checks: list[s.CheckText] = []
     while not (reader.is_next(",") or reader.is_next(")") or reader.ended):
+        constraint = reader.identifier() if reader.accept("constraint") else None
         if reader.accept("not", "null"):
             nullable = False
+        elif reader.accept("check"):
+            checks.append(_check(reader, constraint, name))
         elif reader.accept("primary", "key"):
             key = True
         elif reader.accept("default"):
-            default = reader.scalar_to(",", "not", "null", "primary", "unique", "check")
+            default = reader.scalar_to(
+                ",", "not", "null", "primary", "unique", "check", "constraint"
+            )
         elif reader.accept("collate"):
             collation = reader.name().last
             if collation not in ("default", "C", "POSIX"):
                 raise reader.unsupported(f'collation "{collation}"')
         elif not reader.accept("null"):
-            raise reader.unsupported(f"{reader.token.value.upper()} of a column")
-    return s.ColumnSpec(name, sql_type, nullable, default, position), key
+            raise reader.unsupported(f"{reader.token.value.upper()} of a column", _CONSTRAINTS)
+    return s.ColumnSpec(name, sql_type, nullable, default, position, tuple(checks)), key
 
 
 def _table(reader: Reader) -> s.CreateTable | s.CreateTableAs:
@@ -119,10 +144,12 @@ def _table(reader: Reader) -> s.CreateTable | s.CreateTableAs:
         raise reader.unsupported("CREATE TABLE FROM SOURCE")
     if _is_query_next(reader):
         return _table_as(reader, name, if_not_exists)
-    columns, key = column_list(reader)
+    columns, key, checks = column_list(reader)
     found = with_options(reader)
     drop = _on_commit_drop(reader)
-    return s.CreateTable(name, columns, key, if_not_exists, found, on_commit_drop=drop)
+    return s.CreateTable(
+        name, columns, key, if_not_exists, found, on_commit_drop=drop, checks=checks
+    )
 
 
 def _is_query_next(reader: Reader) -> bool:

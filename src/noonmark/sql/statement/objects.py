@@ -10,6 +10,15 @@ from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, St
 
 
 @dataclass(frozen=True)
+class CheckText:
+    """A CHECK as it is written; `column` is the one that it stands at."""
+
+    condition: ScalarText
+    name: str | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
 class ColumnSpec:
     """A column as CREATE writes it."""
 
@@ -18,6 +27,7 @@ class ColumnSpec:
     nullable: bool = True
     default: ScalarText | None = None
     position: int = field(default=1, compare=False)
+    checks: tuple[CheckText, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,7 @@ class CreateTable(Statement):
     options: Options = field(default_factory=dict)
     temporary: bool = False
     on_commit_drop: bool = False
+    checks: tuple[CheckText, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -56,13 +56,15 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "unlisten": session.unlisten,
 }
 _QUERIES = ("select", "with", "values", "table", "(")
-_REFUSED = frozenset(
-    (
-        *("analyze", "call", "checkpoint", "cluster", "do", "import", "inspect", "listen"),
-        *("merge", "move", "notify", "reindex"),
-        *("security", "tail", "use", "vacuum"),
-    )
-)
+_KEPT = "Compaction and statistics are kept by the server itself."
+_LIVE = "SUBSCRIBE tells a client what happens to a relation."
+#: Statements of others, and what to do instead.
+_REFUSED = {
+    **dict.fromkeys(("analyze", "cluster", "reindex", "vacuum", "checkpoint"), _KEPT),
+    **dict.fromkeys(("listen", "notify", "tail"), _LIVE),
+    **dict.fromkeys(("call", "do", "import", "inspect", "move", "security", "use")),
+    "merge": "Use INSERT ... ON CONFLICT, UPDATE and DELETE in one transaction.",
+}
 
 
 def parse_statements(text: str) -> tuple[s.Parsed, ...]:
@@ -119,7 +121,7 @@ def statement_of(reader: Reader) -> s.Statement:
     parser = _HEADS.get(head.value) if head.kind == "word" else None
     if parser is None:
         if head.kind == "word" and head.value in _REFUSED:
-            raise reader.unsupported(head.value.upper())
+            raise reader.unsupported(head.value.upper(), _REFUSED[head.value])
         raise reader.invalid()
     # What was read of a statement inside another ends where the other ends.
     inner = Reader(reader.text, reader.tokens[reader.at :])

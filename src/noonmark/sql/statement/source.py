@@ -25,7 +25,9 @@ def create_source(reader: Reader) -> s.Statement:
         if _only_names(reader):
             parts["column_names"] = reader.names_in_parens()
         else:
-            parts["columns"], parts["key"] = column_list(reader)
+            parts["columns"], parts["key"], checks = column_list(reader)
+            if checks:
+                raise reader.unsupported("CHECK of a source's columns", "Filter in a view.")
     reader.expect("from")
     parts["upstream"] = _upstream(reader)
     while not reader.ended:

@@ -20,6 +20,7 @@ from noonmark.adapter.statement.ddl.common import (
     retain_ms,
 )
 from noonmark.adapter.statement.handler import Handlers
+from noonmark.adapter.table.checks import named
 from noonmark.errors import (
     DuplicateObject,
     NameTaken,
@@ -68,6 +69,9 @@ async def run_create_table(
         schema_name, name = place(catalog, made.name)
         defaults = {each.name: each.default.text for each in statement.columns if each.default}
         definition: dict[str, Any] = {"text": session.text, "defaults": defaults}
+        schema = columns_of(statement.columns, statement.key)
+        if statement.checks:
+            definition["checks"] = named(name, schema, statement.checks)
         if statement.on_commit_drop:
             definition["on_commit"] = "drop"
         item = Item(
@@ -75,7 +79,7 @@ async def run_create_table(
             "table",
             schema_name,
             name,
-            columns_of(statement.columns, statement.key),
+            schema,
             statement.key,
             definition,
             owner=session.user,
@@ -101,8 +105,9 @@ async def run_add_column(
         if spec.name in item.schema and statement.if_not_exists:
             skipped = f'column "{spec.name}" of relation "{item.name}" already exists, skipping'
             return Done("ALTER TABLE", (Notice(skipped),))
-        if spec.default is not None:
-            raise Unsupported("ADD COLUMN with a DEFAULT is not supported", position=spec.position)
+        if spec.default is not None or spec.checks:
+            what = "a CHECK" if spec.checks else "a DEFAULT"
+            raise Unsupported(f"ADD COLUMN with {what} is not supported", position=spec.position)
         try:
             schema = item.schema.extend([Column(spec.name, spec.type, spec.nullable)])
         except SchemaMismatch as error:

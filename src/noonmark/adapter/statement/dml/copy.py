@@ -84,7 +84,8 @@ class CopyFrom:
         self._tables: list[pa.Table] = []
         self._taken = 0
         self._stored = to_table([], item.schema).schema
-        self.takes_tables = places == tuple(range(len(item.schema)))
+        whole = places == tuple(range(len(item.schema)))
+        self.takes_tables = whole and "checks" not in item.definition
 
     async def write(self, rows: Sequence[Row]) -> None:
         """See `contract.CopyIn.write`."""

@@ -4,7 +4,7 @@ Law (assignment): an expression goes into a column by PostgreSQL's assignment ca
 numbers, anything into text, dates and times into each other; nothing else without a cast. Text that
 is longer than its column takes is refused, never cut.
 Law (row): a row that leaves `fitted` has a value of the column's type in every column, and no NULL
-where there may be none.
+where there may be none; and no CHECK is false of it (`adapter.table.checks`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.table.checks import CheckViolation, failing
 from noonmark.errors import (
     DatatypeMismatch,
     InvalidSyntax,
@@ -148,6 +149,7 @@ def fitted(item: Item, row: Sequence[Any]) -> Row:
 
     Raises:
         NotNullViolation: NULL where there may be none.
+        CheckViolation: a CHECK is false of it.
         StringTooLong: text that is longer than its column takes.
     """
     columns = item.schema.columns
@@ -165,6 +167,12 @@ def fitted(item: Item, row: Sequence[Any]) -> Row:
                 detail=f"Failing row contains ({_shown(item, result)}).",
                 column=column.name,
             )
+    if "checks" in item.definition and (name := failing(item, result)) is not None:
+        raise CheckViolation(
+            f'new row for relation "{item.name}" violates check constraint "{name}"',
+            detail=f"Failing row contains ({_shown(item, result)}).",
+            constraint=name,
+        )
     return result
 
 

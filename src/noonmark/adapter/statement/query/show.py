@@ -19,6 +19,7 @@ from noonmark.adapter.system.mz import object_type
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_index import indexes
 from noonmark.adapter.system.types import TYPES
+from noonmark.adapter.table.checks import texts_of
 from noonmark.adapter.worker.values import little_value
 from noonmark.errors import WrongObjectType
 from noonmark.persist.impl.redact import redact
@@ -191,6 +192,8 @@ def _table_columns(item: Item) -> str:
     ]
     if item.key:
         parts.append(f"PRIMARY KEY ({', '.join(map(quote_name, item.key))})")
+    for name, text, _ in texts_of(item):
+        parts.append(f"CONSTRAINT {quote_name(name)} CHECK ({text})")
     return f"({', '.join(parts)})"
 
 
