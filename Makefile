@@ -8,6 +8,7 @@ SHELL := /bin/bash
 UV_VERSION := 0.13.7
 BIN := .venv/bin
 READY := .venv/.ready
+SITE := .venv-site
 SEED ?= 1
 ONLY ?=
 
@@ -16,15 +17,16 @@ FIND_PYTHON = for name in $(PYTHON) python3 python3.13 python3.12 python3.11 pyt
 	"$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo "$$name"; break; }; done
 
+# $(call MAKE_VENV,folder)
 MAKE_VENV = python=$$($(FIND_PYTHON)); \
 	if [ -z "$$python" ]; then \
 		echo "No Python 3.11+ that can make a virtual environment was found." >&2; \
 		echo "Install one (Debian and Ubuntu: python3 and python3-venv), or: make PYTHON=..." >&2; \
 		exit 1; \
 	fi; \
-	rm -rf .venv; "$$python" -m venv .venv
+	rm -rf $(1); "$$python" -m venv $(1)
 
-.PHONY: help demo test check bench prove setup lock format clean
+.PHONY: help demo test check bench prove docs setup lock format clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -36,11 +38,11 @@ test: $(READY)  ## set up everything and pass the tests
 	$(BIN)/pytest
 
 check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench docs
+	$(BIN)/ruff check src tests bench docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/test_tidy.py
+	$(BIN)/pytest tests/test_tidy.py tests/test_docs_generated.py tests/test_site.py -m "not slow"
 
 bench: $(READY)  ## every speed figure, with its peers; ONLY=F1,F3 SEED=7
 	$(BIN)/python -m bench speed --seed $(SEED) --only "$(ONLY)"
@@ -48,18 +50,24 @@ bench: $(READY)  ## every speed figure, with its peers; ONLY=F1,F3 SEED=7
 prove: $(READY)  ## every certainty figure; ONLY=C1,C4 SEED=7
 	$(BIN)/python -m bench certainty --seed $(SEED) --only "$(ONLY)"
 
+docs: $(SITE)/.ready  ## the documents as a site, in site/: needs neither Java nor Spark
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 setup: $(READY)  ## the virtual environment alone
 
 format: $(READY)  ## write what `make check` asks of the formatting
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench docs
+	$(BIN)/ruff check --fix src tests bench docs
 
-lock: $(READY)  ## refresh requirements.lock from pyproject.toml
+lock: $(READY)  ## refresh requirements.lock, and that of the site
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes \
 		--no-header --no-annotate --upgrade -o requirements.lock
+	$(BIN)/uv pip compile docs/requirements.in --universal --generate-hashes --python-version 3.11 \
+		--no-header --no-annotate --upgrade -o docs/requirements.lock
 
-clean:  ## remove the virtual environment and every cache
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/out
+clean:  ## remove the virtual environments, the site and every cache
+	rm -rf .venv $(SITE) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/out
 
 # An environment whose interpreter is gone is no environment.
 $(shell $(BIN)/python -c "" 2>/dev/null || rm -f $(READY))
@@ -67,10 +75,15 @@ $(shell $(BIN)/python -c "" 2>/dev/null || rm -f $(READY))
 # uv installs the lock quickly; where uv cannot reach the index that pip is configured for, pip
 # installs the same lock with the same hashes.
 $(READY): requirements.lock pyproject.toml
-	@$(BIN)/python -c "" 2>/dev/null || { $(MAKE_VENV); }
+	@$(BIN)/python -c "" 2>/dev/null || { $(call MAKE_VENV,.venv); }
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv==$(UV_VERSION)" \
 		|| echo "uv is not to be had here: pip will do" >&2
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock \
 		|| $(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(SITE)/.ready: docs/requirements.lock
+	@$(call MAKE_VENV,$(SITE))
+	@$(SITE)/bin/python -m pip install --quiet --require-hashes -r docs/requirements.lock
 	@touch $@

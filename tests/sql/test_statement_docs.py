@@ -1,4 +1,4 @@
-"""The examples of `docs/sql` run: every page against a database of its own, from top to bottom.
+"""The examples of `docs/sql` run, and the first hour: each page on a database, from top to bottom.
 
 A block of SQL is run; a block of text behind it is what it gives, with ``...`` for what differs
 from run to run. ``NOONMARK_REWRITE=1`` writes what is given now into the pages, for review.
@@ -18,10 +18,11 @@ from support.reading import connect, database
 from support.sql_cases import FOLDER, REWRITE
 from support.statement_text import ran
 
-PAGES = sorted((FOLDER.parents[2] / "docs" / "sql").glob("*.md"))
+DOCS = FOLDER.parents[2] / "docs"
+PAGES = sorted((DOCS / "sql").glob("*.md"))
 _BLOCK = re.compile(r"```sql\n(?P<sql>.*?)```\n(?:\n?```text\n(?P<text>.*?)```\n)?", re.DOTALL)
 _SPARK = "<!-- needs Spark -->"
-NEEDY = [page for page in PAGES if _SPARK in page.read_text()]
+NEEDY = [page for page in [*PAGES, DOCS / "first-hour.md"] if _SPARK in page.read_text()]
 PLAIN = [page for page in PAGES if page not in NEEDY]
 
 

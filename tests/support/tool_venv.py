@@ -17,9 +17,9 @@ import pytest
 LOCKS = Path(__file__).parents[1] / "serve" / "tools"
 
 
-def tool_python(name: str) -> Path:
+def tool_python(name: str, lock: Path | None = None) -> Path:
     """The interpreter of a tool's environment, which is made if it is not there."""
-    lock = LOCKS / f"{name}.lock"
+    lock = lock or LOCKS / f"{name}.lock"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
     place = Path(sys.prefix) / "tools" / f"{name}-{digest}"
     place.parent.mkdir(exist_ok=True)
