@@ -8,7 +8,8 @@ import pytest
 
 from noonmark import errors
 from noonmark.contents import Contents
-from noonmark.embedded import Answer, Embedded
+from noonmark.embedded.answer import Answer
+from noonmark.embedded.database import Embedded
 from noonmark.serve.command import DEFAULTS
 from support.error_advice import ADVICE, GROUPS
 from support.generated_docs import PAGES, kinds

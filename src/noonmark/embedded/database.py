@@ -121,7 +121,7 @@ class Embedded:
 
     def connect(self) -> Connection:
         """Another session, with settings and transactions of its own."""
-        return Connection(self, self.bridge.wait(self.new_session()))
+        return Connection(self, self.bridge.wait(self._new_session()))
 
     @contextmanager
     def transaction(
@@ -161,7 +161,7 @@ class Embedded:
             resume: the `progress` of the last step that was taken in: go on behind it.
         """
         text = st.subscribe_text(query, snapshot=snapshot, as_of=as_of, resume=resume)
-        session = self.bridge.wait(self.new_session())
+        session = self.bridge.wait(self._new_session())
         following = st.steps(session, text)
         try:
             while (step := self.bridge.wait(st.next_step(following))) is not None:
@@ -173,7 +173,7 @@ class Embedded:
     @cached_property
     def aio(self) -> AsyncDatabase:
         """The same database, for who awaits."""
-        return AsyncDatabase(self.bridge, self.new_session, self.spark)
+        return AsyncDatabase(self.bridge, self._new_session, self.spark)
 
     def spark(self) -> Session:
         """The Spark session that the database computes on, once it has started."""
@@ -198,7 +198,7 @@ class Embedded:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def new_session(self) -> AdapterSession:
+    async def _new_session(self) -> AdapterSession:
         """A session of the database, on its loop."""
         return await self._database.connect(_USER, _USER, {}, "embedded")
 
