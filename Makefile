@@ -36,8 +36,8 @@ test: $(READY)  ## set up everything and pass the tests
 	$(BIN)/pytest
 
 check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench dbt-noonmark
+	$(BIN)/ruff check src tests bench dbt-noonmark
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_tidy.py
@@ -51,8 +51,8 @@ prove: $(READY)  ## every certainty figure; ONLY=C1,C4 SEED=7
 setup: $(READY)  ## the virtual environment alone
 
 format: $(READY)  ## write what `make check` asks of the formatting
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench dbt-noonmark
+	$(BIN)/ruff check --fix src tests bench dbt-noonmark
 
 lock: $(READY)  ## refresh requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes \

@@ -136,10 +136,23 @@ def test_a_model_changes_under_others(project: Project) -> None:
     assert 'column "total" does not exist' in said
     assert project.ids() == after
 
+    # Nor does anything happen where a text means something else now.
+    project.do("create table public.totals (total int)")
+    project.do(f"set search_path = {project.schema}")
+    project.do("create view @other as select total from totals")
+    other = TOTALS.replace("sum(amount)", "max(amount)")
+    refused = project.dbt(["!write", "models/totals.sql", other], ["run", "--select", "totals"])
+    assert '"other" reads' in refused[0]["nodes"]["totals"][1]
+    assert "would read other relations" in refused[0]["nodes"]["totals"][1]
+    project.do("drop view @other")
+    assert project.ids() == after
+
     # What the same run makes anew need not fit in between.
     project.do("drop materialized view @mine")
     fits = LARGE.replace("total from", "paid as total from").replace("total > 10", "paid > 10")
-    project.good(["!write", "models/large.sql", fits], ["run"])
+    project.good(
+        ["!write", "models/totals.sql", renamed], ["!write", "models/large.sql", fits], ["run"]
+    )
     assert project.rows("select * from @report") == [(2, 35)]
 
 
@@ -149,8 +162,12 @@ def test_what_changes_in_place(project: Project) -> None:
     before = project.ids()
     formatted = TOTALS.replace("select customer,", "-- who\nselect  customer,  /* what */")
     more = formatted.replace("'1h'", "'2h'").replace("]}],", "]}, {'columns': ['total']}],")
-    (done,) = project.good(["!write", "models/totals.sql", more], ["run", "--select", "totals"])
-    assert done["nodes"]["totals"][1] == "KEPT"
+    project.do("create role watcher")
+    granted = more.replace("maintenance=", "grants={'select': ['watcher']},\n    maintenance=")
+    run = ["run", "--select", "totals"]
+    for done in project.good(["!write", "models/totals.sql", granted], run, run):
+        assert done["nodes"]["totals"][1] == "KEPT"
+    assert project.rows("select has_table_privilege('watcher', '@totals', 'select')") == [(True,)]
     after = project.ids()
     assert {name: after[name] for name in before} == before
     shown = project.rows("show create materialized view @totals")[0][1]

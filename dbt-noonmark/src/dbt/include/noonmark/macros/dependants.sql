@@ -34,12 +34,14 @@
 {#- Those of them that are made again, each with the statements that do it. Indexes on the object
     itself are the model's own configuration; parts of a source come with it. -#}
 {% macro noonmark_kept(object, above) %}
-  {% set kept = [] %}
+  {% if not above %}{% do return([]) %}{% endif %}
+  {% set kept, meanings = [], noonmark_meanings() %}
   {% for each in above %}
+    {% set reads = meanings.get(each.schema ~ '.' ~ each.name, []) %}
     {% if each.type == 'index' and each.on != object.id %}
-      {% do kept.append(dict(each, statements=[noonmark_index_text(each)])) %}
+      {% do kept.append(dict(each, reads=reads, statements=[noonmark_index_text(each)])) %}
     {% elif each.type in ('view', 'materialized-view') %}
-      {% do kept.append(dict(each, statements=noonmark_view_texts(each))) %}
+      {% do kept.append(dict(each, reads=reads, statements=noonmark_view_texts(each))) %}
     {% endif %}
   {% endfor %}
   {% do return(kept) %}
@@ -63,6 +65,24 @@
     {% do adapter.run_alone('drop sink if exists ' ~ each.full) %}
   {% endfor %}
   {% do return(above | rejectattr('type', 'equalto', 'sink') | list) %}
+{% endmacro %}
+
+
+{#- What every object reads, by names: {'s.view': ['s.table', ...]}. -#}
+{% macro noonmark_meanings() %}
+  {% set found = run_query(
+    "select os.name || '.' || o.name as reader, rs.name || '.' || r.name as read"
+    ~ " from mz_internal.mz_object_dependencies d"
+    ~ " join mz_catalog.mz_objects o on o.id = d.object_id"
+    ~ " join mz_catalog.mz_schemas os on os.id = o.schema_id"
+    ~ " join mz_catalog.mz_objects r on r.id = d.referenced_object_id"
+    ~ " join mz_catalog.mz_schemas rs on rs.id = r.schema_id order by 1, 2"
+  ) %}
+  {% set meanings = {} %}
+  {% for row in found.rows %}
+    {% do meanings.setdefault(row['reader'], []).append(row['read']) %}
+  {% endfor %}
+  {% do return(meanings) %}
 {% endmacro %}
 
 
@@ -112,11 +132,12 @@
 {#- Make them again. What no longer fits the new definition is left out if this run, or the next
     `dbt test`, makes it anyway; otherwise nothing of the replacement happens. -#}
 {% macro noonmark_make_again(kept) %}
+  {% set left_out = [] %}
   {% for each in kept %}
     {% set error = adapter.tried(each.statements) %}
     {% if error %}
       {% set node = noonmark_node(each.schema, each.name) %}
-      {% set later = each.type == 'index' or (
+      {% set later = each.on in left_out or (
         node and (node.resource_type == 'test' or node.unique_id in selected_resources)
       ) %}
       {% if not later %}
@@ -125,7 +146,22 @@
           ~ ' over its new definition, so nothing was changed. Change or drop it first.\n' ~ error
         ) %}
       {% endif %}
+      {% do left_out.append(each.id) %}
       {% do log('left out for now: ' ~ each.full ~ ': ' ~ error, info=false) %}
     {% endif %}
+  {% endfor %}
+  {% do noonmark_mean_the_same(kept | rejectattr('id', 'in', left_out) | list) %}
+{% endmacro %}
+
+
+{#- A text may name other relations than it did: under another search_path, or after a renaming. -#}
+{% macro noonmark_mean_the_same(kept) %}
+  {% set meanings = noonmark_meanings() if kept else {} %}
+  {% for each in kept if meanings.get(each.schema ~ '.' ~ each.name, []) != each.reads %}
+    {% do exceptions.raise_compiler_error(
+      'The ' ~ each.words ~ ' ' ~ each.full ~ ' reads ' ~ this ~ ' and would read other relations'
+      ~ ' if it were made again from its text (so far ' ~ each.reads | join(', ')
+      ~ '), so nothing was changed. Make it again with names that have schemas, or drop it.'
+    ) %}
   {% endfor %}
 {% endmacro %}
