@@ -38,8 +38,8 @@ test: $(READY)  ## set up everything and pass the tests
 	$(BIN)/pytest
 
 check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
-	$(BIN)/ruff format --check src tests bench docs
-	$(BIN)/ruff check src tests bench docs
+	$(BIN)/ruff format --check src tests bench docs dbt-noonmark
+	$(BIN)/ruff check src tests bench docs dbt-noonmark
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_tidy.py tests/test_docs_generated.py tests/test_site.py -m "not slow"
@@ -57,8 +57,8 @@ docs: $(SITE)/.ready  ## the documents as a site, in site/: needs neither Java n
 setup: $(READY)  ## the virtual environment alone
 
 format: $(READY)  ## write what `make check` asks of the formatting
-	$(BIN)/ruff format src tests bench docs
-	$(BIN)/ruff check --fix src tests bench docs
+	$(BIN)/ruff format src tests bench docs dbt-noonmark
+	$(BIN)/ruff check --fix src tests bench docs dbt-noonmark
 
 lock: $(READY)  ## refresh requirements.lock, and that of the site
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes \

@@ -39,7 +39,7 @@ IMPORTERS = ("src", "tests", "bench")
 ENTRY_POINTS = {"noonmark", "noonmark.cli", "noonmark.__main__", "pyspark_noonmark"}
 
 SOURCES = python_files("src")
-EVERY_PYTHON_FILE = python_files("src", "tests", "bench")
+EVERY_PYTHON_FILE = python_files("src", "tests", "bench", "dbt-noonmark")
 
 
 def named(path: Path) -> str:

@@ -192,7 +192,7 @@ async def test_roles_that_a_session_may_become(opened: Database) -> None:
     ann = await enter(opened, "ann")
     await denied(ann, "select * from money")  # NOINHERIT
     await denied(ann, "set role mallory")
-    who = "select current_user, session_user, current_setting('is_superuser')"
+    who = "select current_role, session_user, current_setting('is_superuser')"
     assert await ann.ask(who) == [("ann", "ann", "off")]
     assert await ann.ask("set role team") == "SET"
     assert await ann.ask(who) == [("team", "ann", "off")]

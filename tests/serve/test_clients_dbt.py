@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
+from support.dbt_runs import all_good, dbt
 from support.pgwire_host import DatabaseHost
-from support.tool_venv import LOCKS, run_tool, tool_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,16 +32,6 @@ def dbt_host(
     served.close()
 
 
-def dbt(host: DatabaseHost, folder: Path, invocations: list[list[str]]) -> list[dict[str, Any]]:
-    """What dbt says of each invocation."""
-    env = {**os.environ, "NOONMARK_PORT": str(host.port), "DBT_PROFILES_DIR": str(folder)}
-    text = json.dumps(invocations)
-    python = tool_python("dbt")
-    said = run_tool(python, LOCKS / "run_dbt.py", cwd=folder, env=env, input=text)
-    found: list[dict[str, Any]] = json.loads(said.splitlines()[-1])
-    return found
-
-
 def test_a_project_twice(dbt_host: DatabaseHost, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     shutil.copytree(PROJECT, folder)
@@ -60,10 +49,7 @@ def test_a_project_twice(dbt_host: DatabaseHost, tmp_path: Path) -> None:
             ["build", "--full-refresh"],
         ],
     )
-    for each in done:
-        bad = [(n, s) for n, s in each["nodes"].items() if s[0] not in ("success", "pass")]
-        assert not bad, "\n".join(f"{name}: {' '.join(said)}" for name, said in bad)
-        assert each["success"], each["why"]
+    all_good(done)
     _, first, second, fresh, _, _ = done
     assert len(first["nodes"]) == len(second["nodes"]) == 13
     assert fresh["nodes"]["orders"][0] == "pass"

@@ -37,7 +37,8 @@ PARAMETERS_MAX = 65_535
 def _column(tree: exp.Column, row: Row) -> Scalar:
     # s.t.c: one FROM has one table under the name t, so its schema says nothing more.
     table = tree.args.get("table")
-    if table is None and name_of(tree.this) == "user" and not tree.this.quoted:
+    bare = table is None and not tree.this.quoted
+    if bare and name_of(tree.this) in ("user", "current_role"):
         from noonmark.sql.plan.function import ask  # it plans arguments by this module
 
         return ask("current_user", [], tree, row)

@@ -1,0 +1,2 @@
+{{ config(materialized='table') }}
+select id, customer, amount from {{ ref('orders') }}

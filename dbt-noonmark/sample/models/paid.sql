@@ -1,0 +1,1 @@
+select id, customer, amount from {{ ref('orders') }} where amount > 0

@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+select count(*) as customers, sum(total) as total from {{ ref('large') }}

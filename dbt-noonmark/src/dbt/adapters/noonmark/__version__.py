@@ -1,0 +1,3 @@
+"""The version of the adapter; dbt looks for it here."""
+
+version = "0.1.0"
