@@ -82,7 +82,7 @@ class AsyncDatabase:
         try:
             yield AsyncConnection(self._bridge, session, self._spark)
         finally:
-            await self._end(session)
+            await self._end(session.close())
 
     @asynccontextmanager
     async def transaction(
@@ -114,9 +114,11 @@ class AsyncDatabase:
             while (step := await self._bridge.reach(st.next_step(following))) is not None:
                 yield step
         finally:
-            await self._end(session)
+            await self._end(st.end(session, following))
 
-    async def _end(self, session: AdapterSession) -> None:
+    async def _end(self, ending: Coroutine[Any, Any, None]) -> None:
         """End a session, also when the caller is being cancelled."""
-        if not self._bridge.closed:
-            await asyncio.shield(self._bridge.reach(session.close()))
+        if self._bridge.closed:
+            ending.close()
+        else:
+            await asyncio.shield(self._bridge.reach(ending))

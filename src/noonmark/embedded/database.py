@@ -168,7 +168,7 @@ class Embedded:
                 yield step
         finally:
             if not self.bridge.closed:
-                self.bridge.wait(session.close())
+                self.bridge.wait(st.end(session, following))
 
     @cached_property
     def aio(self) -> AsyncDatabase:

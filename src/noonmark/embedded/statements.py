@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -108,7 +109,7 @@ def subscribe_text(query: str, *, snapshot: bool, as_of: int | None, resume: int
     return f"SUBSCRIBE TO {what} WITH (PROGRESS, SNAPSHOT = {str(snapshot).lower()}){at}"
 
 
-async def steps(session: AdapterSession, text: str) -> AsyncIterator[Step]:
+async def steps(session: AdapterSession, text: str) -> AsyncGenerator[Step, None]:
     """What a SUBSCRIBE says, up to one complete time after the other."""
     outcome = await run(session, text, ())
     assert isinstance(outcome, Rows)
@@ -128,6 +129,13 @@ async def steps(session: AdapterSession, text: str) -> AsyncIterator[Step]:
 async def next_step(following: AsyncIterator[Step]) -> Step | None:
     """The next step, None at the end."""
     return await anext(following, None)
+
+
+async def end(session: AdapterSession, following: AsyncGenerator[Step, None]) -> None:
+    """Nobody follows any more."""
+    with contextlib.suppress(RuntimeError):  # its last step is being cancelled this moment
+        await following.aclose()
+    await session.close()
 
 
 def begin_text(isolation: str | None, *, read_only: bool) -> str:
