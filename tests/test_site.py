@@ -21,7 +21,7 @@ from support.tool_venv import run_tool, tool_python
 
 DOCS = ROOT / "docs"
 #: Pages of the site that are not below `docs/`: docs/tools/site_hooks.py takes them along.
-TAKEN = {"CONTRIBUTING.md", "CHANGELOG.md"}
+TAKEN = {"CONTRIBUTING.md", "CHANGELOG.md", "dbt-noonmark/README.md"}
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)\s]*\)")
 
 _spec = importlib.util.spec_from_file_location("site_hooks", DOCS / "tools" / "site_hooks.py")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What is taken along, as it is called in the repository and on the site.
-TAKEN = ("CONTRIBUTING.md", "CHANGELOG.md", "deploy")
+TAKEN = ("CONTRIBUTING.md", "CHANGELOG.md", "deploy", "dbt-noonmark/README.md")
 
 _LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,8 +76,13 @@ def test_an_upstream_that_does_not_answer_ends_the_read_only(
             client.session.variables["real_time_recency_timeout"] = "30000"
             assert await client.ask("select * from f") == [(1,)]
 
-            async def silent(*_: object) -> None:
-                await asyncio.sleep(3600)
+            answered = threading.Event()
+            latest = Files.latest
+
+            async def silent(self: Files, *more: Any) -> Any:
+                while not answered.is_set():
+                    await asyncio.sleep(0.01)
+                return await latest(self, *more)
 
             monkeypatch.setattr(Files, "latest", silent)
             client.session.variables["real_time_recency_timeout"] = "100"
@@ -83,7 +90,7 @@ def test_an_upstream_that_does_not_answer_ends_the_read_only(
                 await client.ask("select * from f")
             assert await other.ask("select * from f as of at least 0") == [(1,)]
             # The source's own thread waits for upstream, too: let it be answered.
-            monkeypatch.undo()
+            answered.set()
 
     asyncio.run(go())
 

@@ -53,6 +53,17 @@ print(seen() is None)
     )
 
 
+def test_what_is_alive_while_plans_are_made_is_looked_at_again() -> None:
+    assert _says("""
+knot = Knot()
+seen = weakref.ref(knot)
+collector.collect(quiet=False)
+del knot
+collector.collect()
+print(seen())
+""") == ("None")
+
+
 def test_a_pause_follows_what_is_new() -> None:
     """All that is alive is large; what came since is small."""
     assert (

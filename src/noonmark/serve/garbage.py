@@ -5,8 +5,9 @@ nothing allocates like the planning of a long text, whose trees are all alive: h
 milliseconds for nothing, again and again. So
 
     young objects     are looked at by Python's own count
-    what is new       every `EVERY_S`, at a moment when nothing is planned if there is one; what is
-                      alive then is left out from now on (frozen), as is what the server began with
+    what is new       every `EVERY_S`, at a moment when nothing is planned if there is one; then
+                      what is alive is left out from now on (frozen), as is what the server began
+                      with: a plan that is being made is not, it ends soon
     everything        when twice as much is left out as after the last such time
 
 Law (bounded): a pause follows what came since the last one, not all that is alive; looks at
@@ -30,7 +31,7 @@ EVERY_S = 20.0
 _PATIENCE_S = 20.0
 _PAUSE_S = 0.25
 #: Everything is looked at only when so many objects more are left out.
-_MANY = 500_000
+_MANY = 1_000_000
 
 
 class Collector:
@@ -44,12 +45,13 @@ class Collector:
         gc.set_threshold(_YOUNG, _STAYED, _ALL)
         self._everything()
 
-    def collect(self) -> None:
-        """Look at what is new; at everything if that is due."""
-        if gc.get_freeze_count() > max(2 * self._left_out, self._left_out + _MANY):
+    def collect(self, *, quiet: bool = True) -> None:
+        """Look at what is new; if it is quiet, at everything when that is due."""
+        if quiet and gc.get_freeze_count() > max(2 * self._left_out, self._left_out + _MANY):
             self._everything()
-        else:
-            gc.collect()
+            return
+        gc.collect()
+        if quiet:
             gc.freeze()
 
     def _everything(self) -> None:
@@ -64,4 +66,4 @@ class Collector:
             waited_s = 0.0
             while is_busy() and waited_s < _PATIENCE_S and not stopping.wait(_PAUSE_S):
                 waited_s += _PAUSE_S
-            self.collect()
+            self.collect(quiet=not is_busy())
