@@ -33,6 +33,7 @@ USES: dict[str, tuple[str, str]] = {
     "ExplainTimestamp": ("explain timestamp for select * from NAME", "42P01"),
     "AddColumn": ("alter table NAME add column z int", "42P01"),
     "Rename": ("alter table NAME rename to other", "42P01"),
+    "Swap": ("alter table NAME swap with lone", "42P01"),
     "AlterSource": ("alter table NAME set (retain history for '1h')", "42P01"),
     "AlterOwner": ("alter table NAME owner to noonmark", "42P01"),
     "Comment": ("comment on table NAME is 'x'", "42P01"),

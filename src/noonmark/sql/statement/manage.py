@@ -59,6 +59,8 @@ def alter(reader: Reader) -> s.Statement:
     if reader.accept("rename"):
         reader.expect("to")
         return s.Rename(kind, name, reader.identifier(), if_exists)
+    if reader.accept("swap", "with"):
+        return s.Swap(kind, name, reader.identifier())
     if reader.accept("owner", "to"):
         return s.AlterOwner(kind, name, reader.identifier(), if_exists)
     if kind == "secret" and reader.accept("as"):

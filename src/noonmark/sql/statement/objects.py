@@ -291,6 +291,15 @@ class Rename(Statement):
 
 
 @dataclass(frozen=True)
+class Swap(Statement):
+    """ALTER kind name SWAP WITH other, in the same schema."""
+
+    kind: ObjectKind
+    name: Name
+    other: str
+
+
+@dataclass(frozen=True)
 class Comment(Statement):
     """COMMENT ON kind name IS text; for a column, `column` is its name. None takes it away."""
 

@@ -1,9 +1,10 @@
-"""ALTER ... RENAME TO and COMMENT ON."""
+"""ALTER ... RENAME TO, ALTER ... SWAP WITH and COMMENT ON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
@@ -15,7 +16,12 @@ from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.ddl.common import Created, check_free, place, require_create, stored
 from noonmark.adapter.statement.ddl.drop import find, missing
 from noonmark.adapter.statement.handler import Handlers
-from noonmark.errors import DuplicateObject, SerializationFailure, UndefinedColumn
+from noonmark.errors import (
+    DuplicateObject,
+    SerializationFailure,
+    UndefinedColumn,
+    WrongObjectType,
+)
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -30,12 +36,26 @@ _TRIES_MAX = 10
 
 async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[Any]) -> Outcome:
     """ALTER kind name RENAME TO new: whoever reads it goes on as if nothing had happened."""
+    return await _staged(session, partial(_rename, session, statement))
+
+
+async def run_swap(session: AdapterSession, statement: st.Swap, _: Sequence[Any]) -> Outcome:
+    """ALTER kind name SWAP WITH other: in one commit each has the name of the other.
+
+    What reads one of them goes on reading it, under its new name: only who asks by name from now on
+    gets the other.
+    """
+    return await _staged(session, partial(_swap, session, statement))
+
+
+async def _staged(session: AdapterSession, change: Callable[[Staging], Awaitable[Done]]) -> Done:
+    """A change of the catalog, in the transaction or in a commit of its own."""
     transaction = current(session)
     if transaction is not None:
-        return await _rename(session, statement, transaction.stage())
+        return await change(transaction.stage())
     for _attempt in range(_TRIES_MAX):
         staging = Staging(session.database.catalog)
-        done = await _rename(session, statement, staging)
+        done = await change(staging)
         try:
             if staging.has_changed:
                 await commit_staged(session.database, staging)
@@ -67,7 +87,28 @@ async def _rename(session: AdapterSession, statement: st.Rename, store: Staging)
     return Done(tag)
 
 
-def _altered(access: Access, statement: st.Rename) -> Item | None:
+async def _swap(session: AdapterSession, statement: st.Swap, store: Staging) -> Done:
+    async with store.turn:
+        catalog = store.catalog
+        access = session.access("ALTER RENAME", catalog)
+        one = _altered(access, statement)
+        if one is None:
+            raise missing(statement.kind, statement.name)
+        named = replace(statement, name=st.Name((one.schema_name, statement.other)))
+        other = _altered(access, named)
+        if other is None:
+            raise missing(statement.kind, named.name)
+        if one.kind != other.kind or one.kind in ("role", "schema"):
+            kinds = " and ".join(sorted({each.kind.replace("-", " ") for each in (one, other)}))
+            raise WrongObjectType(f"names of {kinds} cannot be swapped")
+        access.check("object", one, other)
+        require_create(session, catalog, one.schema_name, "ALTER RENAME")
+        if one.number != other.number:
+            await store.change([replace(one, name=other.name), replace(other, name=one.name)])
+    return Done(f"ALTER {statement.kind.replace('-', ' ').upper()}")
+
+
+def _altered(access: Access, statement: st.Rename | st.Swap) -> Item | None:
     if statement.kind == "table":
         item = access.find(statement.name.parts)
         if item is not None and item.kind in _TABLE_LIKE:
@@ -108,4 +149,4 @@ def _commented(session: AdapterSession, statement: st.Comment) -> Item:
     return stored(catalog, found)
 
 
-HANDLERS: Handlers = {st.Rename: run_rename, st.Comment: run_comment}
+HANDLERS: Handlers = {st.Rename: run_rename, st.Swap: run_swap, st.Comment: run_comment}

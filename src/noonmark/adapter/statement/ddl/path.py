@@ -31,6 +31,7 @@ _MAKES = (
 
 _CHANGES = (
     st.Rename,
+    st.Swap,
     st.Comment,
     st.AddColumn,
     st.AlterSource,

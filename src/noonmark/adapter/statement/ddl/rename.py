@@ -15,6 +15,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.schedule.definitions import view_definition
 from noonmark.compute.plan.naming import errors_name, hold_id
 from noonmark.persist.log import command as c
+from noonmark.persist.log.state import Hold
 from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import description_of
 
@@ -65,8 +66,10 @@ class Renaming:
         made: list[c.AnyCommand] = []
         views = [await asyncio.to_thread(self._taken_up, item.number) for item in self._views]
         names = self._database.client.state.names
+        holds: dict[str, str] = {}
         for item, view in zip(self._views, views, strict=True):
-            made += self._of_view(item, view)
+            made += self._of_view(item, view, holds)
+        made += self._held_anew(holds)
         moved = dict(self._collections)
         for item in self._items:
             if item.number not in self._workers and item.collection in names:
@@ -78,15 +81,15 @@ class Renaming:
         view.adopt()  # what it lacks has no name that could be changed
         return view
 
-    def _of_view(self, item: Item, view: View) -> list[c.AnyCommand]:
+    def _of_view(self, item: Item, view: View, holds: dict[str, str]) -> list[c.AnyCommand]:
+        """What changes in what a view says of itself; adds what its holds are called then."""
         state = self._database.client.state
         after = view_definition(self._after, self._after.by_number[item.number])
         names = view.owned.renamed(after, after.arrangement_specs(self._keys(view)))
         self._collections |= names
         names = {**self._renamed, **names}
-        made: list[c.AnyCommand] = []
         for hold, name in view.owned.holds.items():
-            made += self._hold(hold, hold_id(after.name, names.get(name, name)))
+            holds[hold] = hold_id(after.name, names.get(name, name))
         found = state.collection(view.name)
         described = description_of(found)
         inputs = [self._renamed.get(name, name) for name in view.inputs]
@@ -94,22 +97,32 @@ class Renaming:
         annotation = type(described)(
             described.schema, described.key, described.kind, details
         ).annotation()
-        made.append(c.Annotate(found.id, annotation))
-        return made
+        return [c.Annotate(found.id, annotation)]
 
     def _keys(self, view: View) -> dict[str, tuple[str, ...]]:
         state = self._database.client.state
         inputs = view.definition.inputs
         return {self._renamed.get(name, name): state.collection(name).key for name in inputs}
 
-    def _hold(self, old: str, new: str) -> list[c.AnyCommand]:
-        """A hold under another name."""
+    def _held_anew(self, holds: Mapping[str, str]) -> Iterator[c.AnyCommand]:
+        """Holds under other names, which may change places: what is held is held throughout."""
         state = self._database.client.state
-        held = state.holds.get(old)
-        if held is None or old == new:
-            return []
-        take = c.Acquire(new, held.collection, held.frontier, NO_LEASE_MS, state.seqno, held.owner)
-        return [take, c.Release(old)]
+        moved = {
+            old: (new, held)
+            for old, new in holds.items()
+            if old != new and (held := state.holds.get(old)) is not None
+        }
+
+        def take(name: str, held: Hold) -> c.Acquire:
+            owner, seqno = held.owner, state.seqno
+            return c.Acquire(name, held.collection, held.frontier, NO_LEASE_MS, seqno, owner)
+
+        for old, (_, held) in moved.items():
+            yield take(f"{old}\0", held)
+            yield c.Release(old)
+        for old, (new, held) in moved.items():
+            yield take(new, held)
+            yield c.Release(f"{old}\0")
 
 
 def in_order(names: Mapping[str, int], moved: Mapping[str, str]) -> Iterator[c.Rename]:

@@ -1,0 +1,80 @@
+"""ALTER ... SWAP WITH: two objects exchange their names in one commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import noonmark
+from noonmark.embedded.database import Embedded
+from noonmark.errors import NoonmarkError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_names_change_places(tmp_path: Path) -> None:
+    with Embedded(str(tmp_path), None, None, maintain=False) as db:
+        db.execute("create table a (x int); create table b (y text); create view v as table a")
+        db.execute("insert into a values (1); insert into b values ('one')")
+        assert db.execute("alter table a swap with b") == "ALTER TABLE"
+        assert db.sql("select y from a").rows() == [("one",)]
+        assert db.sql("select x from b").rows() == [(1,)]
+        # What stands on a relation goes on standing on it.
+        assert db.sql("select * from v").rows() == [(1,)]
+        db.execute("insert into b values (2)")
+        assert db.sql("select * from v order by 1").rows() == [(1,), (2,)]
+        with pytest.raises(NoonmarkError), db.transaction() as tx:
+            tx.execute("alter table a swap with b; select 1 / 0")
+        with db.transaction() as tx:
+            tx.execute("alter table a swap with b")
+            assert tx.sql("select x from a order by 1").rows() == [(1,), (2,)]
+        assert db.sql("select x from a order by 1").rows() == [(1,), (2,)]
+        assert db.execute("alter table a swap with a") == "ALTER TABLE"
+    with Embedded(str(tmp_path), None, None, maintain=False) as db:
+        assert db.sql("select y from b").rows() == [("one",)]
+
+
+def test_what_cannot_be_swapped_is_refused(tmp_path: Path) -> None:
+    with Embedded(str(tmp_path), None, None, maintain=False) as db:
+        db.execute("create table a (x int); create view v as table a; create schema s")
+        db.execute("create table s.b (x int)")
+        for statement, state in (
+            ("alter table a swap with nothing", "42P01"),
+            ("alter table nothing swap with a", "42P01"),
+            ("alter table a swap with b", "42P01"),  # it is in another schema
+            ("alter table a swap with v", "42809"),
+        ):
+            with pytest.raises(NoonmarkError) as raised:
+                db.execute(statement)
+            assert raised.value.sqlstate == state, statement
+
+
+@pytest.mark.spark
+def test_materialized_views_go_on_under_each_others_names(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    assert spark
+    with noonmark.open(tmp_path) as db:
+        db.execute("create table t (k int, n int)")
+        db.execute("insert into t values (1, 10), (1, 20), (2, 5)")
+        db.execute("create materialized view a as select k, sum(n) as n from t group by k")
+        db.execute("create materialized view b as select k, max(n) as n from t group by k")
+        db.execute("create materialized view over_a as select sum(n) as n from a")
+        assert db.sql("select * from over_a").rows() == [(35,)]
+        assert db.execute("alter materialized view a swap with b") == "ALTER MATERIALIZED VIEW"
+        assert db.sql("select * from a order by k").rows() == [(1, 20), (2, 5)]
+        assert db.sql("select * from b order by k").rows() == [(1, 30), (2, 5)]
+        db.execute("insert into t values (2, 7)")
+        assert db.sql("select * from a order by k").rows() == [(1, 20), (2, 7)]
+        assert db.sql("select * from b order by k").rows() == [(1, 30), (2, 12)]
+        assert db.sql("select * from over_a").rows() == [(42,)]
+        for name in ("a", "b", "over_a"):
+            assert db.sql(f"audit materialized view {name}").rows() == []
+        db.execute("drop materialized view a")
+    with noonmark.open(tmp_path) as db:
+        db.execute("insert into t values (3, 1)")
+        assert db.sql("select * from b order by k").rows() == [(1, 30), (2, 12), (3, 1)]
+        assert db.sql("select * from over_a").rows() == [(43,)]
