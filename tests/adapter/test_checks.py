@@ -47,6 +47,10 @@ STATEMENTS = (
     "insert into e values (0)",
     "insert into e values (1)",
     "select * from e",
+    "create table n (a int)",
+    "insert into n values (1), (1) on conflict do nothing",
+    "insert into n values (1) on conflict (a) do nothing",
+    "select * from n",
     "select conname, contype from pg_constraint where conrelid = 'd'::regclass order by 1",
 )
 

@@ -60,6 +60,11 @@ async def test_frontiers_are_those_of_the_location(opened: Database) -> None:
         ("t", "table", True, True),
         ("u", "table", True, True),
     ]
+    behind = await client.ask(
+        "select f.name, l.lag >= interval '0', l.lag < interval '10 min' from noonmark.frontiers f "
+        "join mz_internal.mz_wallclock_global_lag l on l.object_id = f.id order by 1"
+    )
+    assert behind == [("t", True, True), ("t", True, True), ("u", True, True)]
     ((upper,),) = await client.ask("select upper from noonmark.frontiers where name = 'u'")
     assert upper == opened.client.state.collection("u").upper.only()
     ((shards, rows_of_t),) = await client.ask(

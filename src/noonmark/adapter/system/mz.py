@@ -146,6 +146,20 @@ def _lag(facts: Facts) -> Iterable[Row]:
         yield (item.id, _behind(own[1], inputs), _behind(own[1], roots))
 
 
+def _wallclock_lag(facts: Facts) -> Iterable[Row]:
+    """How long ago the newest complete time of everything stored was; NULL if none is."""
+    now_ms = facts.now_ms
+    for item in facts.catalog.items():
+        found = facts.frontiers(item)
+        if found is None:
+            continue
+        upper = found[1]
+        # An empty frontier is complete for ever; a collection that was just made, at no time.
+        lag = None if upper == 0 else Interval(0, 0, 0 if upper is None else
+                                               max(0, now_ms - upper + 1) * 1000)  # fmt: skip
+        yield (item.id, lag)
+
+
 def _behind(upper: int | None, others: list[int | None]) -> Interval:
     known = [each for each in others if each is not None]
     if upper is None or not known:
@@ -297,4 +311,6 @@ RELATIONS = (
              last_status_change_at="timestamptz", status=_T, error=_T),
     relation("mz_internal.mz_sink_statistics", _sink_statistics, id=_T, name=_T,
              messages_committed=_B, frontier=_B, lag_seconds=_D),
+    relation("mz_internal.mz_wallclock_global_lag", _wallclock_lag, object_id="text not null",
+             lag="interval"),
 )  # fmt: skip

@@ -166,6 +166,8 @@ def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conf
     if statement.conflict is None:
         return None
     named = set(statement.conflict_columns)
+    if statement.conflict == "nothing" and not named and not item.key:
+        return None  # nothing can be in the way
     if not item.key or ((named or statement.conflict == "update") and named != set(item.key)):
         raise InvalidReference(
             "there is no unique or exclusion constraint matching the ON CONFLICT specification",
