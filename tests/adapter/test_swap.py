@@ -37,6 +37,34 @@ def test_names_change_places(tmp_path: Path) -> None:
         assert db.sql("select y from b").rows() == [("one",)]
 
 
+def test_texts_of_views_have_the_names_of_now(tmp_path: Path) -> None:
+    with Embedded(str(tmp_path), None, None, maintain=False) as db:
+        db.execute("create schema s; create table a (x int); create table b (x int)")
+        db.execute('create table s."C d" (x int)')
+        db.execute(
+            'create view v as select a.x, q.x as y from a join s."C d" q on a.x = q.x '
+            "where a.x in (select x from a) and a.x in (with a as (select 1 as x) select x from b)"
+        )
+        before = db.sql("select pg_get_viewdef('v'::regclass)").rows()
+        db.execute("insert into a values (1); insert into b values (1)")
+        db.execute('insert into s."C d" values (1)')
+        assert db.sql("select * from v").rows() == [(1, 1)]
+        db.execute('alter table a rename to a2; alter table s."C d" rename to c')
+        ((text,),) = db.sql("select pg_get_viewdef('v'::regclass)").rows()
+        assert text != before[0][0]
+        ((_, shown),) = db.sql("show create view v").rows()
+        # The text means the same: a view that is made of it gives the same rows.
+        made = shown.replace("noonmark.public.v", "w")
+        db.execute(made)
+        assert db.sql("select * from w").rows() == [(1, 1)]
+        db.execute("alter table a2 swap with b; delete from a2")
+        assert db.sql("select * from v").rows() == db.sql("select * from w").rows() == []
+        ((_, shown),) = db.sql("show create view w").rows()
+        db.execute(shown.replace("noonmark.public.w", "z"))
+        db.execute("insert into a2 values (1)")
+        assert db.sql("select * from z").rows() == db.sql("select * from v").rows() == [(1, 1)]
+
+
 def test_what_cannot_be_swapped_is_refused(tmp_path: Path) -> None:
     with Embedded(str(tmp_path), None, None, maintain=False) as db:
         db.execute("create table a (x int); create view v as table a; create schema s")

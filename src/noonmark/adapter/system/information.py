@@ -9,6 +9,7 @@ from noonmark.adapter.catalog.privilege import BUILT_IN, PRIVILEGES, has, owner_
 from noonmark.adapter.system.facts import Facts, Row, nothing, relation
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_roles import applicable_roles, enabled_roles
+from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.types import TYPES
 from noonmark.rows import types as t
 from noonmark.rows.pg.oid import oid
@@ -94,7 +95,7 @@ def _schemata(facts: Facts) -> Iterable[Row]:
 
 def _views(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("view"):
-        text = str(item.definition.get("query", ""))
+        text = query_now(facts.catalog, item)
         yield (DATABASE, item.schema_name, item.name, text, "NONE", "NO", "NO")
 
 

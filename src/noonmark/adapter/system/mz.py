@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, Item
 from noonmark.adapter.schedule.ended import ERRORED, status_of_table
 from noonmark.adapter.system.facts import Facts, Row, relation
+from noonmark.adapter.system.qualify import query_now
 from noonmark.rows.value import Interval, timestamptz_of
 from noonmark.source.contract import HasIncarnations
 from noonmark.tvc import known_partitions
@@ -62,13 +63,13 @@ def _sources(facts: Facts) -> Iterable[Row]:
 def _views(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("view"):
         yield (item.id, item.oid, _schema_id(facts, item), item.name,
-               str(item.definition.get("query", "")), item.owner)  # fmt: skip
+               query_now(facts.catalog, item), item.owner)  # fmt: skip
 
 
 def _materialized_views(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("materialized-view"):
         yield (item.id, item.oid, _schema_id(facts, item), item.name, "default",
-               str(item.definition.get("query", "")), item.owner)  # fmt: skip
+               query_now(facts.catalog, item), item.owner)  # fmt: skip
 
 
 def _indexes(facts: Facts) -> Iterable[Row]:

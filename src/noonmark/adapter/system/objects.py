@@ -11,7 +11,7 @@ from noonmark.adapter.catalog.privilege import BUILT_IN
 from noonmark.adapter.system.facts import SUPERUSER_OID, Facts
 from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
 from noonmark.adapter.system.pg_index import constraint_definition, index_definition
-from noonmark.adapter.system.qualify import qualified
+from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.system.types import TYPE_NAMES, TYPE_OIDS, format_type
 from noonmark.errors import NoonmarkError, UndefinedObject, UndefinedTable
@@ -141,9 +141,7 @@ class Objects:
         item = self.item(number)
         if item is None or item.kind not in ("view", "materialized-view"):
             return None
-        catalog = self._session.catalog
-        reads = [catalog.by_number[each] for each in item.needs if each in catalog.by_number]
-        return f" {qualified(str(item.definition.get('query', '')), reads, self._find)};"
+        return f" {query_now(self._session.catalog, item, self._find)};"
 
     def comment(self, number: int, *_: Any) -> str | None:
         """COMMENT ON an object."""

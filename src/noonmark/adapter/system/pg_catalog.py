@@ -19,6 +19,7 @@ from noonmark.adapter.system.facts import (
     Row,
     relation,
 )
+from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.types import STEMS, TYPES
 from noonmark.rows.pg.oid import oid, type_size, typmod
 from noonmark.sql.scope import SYSTEM_COLUMN
@@ -150,12 +151,12 @@ def _pg_tables(facts: Facts) -> Iterable[Row]:
 
 def _pg_views(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("view"):
-        yield (item.schema_name, item.name, item.owner, str(item.definition.get("query", "")))
+        yield (item.schema_name, item.name, item.owner, query_now(facts.catalog, item))
 
 
 def _pg_matviews(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("materialized-view"):
-        text = str(item.definition.get("query", ""))
+        text = query_now(facts.catalog, item)
         yield (item.schema_name, item.name, item.owner, None, False, True, text)
 
 

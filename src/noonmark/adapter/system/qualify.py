@@ -1,36 +1,75 @@
-"""The text of a view's query with the schemas of what it reads, where names alone do not find it.
+"""The text of a view's query with the names that its relations have now.
 
-A definition is kept as it was written. Whoever reads it under another search path (pg_dump empties
-it) must find the same relations: so a name that means something else to the session, or nothing, is
-given its schema.
+A definition is kept as it was written, with what its names meant then. Relations may have been
+renamed, or exchanged their names, since; and whoever reads the text under another search path
+(pg_dump empties it) must find the same relations. So a name that means something else now is
+replaced, and goes on being what its columns are called by; one that the session finds differently
+is given its schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
+from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
+from noonmark.sql.plan.row import name_of
+
+Find = Callable[[tuple[str, ...]], "Item | None"]
 
 
-def qualified(text: str, reads: list[Item], find: Callable[[tuple[str, ...]], Item | None]) -> str:
-    """The query of a view that reads these items; `find` is how the session finds a name."""
-    tree = dialect.parse(text)
-    own = {cte.alias for cte in tree.find_all(exp.CTE)}
-    by_name = {item.name: item for item in reads}
-    places = []
-    for table in tree.find_all(exp.Table):
-        name = table.this
-        if not isinstance(name, exp.Identifier) or table.args.get("db") is not None:
-            continue
-        item = by_name.get(name.name)
-        position = dialect.position_of(name)
-        if item is None or name.name in own or position is None or find((item.name,)) == item:
-            continue
-        places.append((position - 1, item.schema_name))
-    for at, schema in sorted(places, reverse=True):
-        text = f"{text[:at]}{quote_name(schema)}.{text[at:]}"
+def query_now(catalog: Catalog, view: Item, find: Find | None = None) -> str:
+    """The query of a view; `find` is how the session finds a name, where schemas may be missing."""
+    text = str(view.definition.get("query", ""))
+    means = {
+        written: catalog.by_number[number]
+        for written, (number, _) in view.definition.get("names", {}).items()
+        if number in catalog.by_number
+    }
+    if find is None and all(written.endswith(item.name) for written, item in means.items()):
+        return text
+    edits = []
+    for table, names in _tables(dialect.parse(text), frozenset()):
+        item = means.get(".".join(names))
+        if item is not None:
+            edits += _edit(table, names, item, find)
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
     return text
+
+
+def _tables(tree: exp.Expr, own: frozenset[str]) -> Iterator[tuple[exp.Table, list[str]]]:
+    """The relations that a query names, without those that it defines itself (`own`)."""
+    if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier):
+        parts = [table for table in (tree.args.get("db"), tree.this) if table is not None]
+        names = [name_of(each) for each in parts]
+        if len(names) > 1 or names[0] not in own:
+            yield tree, names
+    defined = tree.args.get("with_")
+    if defined is not None:
+        every = own | {cte.alias for cte in defined.expressions}
+        for cte in defined.expressions:
+            yield from _tables(cte.this, every if defined.recursive else own)
+            own |= {cte.alias}
+    for child in tree.iter_expressions():
+        if child is not defined:
+            yield from _tables(child, own)
+
+
+def _edit(
+    table: exp.Table, names: list[str], item: Item, find: Find | None
+) -> list[tuple[int, int, str]]:
+    """What stands where, if a name has to be written anew."""
+    renamed = names != [item.schema_name, item.name][-len(names) :]
+    needs_schema = len(names) == 1 and find is not None and find((item.name,)) != item
+    first = dialect.position_of(table.args.get("db") or table.this)
+    if first is None or not (renamed or needs_schema):
+        return []
+    schema = f"{quote_name(item.schema_name)}." if needs_schema or len(names) > 1 else ""
+    # The columns of a table without an alias are called by the name that it was written with.
+    alias = f" AS {quote_name(names[-1])}" if renamed and not table.alias else ""
+    return [(first - 1, table.this.meta["end"] + 1, f"{schema}{quote_name(item.name)}{alias}")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import DATABASE, PUBLIC
 from noonmark.adapter.contract import Field, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
@@ -18,6 +18,7 @@ from noonmark.adapter.system.facts import Facts
 from noonmark.adapter.system.mz import object_type
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_index import indexes
+from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.types import TYPES
 from noonmark.adapter.table.checks import texts_of
 from noonmark.adapter.worker.values import little_value
@@ -143,7 +144,7 @@ def _create(facts: Facts, statement: st.Show) -> Iterable[Row]:
     name = ".".join(map(quote_name, (DATABASE, item.schema_name, item.name)))
     if item.kind == "connection":
         return [(name, _connection_text(facts, item, name))]
-    return [(name, redacted(_text_of(item, name)))]
+    return [(name, redacted(_text_of(facts.catalog, item, name)))]
 
 
 def _connection_text(facts: Facts, item: Item, name: str) -> str:
@@ -171,15 +172,15 @@ def _position(statement: st.Show) -> int | None:
     return None if statement.name is None else statement.name.position
 
 
-def _text_of(item: Item, name: str) -> str:
+def _text_of(catalog: Catalog, item: Item, name: str) -> str:
     match item.kind:
         case "table":
             return f"CREATE TABLE {name} {_table_columns(item)}"
         case "view":
-            return f"CREATE VIEW {name}{_names(item)} AS {item.definition['query']}"
+            return f"CREATE VIEW {name}{_names(item)} AS {query_now(catalog, item)}"
         case "materialized-view":
             options = _options(item)
-            query = item.definition["query"]
+            query = query_now(catalog, item)
             return f"CREATE MATERIALIZED VIEW {name}{_names(item)}{options} AS {query}"
     return str(item.definition.get("text", ""))
 
