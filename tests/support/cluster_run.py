@@ -4,7 +4,7 @@ The cluster is a standalone master with two workers; the location is in an S3 se
 PostgreSQL. The embedded server has files and a local Spark. Both take the same steps: a source of
 files, tables, views that are hydrated over many rows, small changes, a change too large for one
 task, an executor that is killed, a worker that is killed, a server that is killed. After each step
-both are asked for everything, and audit their views.
+both are asked for everything; at the beginning and at the end the cluster audits its views.
 """
 
 from __future__ import annotations
@@ -89,24 +89,22 @@ class Run:
         for side in self.sides:
             side.run(statement)
 
-    def compare(self, step: str) -> None:
-        """Ask both for everything; each audits its views."""
+    def compare(self, step: str, *, audit: bool) -> None:
+        """Ask both for everything; the cluster audits its views."""
         for query in _ASKED:
             far, near = (sorted(map(repr, side.run(query))) for side in self.sides)
             if far != near:
                 self.wrong.append(f"{step}: {query}: {far[:3]} but embedded {near[:3]}")
-        for name in _VIEWS:
-            for side in self.sides:
-                found = side.run(f"audit materialized view {name}")
-                if found:
-                    self.wrong.append(f"{step}: {side.name}: audit of {name}: {found}")
+        for name in _VIEWS if audit else ():
+            if found := self.sides[0].run(f"audit materialized view {name}"):
+                self.wrong.append(f"{step}: audit of {name}: {found}")
 
-    def step(self, name: str, act: Callable[[], None]) -> None:
+    def step(self, name: str, act: Callable[[], None], *, audit: bool = False) -> None:
         """One step on both, timed, then everything compared."""
         started = SYSTEM.monotonic()
         act()
         self.seconds[name] = SYSTEM.monotonic() - started
-        self.compare(name)
+        self.compare(name, audit=audit)
 
 
 def _insert(first: int, last: int) -> Iterator[str]:
@@ -194,9 +192,9 @@ def run_all(run: Run, folder: Path, rows: int, large: int) -> None:
     run.both("select 1")
     begin()
     run.seconds["begin"] = 0.0
-    run.step("hydration", hydrate)
+    run.step("hydration", hydrate, audit=True)
     run.step("small changes", small)
     run.step("a large change", many)
     run.step("an executor dies", executor)
     run.step("a worker dies", worker)
-    run.step("the server dies", driver)
+    run.step("the server dies", driver, audit=True)
