@@ -108,7 +108,7 @@ class Telemetry:
         span.end(end)
 
     def _within(self, span: Any) -> Any:
-        from opentelemetry.trace import set_span_in_context
+        from opentelemetry.trace import set_span_in_context  # there, since it is on
 
         return set_span_in_context(span)
 
@@ -134,7 +134,7 @@ class Telemetry:
         span.end(end)
 
     def _failed(self, span: Any, error: object) -> None:
-        from opentelemetry.trace import Status, StatusCode
+        from opentelemetry.trace import Status, StatusCode  # there, since it is on
 
         span.set_status(Status(StatusCode.ERROR, type(error).__name__))
         if isinstance(error, NoonmarkError):

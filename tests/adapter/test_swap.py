@@ -65,6 +65,16 @@ def test_texts_of_views_have_the_names_of_now(tmp_path: Path) -> None:
         assert db.sql("select * from z").rows() == db.sql("select * from v").rows() == [(1, 1)]
 
 
+def test_a_name_that_ends_like_the_old_one_is_another(tmp_path: Path) -> None:
+    with Embedded(str(tmp_path), None, None, maintain=False) as db:
+        db.execute("create table xa (x int); create view v as select x from xa")
+        db.execute("alter table xa rename to a")
+        ((_, shown),) = db.sql("show create view v").rows()
+        assert shown.endswith("AS select x from a AS xa")
+        ((shown,),) = db.sql("select definition from pg_views where viewname = 'v'").rows()
+        assert shown.rstrip(";").endswith("select x from a AS xa")
+
+
 def test_what_cannot_be_swapped_is_refused(tmp_path: Path) -> None:
     with Embedded(str(tmp_path), None, None, maintain=False) as db:
         db.execute("create table a (x int); create view v as table a; create schema s")

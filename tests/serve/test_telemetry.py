@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,6 +16,7 @@ from noonmark.compute.view.view import TickRecord
 from noonmark.errors import ConfigError
 from noonmark.serve.run import Running, Settings, serving
 from noonmark.telemetry import Telemetry
+from support.listening import listening
 
 HERE = ("127.0.0.1", 0)
 
@@ -50,18 +48,6 @@ class _Listening(ThreadingHTTPServer):
         self.spans: list[Any] = []
 
 
-@contextmanager
-def collector() -> Iterator[_Listening]:
-    with _Listening() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def attributes(span: Any) -> dict[str, Any]:
     return {each.key: each.value.string_value for each in span.attributes}
 
@@ -78,7 +64,7 @@ def _ask(running: Running) -> None:
 
 
 def test_statements_are_traced() -> None:
-    with collector() as server:
+    with listening(_Listening()) as server:
         endpoint = f"http://127.0.0.1:{server.server_address[1]}"
 
         async def run() -> None:
@@ -102,7 +88,7 @@ def test_statements_are_traced() -> None:
 
 def test_ticks_are_traced() -> None:
     record = TickRecord("v", 5, 9, 3, 2, 0, 1, 12.5, "delta")
-    with collector() as server:
+    with listening(_Listening()) as server:
         telemetry = Telemetry()
         telemetry.start(f"http://127.0.0.1:{server.server_address[1]}")
         telemetry.tick(record, 1_000)

@@ -247,7 +247,8 @@ def _headline(words: str) -> str:
 
 def _short(headline: str) -> str:
     """Its beginning, up to where it makes a pause; a word or two are not enough."""
-    return re.match(r".{15}.*?(?=$|[:;.(]|, )|.*", headline)[0].strip()  # type: ignore[index]
+    pause = re.search(r"[:;.(]|, ", headline[15:])
+    return headline[: 15 + pause.start()].strip() if pause else headline
 
 
 PAGES = {

@@ -6,11 +6,12 @@ the connection without a word. `status` and `code`: answers everything with that
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
+
+from support.listening import listening
 
 
 class StandInS3(ThreadingHTTPServer):
@@ -85,11 +86,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def stand_in_s3() -> Iterator[StandInS3]:
     """A running stand-in."""
-    with StandInS3() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(StandInS3()) as server:
+        yield server

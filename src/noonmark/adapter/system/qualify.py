@@ -30,7 +30,9 @@ def query_now(catalog: Catalog, view: Item, find: Find | None = None) -> str:
         for written, (number, _) in view.definition.get("names", {}).items()
         if number in catalog.by_number
     }
-    if find is None and all(written.endswith(item.name) for written, item in means.items()):
+    if find is None and all(
+        written in (item.name, f"{item.schema_name}.{item.name}") for written, item in means.items()
+    ):
         return text
     edits = []
     for table, names in _tables(dialect.parse(text), frozenset()):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,9 +20,6 @@ from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.log.state import Collection
 from noonmark.persist.read.plan import Query, plan_read
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
