@@ -88,6 +88,9 @@ def test_what_cannot_be_swapped_is_refused(tmp_path: Path) -> None:
             with pytest.raises(NoonmarkError) as raised:
                 db.execute(statement)
             assert raised.value.sqlstate == state, statement
+        with pytest.raises(NoonmarkError) as raised:
+            db.execute("alter materialized view v swap with v")
+        assert raised.value.hint == "Use ALTER VIEW."
 
 
 @pytest.mark.spark

@@ -71,6 +71,13 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
     return Done(tag, tuple(told))
 
 
+def _hint(verb: str, kind: str) -> str | None:
+    """Which statement is for such an object, where there is one."""
+    if verb not in ("DROP", "ALTER") or kind in ("system", "errors", "progress"):
+        return None
+    return f"Use {verb} {kind.replace('-', ' ').upper()}."
+
+
 def find(access: Access, kind: str, name: st.Name) -> Item | None:
     """The item of a kind and name; whoever asks checks its right.
 
@@ -91,9 +98,7 @@ def find(access: Access, kind: str, name: st.Name) -> Item | None:
     if item.kind == "system" or not same:
         raise WrongObjectType(
             f'"{item.name}" is not a {kind.replace("-", " ")}',
-            hint=f"Use DROP {item.kind.replace('-', ' ').upper()}."
-            if item.kind not in ("system", "errors", "progress")
-            else None,
+            hint=_hint(access.statement.partition(" ")[0], item.kind),
             position=name.position,
         )
     return item
