@@ -10,6 +10,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 SITE := .venv-site
 SEED ?= 1
+# Test processes side by side: two, as every machine has two cores.
+WORKERS ?= 2
 ONLY ?=
 
 # The first interpreter that is new enough and can make a virtual environment.
@@ -34,8 +36,9 @@ help:  ## this list
 demo: $(READY)  ## set up everything and run the main job
 	$(BIN)/noonmark demo
 
-test: $(READY)  ## set up everything and pass the tests
-	$(BIN)/pytest
+test: $(READY)  ## set up everything and pass the tests: side by side, then those that must be alone
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not alone"
+	$(BIN)/pytest -m alone
 
 check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
 	$(BIN)/ruff format --check src tests bench docs dbt-noonmark

@@ -15,6 +15,8 @@ import pytest
 from noonmark.compute.jvm import session as sessions
 from noonmark.errors import ConfigError
 
+pytestmark = pytest.mark.alone
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

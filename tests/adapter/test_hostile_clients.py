@@ -6,6 +6,8 @@ import pytest
 
 from prove.c15_hostile import measured, violations
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.timeout(180)
 def test_hostile_clients_are_alone_in_it() -> None:

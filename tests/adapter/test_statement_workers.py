@@ -26,6 +26,8 @@ from noonmark.errors import DivisionByZero, NoonmarkError, QueryCanceled, TooCom
 from support.hostile_statements import PLANNING
 from support.reading import Conversation, connect, with_database
 
+pytestmark = pytest.mark.alone
+
 ENDLESS = "select count(*) from generate_series(1,100000) a, generate_series(1,100000) b"
 MUCH = [
     ENDLESS,

@@ -15,7 +15,7 @@ from support.reading import Conversation, connect, database
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alone]
 
 #: Ten numbers take no time, millions of them minutes.
 POISON = "select a, (select sum(exp(x::numeric / 999983)) from generate_series(1, a) x) as n from t"

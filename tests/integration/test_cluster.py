@@ -9,6 +9,8 @@ import pytest
 from support.cluster_run import run_all, two_sides
 from support.servers import PostgresServer, S3Server
 
+pytestmark = pytest.mark.alone
+
 ROWS, LARGE = 20_000, 5_000
 
 

@@ -22,6 +22,8 @@ from noonmark.rows.schema import Schema
 from support import long_log
 from support.doubles import HookedBlob
 
+pytestmark = pytest.mark.alone
+
 ENTRIES = 100_000
 OPENINGS = 3
 

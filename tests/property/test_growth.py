@@ -6,6 +6,8 @@ import pytest
 
 from support.growing import FRAMES, MAINTAINED, maintained, queries, ratio
 
+pytestmark = pytest.mark.alone
+
 #: What is n log n takes 13 times as long, what is quadratic a hundred times.
 RATIO_MAX = 35.0
 SOME = [

@@ -13,7 +13,7 @@ from support.failovers import fail_over, pair
 from support.serve_process import PORTS, command, serving
 from support.servers import PostgresServer, S3Server
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.alone]
 
 
 def test_clients_are_back_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.alone
+
 _BEGIN = """
 import gc, weakref
 from noonmark.serve import garbage

@@ -12,9 +12,12 @@ from contextlib import ExitStack
 from typing import Any
 
 import psycopg
+import pytest
 
 from noonmark.clock import SYSTEM
 from support.pgwire_host import DatabaseHost
+
+pytestmark = pytest.mark.alone
 
 IDLE, BUSY = 200, 32
 SECONDS = float(os.environ.get("SOAK_SECONDS", "2"))

@@ -2,8 +2,9 @@
 
 Only one Spark context can live in a process, so a test session has either kind, never both at a
 time: the second to be asked for stops the first. Tests of one kind therefore stand together in a
-file, and `pytest_collection_modifyitems` runs all `spark_cluster` tests last. Executors can import
-the test modules, so a function of a test may run there.
+file, and `pytest_collection_modifyitems` runs all `spark_cluster` tests last, and alone: not beside
+the tests of another process. Executors can import the test modules, so a function of a test may run
+there.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cluster tests last, and everything that asks for Spark carries the marker `spark`."""
+    """Cluster tests last and alone; everything that asks for Spark carries the marker `spark`."""
     for item in items:
-        if {"spark", "spark_cluster"} & set(getattr(item, "fixturenames", ())):
+        asked = {"spark", "spark_cluster"} & set(getattr(item, "fixturenames", ()))
+        if asked:
             item.add_marker(pytest.mark.spark)
+        if "spark_cluster" in asked:
+            item.add_marker(pytest.mark.alone)
     items.sort(key=lambda item: "spark_cluster" in getattr(item, "fixturenames", ()))
 
 
