@@ -28,7 +28,7 @@ MAKE_VENV = python=$$($(FIND_PYTHON)); \
 	fi; \
 	rm -rf $(1); "$$python" -m venv $(1)
 
-.PHONY: help demo test check bench prove docs setup lock format clean
+.PHONY: help demo test check bench prove docs dist sbom setup lock format clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -41,8 +41,8 @@ test: $(READY)  ## set up everything and pass the tests: side by side, then thos
 	$(BIN)/pytest -m alone
 
 check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JVM
-	$(BIN)/ruff format --check src tests bench docs dbt-noonmark
-	$(BIN)/ruff check src tests bench docs dbt-noonmark
+	$(BIN)/ruff format --check src tests bench docs deploy dbt-noonmark
+	$(BIN)/ruff check src tests bench docs deploy dbt-noonmark
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_tidy.py tests/test_docs_generated.py tests/test_site.py -m "not slow"
@@ -57,11 +57,19 @@ docs: $(SITE)/.ready  ## the documents as a site, in site/: needs neither Java n
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
+dist: $(READY)  ## the wheels, in dist/: noonmark, and noonmark-reader without Spark
+	rm -rf dist
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	cd deploy/reader && ../../$(BIN)/python -m hatchling build -t wheel -d ../../dist/reader
+
+sbom: $(READY)  ## the bill of materials and the list of licences, from the lock
+	$(BIN)/python deploy/sbom.py
+
 setup: $(READY)  ## the virtual environment alone
 
 format: $(READY)  ## write what `make check` asks of the formatting
-	$(BIN)/ruff format src tests bench docs dbt-noonmark
-	$(BIN)/ruff check --fix src tests bench docs dbt-noonmark
+	$(BIN)/ruff format src tests bench docs deploy dbt-noonmark
+	$(BIN)/ruff check --fix src tests bench docs deploy dbt-noonmark
 
 lock: $(READY)  ## refresh requirements.lock, and that of the site
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes \
@@ -70,7 +78,7 @@ lock: $(READY)  ## refresh requirements.lock, and that of the site
 		--no-header --no-annotate --upgrade -o docs/requirements.lock
 
 clean:  ## remove the virtual environments, the site and every cache
-	rm -rf .venv $(SITE) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/out
+	rm -rf .venv $(SITE) site dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis bench/out
 
 # An environment whose interpreter is gone is no environment.
 $(shell $(BIN)/python -c "" 2>/dev/null || rm -f $(READY))

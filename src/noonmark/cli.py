@@ -37,3 +37,10 @@ def main() -> None:
     except NoonmarkError as error:
         click.echo(f"noonmark: {error}", err=True)
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "noonmark":
+            raise
+        # `noonmark-reader` brings what reading needs, and no more.
+        click.echo(f"noonmark: this command needs {error.name}, which is not installed", err=True)
+        click.echo("hint: noonmark-reader only reads; `pip install noonmark` brings all.", err=True)
+        sys.exit(1)
