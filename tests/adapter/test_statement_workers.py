@@ -21,6 +21,7 @@ from noonmark.adapter.database import Database
 from noonmark.adapter.planner import HERE_MAX, PLANNER, SHORT_MAX, text_weight
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
 from noonmark.adapter.worker.limits import Limits
+from noonmark.adapter.worker.pool import PRIORITIES
 from noonmark.clock import SYSTEM
 from noonmark.errors import DivisionByZero, NoonmarkError, QueryCanceled, TooComplex
 from support.hostile_statements import PLANNING
@@ -113,6 +114,24 @@ async def test_a_cancel_kills_the_worker(opened: Database) -> None:
     while os.path.exists(f"/proc/{pid}"):
         assert SYSTEM.monotonic() - begun < 5, "the process is gone"
         await asyncio.sleep(0.01)
+
+
+@with_database
+async def test_long_work_makes_room_for_short_work(opened: Database) -> None:
+    client = await prepared(opened)
+    asked = asyncio.ensure_future(client.ask(ENDLESS))
+    while not opened.workers.busy:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(PRIORITIES[-1][0] + 0.2)
+    (worker,) = opened.workers.pids
+    threads = [int(each.name) for each in Path(f"/proc/{worker}/task").iterdir()]
+    assert len(threads) > 1
+    assert all(os.getpriority(os.PRIO_PROCESS, each) == PRIORITIES[-1][1] for each in threads)
+    # Where processors are shared by sessions, a priority counts inside of one.
+    assert os.getsid(worker) == os.getsid(0)
+    client.session.cancel()
+    with pytest.raises(QueryCanceled):
+        await asked
 
 
 @with_database

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noonmark.adapter.session.recorded import RECORDED_MAX, recorded
 from noonmark.errors import NoonmarkError
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.redact import HIDDEN, redacted, scrubbed
@@ -122,3 +123,14 @@ def test_what_is_left_is_cut_at_tokens() -> None:
     for _ in range(2_000):
         text = " ".join(generator.choices(words, k=8))
         tokens_of(redacted(text))
+
+
+def test_of_a_long_text_the_beginning_is_recorded() -> None:
+    long = "x" * 50_000
+    assert recorded(f"select '{long}'") == f"select '{long}'"[:RECORDED_MAX]
+    for text in (
+        f"create secret s as '{long}'",
+        f"select 1 /*{'-' * (RECORDED_MAX - 40)}*/; create secret s as '{long}'",
+    ):
+        assert "xxx" not in recorded(text)
+        assert len(recorded(text)) <= RECORDED_MAX + len(HIDDEN)

@@ -8,7 +8,8 @@ milliseconds for nothing, again and again. So
     what is new       every `EVERY_S`, at a moment when nothing is planned if there is one; then
                       what is alive is left out from now on (frozen), as is what the server began
                       with: a plan that is being made is not, it ends soon
-    everything        when twice as much is left out as after the last such time
+    everything        when the process is twice as large as after the last such time; its size is
+                      asked of the system, because to count what is left out is to look at it
 
 Law (bounded): a pause follows what came since the last one, not all that is alive; looks at
 everything cost, together, at most as much as what was ever left out.
@@ -19,26 +20,37 @@ Where it runs: a server's own process; not where somebody else's program is.
 from __future__ import annotations
 
 import gc
+import resource
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 #: Young objects are looked at when there are so many more; those that stayed after some such times.
 _YOUNG, _STAYED = 10_000, 5
 #: Everything, by Python's own count: never.
 _ALL = 1_000_000_000
-EVERY_S = 20.0
-#: How long a quiet moment is waited for.
-_PATIENCE_S = 20.0
-_PAUSE_S = 0.25
-#: Everything is looked at only when so many objects more are left out.
-_MANY = 1_000_000
+EVERY_S = 4.0
+#: How long a quiet moment is waited for: what comes meanwhile makes the pause longer.
+_PATIENCE_S = 2.0
+_PAUSE_S = 0.05
+#: Everything is looked at only when the process is larger by so much.
+_MANY_BYTES = 256 << 20
+
+
+def resident_bytes() -> int:
+    """The memory of this process."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # not Linux: the most that it ever was
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return pages * resource.getpagesize()
 
 
 class Collector:
-    """Looks for garbage; knows how much was left out when it last looked at everything."""
+    """Looks for garbage; knows how large the process was when it last looked at everything."""
 
     def __init__(self) -> None:
-        self._left_out = 0
+        self._size_bytes = 0
 
     def settle(self) -> None:
         """What is there now stays: the collector leaves it out."""
@@ -47,7 +59,7 @@ class Collector:
 
     def collect(self, *, quiet: bool = True) -> None:
         """Look at what is new; if it is quiet, at everything when that is due."""
-        if quiet and gc.get_freeze_count() > max(2 * self._left_out, self._left_out + _MANY):
+        if quiet and resident_bytes() > max(2 * self._size_bytes, self._size_bytes + _MANY_BYTES):
             self._everything()
             return
         gc.collect()
@@ -58,7 +70,7 @@ class Collector:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        self._left_out = gc.get_freeze_count()
+        self._size_bytes = resident_bytes()
 
     def run(self, stopping: threading.Event, is_busy: Callable[[], bool]) -> None:
         """Collect every `EVERY_S`, until it ends."""

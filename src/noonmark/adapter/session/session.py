@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from noonmark import defect
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
@@ -34,6 +33,7 @@ from noonmark.adapter.contract import (
 )
 from noonmark.adapter.peek.chunks import Listed, Watched
 from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
+from noonmark.adapter.session.recorded import recorded, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.handler import Described
@@ -53,7 +53,6 @@ from noonmark.errors import (
 )
 from noonmark.rows.types import SqlType
 from noonmark.sql.functions.function import Function, Table
-from noonmark.sql.redact import redacted, scrubbed
 from noonmark.sql.statement import parse_statements, split_statements
 from noonmark.sql.statement import statement as st
 
@@ -84,7 +83,6 @@ _ENDS = (st.Commit, st.Rollback, st.RollbackTo)
 #: Texts up to this length are parsed once, whoever sends them: a statement is a value.
 _TEXT_KEPT_MAX = 4_096
 _parsed = lru_cache(maxsize=1_024)(parse_statements)
-_recorded = lru_cache(maxsize=1_024)(redacted)
 
 
 class Transaction(Protocol):
@@ -219,7 +217,7 @@ class AdapterSession:
                 parsed = await self._watch(PLANNER.run(weight, parse, text))
                 self._busy = False
         except NoonmarkError as error:
-            raise scrubbed(error, text, parsed=False) from None
+            raise await without_secrets(error, text, parsed=False) from None
         if not parsed:
             return Prepared("", (), None, st.Empty())
         if len(parsed) > 1:
@@ -288,7 +286,7 @@ class AdapterSession:
             self.database.ended(
                 self, prepared, spent_s, self.database.clock.monotonic() - begun, error
             )
-            raise self._without_secrets(error, prepared.text) from None
+            raise await without_secrets(error, prepared.text) from None
         self.database.ended(self, prepared, spent_s, begun)
         if isinstance(outcome, Done | Rows) and outcome.notices:
             outcome = replace(outcome, notices=wanted_notices(self.variables, outcome.notices))
@@ -299,20 +297,9 @@ class AdapterSession:
 
     def _begin(self, prepared: Prepared) -> None:
         self._check_alive(prepared.statement)
-        text = prepared.text
-        self.text = _recorded(text) if len(text) <= _TEXT_KEPT_MAX else redacted(text)
+        self.text = recorded(prepared.text)
         if self.transaction is None or self.transaction.implicit:
             self.moment_ms = self.database.clock.now_ms()
-
-    def _without_secrets(self, error: Exception, text: str) -> Exception:
-        """What failed, without what the statement's text must not be recorded with."""
-        if self.text == text or isinstance(error, asyncio.CancelledError):
-            return error
-        if isinstance(error, NoonmarkError):
-            return scrubbed(error, text, parsed=True)
-        # Whatever an unforeseen exception says stays out of the log: only where it was raised.
-        bare = RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
-        return defect.report(bare, "a statement with a secret")
 
     async def run(
         self, statement: st.Statement, values: Sequence[Any] = (), told: Prepared | None = None

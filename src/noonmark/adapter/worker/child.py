@@ -47,7 +47,7 @@ RECURSION_MAX = 60_000
 
 _PR_SET_PDEATHSIG = 1
 #: The server goes first: it has little to do for each statement, and somebody waits for it.
-_PRIORITY = 5
+_PRIORITY = 8
 
 
 def main(link: socket.socket, memory_bytes: int) -> NoReturn:

@@ -6,8 +6,9 @@ A statement that needs a worker takes one that is free, or a new one as long as 
 Law (cancel): when the task that runs a job is cancelled, the worker is killed before the task ends.
 Law (alone): a worker that dies fails its own statement, with `OutOfMemory` when the system killed
 it and `WorkerLost` else; the next statement gets another.
-Law (short first): a job that takes longer than `LONG_S` goes on at a low priority, so that many
-long ones do not keep short ones, and the adapter's loop, from the processor.
+Law (short first): a job that takes longer than `LONG_S` goes on at a lower priority, and at a lower
+one still when it takes much longer, so that many long ones do not keep short ones, and the
+adapter's loop, from the processor.
 
 Where it runs: the adapter's loop; only forking and reaping are in a thread.
 """
@@ -40,7 +41,8 @@ from noonmark.sql.functions.function import Function
 
 #: A job that takes longer makes room for shorter ones.
 LONG_S = 0.1
-_LOW_PRIORITY = 15
+#: How low its priority is after so long; workers begin with that of `child`.
+PRIORITIES = ((LONG_S, 12), (5 * LONG_S, 15))
 #: Workers that are kept for the next statements.
 _SPARE = 2
 #: Rows of an input that are sent at once: pickling them takes about a millisecond.
@@ -56,17 +58,25 @@ class _Worker:
         link.setblocking(False)
         self.is_slow = False
 
-    def slow_down(self) -> None:
+    def slow_down(self, priority: int) -> None:
         """What takes long waits for what does not; it cannot be taken back."""
         self.is_slow = True
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self.pid, _LOW_PRIORITY)
+            # Linux has a priority for each thread, and the one that works is not the first.
+            for thread in _threads(self.pid):
+                os.setpriority(os.PRIO_PROCESS, thread, priority)
 
     def kill(self) -> None:
         """End it at once. Its id is its own until it is reaped."""
         self.link.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
+
+
+def _threads(pid: int) -> list[int]:
+    """The threads of a process; where the system does not list them, the process."""
+    folder = Path(f"/proc/{pid}/task")
+    return [int(each.name) for each in folder.iterdir()] if folder.is_dir() else [pid]
 
 
 @dataclass
@@ -141,7 +151,7 @@ class Pool:
             body += f.frame(f.TABLE, f.dumps((name, str(path))))
         worker = await self._take()
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(LONG_S, worker.slow_down)
+        timers = [loop.call_later(after_s, worker.slow_down, to) for after_s, to in PRIORITIES]
         spool = self._spool()
         try:
             await self._send(worker, body, inputs or {}, spool)
@@ -151,7 +161,8 @@ class Pool:
             spool.unlink(missing_ok=True)
             raise
         finally:
-            timer.cancel()
+            for timer in timers:
+                timer.cancel()
         self._give_back(worker, is_good)
         if isinstance(answer, BaseException):
             raise answer

@@ -102,7 +102,7 @@ class Zygote:
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,
+                process_group=0,  # not a session of its own: Linux shares processors by sessions
                 env={name: text for name, text in os.environ.items() if _is_plain(name)},
             )
         self._link = ours

@@ -194,7 +194,7 @@ class LocalProcesses:
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,
+                process_group=0,  # not a session of its own: Linux shares processors by sessions
                 env={**os.environ, task.MEMORY_VARIABLE: str(self._memory_mb)},
             )
         started = _Process(process, ours)
