@@ -238,3 +238,28 @@ def test_an_empty_mirror_answers_at_its_time_while_others_move_on(inlining: Clie
         return await asyncio.gather(read(), read())
 
     assert asyncio.run(together()) == [0, 0]
+
+
+def test_mirrors_are_bounded_by_their_bytes(inlining: Client) -> None:
+    client = inlining
+    mirrors = Mirrors(client, bytes_max=4 << 20)
+    names = [client.clock.fresh_id() for _ in range(6)]
+    for count, name in zip((1, 1, 1, 1, 1, 3), names, strict=True):
+        write, _ = client.create_or_load(name, SCHEMA, ("id",))
+        long = "x" * 900_000
+        write.write([Update((n, long, 1.0, None), 1, 1) for n in range(count)]).result(10)
+        write.seal(2).result(10)
+    collections = [client.state.collection(name) for name in names]
+    for each in collections[:5]:
+        assert asyncio.run(mirrors.at(each, 1)) is not None
+    assert len(mirrors) == 4, "the oldest made room"
+    assert asyncio.run(mirrors.at(collections[5], 1)) is None, "more than a quarter by itself"
+    write, _ = client.create_or_load(names[4], SCHEMA, ("id",))
+    write.write([Update((n, "y" * 900_000, 1.0, None), 2, 1) for n in range(2)]).result(10)
+    write.seal(3).result(10)
+    assert asyncio.run(mirrors.at(client.state.collection(names[4]), 2)) is None, "it grew"
+    write.write([Update((n, "y" * 900_000, 1.0, None), 3, -1) for n in range(2)]).result(10)
+    write.seal(4).result(10)
+    again = asyncio.run(mirrors.at(client.state.collection(names[4]), 3))
+    assert again is not None
+    assert len(again) == 1

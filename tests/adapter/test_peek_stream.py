@@ -62,3 +62,16 @@ async def test_a_stream_that_is_let_go_ends(opened: Database) -> None:
     await anext(aiter(stream.chunks))
     await stream.chunks.aclose()
     assert await client.ask("select 1") == [(1,)]
+
+
+@with_database
+async def test_few_rows_that_are_long_are_read_piece_by_piece(opened: Database) -> None:
+    opened.reads.gatherer._memory_bytes = 1 << 20
+    opened.reads.mirrors._bytes_max = 1 << 20
+    client = await connect(opened)
+    await client.ask("create table long (a int, b text)")
+    for n in range(5):
+        await client.ask(f"insert into long select {n}, repeat('{n}', 500000)")
+    found = await client.ask("select a, length(b) from long where b <> 'x'")
+    assert sorted(found) == [(n, 500_000) for n in range(5)]
+    assert not len(opened.reads.mirrors)

@@ -239,6 +239,8 @@ async def test_the_limits_are_shown(opened: Database) -> None:
     assert await client.ask("show statement_worker_memory") == [("1024MB",)]
     assert await client.ask("show statement_write_rows_max") == [("2000000",)]
     assert await client.ask("show subscribe_rows_max") == [("50000",)]
+    assert await client.ask("show subscribe_memory") == [("64MB",)]
+    assert await client.ask("show mirror_memory") == [("512MB",)]
     assert await client.ask("show tick_timeout") == [("60s",)]
     assert await client.ask("show max_connections") == [("2500",)]
     assert await client.ask("show spark_python_memory") == [("4096MB",)]

@@ -6,7 +6,8 @@ expressions without room, texts too long to plan, inside of every sort of statem
 through a view, ask for something that needs a worker, and make and drop tables. A violation is
 
     late      a statement that ends more than a second after its time
-    slow      a polite kind of statement whose p99 is over ten times its p99 without the others
+    slow      a polite kind of statement whose p99 is over ten times its p99 without the others, or
+              over a second
     memory    more memory, in the server and its workers together, than its settings allow
     error     an end that is neither an answer nor an error that says why
     left      a worker that is still busy, or a view that AUDIT finds wrong, afterwards
@@ -31,6 +32,7 @@ LATE_MAX_S = 1.0
 SLOWER_MAX = 10.0
 #: Below this a p99 is what the machine does, not what the server does.
 NOTICED_MS = 50.0
+SLOW_MAX_MS = 1_000.0
 WORKERS, WORKER_MB = 8, 256
 #: The server, its planning and what it keeps: beside the workers.
 SERVER_MB = 1_500
@@ -74,7 +76,7 @@ def violations(run: Run, late_max_s: float = LATE_MAX_S) -> list[str]:
         if late > late_max_s
     ]
     for kind, busy in run.busy_p99.items():
-        if busy > max(NOTICED_MS, SLOWER_MAX * run.idle_p99[kind]):
+        if busy > min(SLOW_MAX_MS, max(NOTICED_MS, SLOWER_MAX * run.idle_p99[kind])):
             found.append(f"slow: {kind}: {busy:.0f} ms, idle {run.idle_p99[kind]:.0f} ms")
     if run.memory_mb > SERVER_MB + WORKERS * WORKER_MB:
         found.append(f"memory: {run.memory_mb} MB")

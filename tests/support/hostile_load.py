@@ -2,13 +2,14 @@
 
 A hostile client sends one hostile statement after the other, each with a `statement_timeout`; what
 counts is how long after that time it ends, and with what. Polite clients do what everybody does;
-what counts is how long that takes, with and without the hostile ones.
+what counts is how long that takes, with and without the hostile ones. They are a process of their
+own (`polite_process`), and memory is measured in a thread: what they see is what the server does,
+not what the hostile clients of the same program do.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,10 +17,10 @@ import psycopg
 
 from noonmark.clock import SYSTEM
 from support.hostile_statements import Hostile, Statement
+from support.polite_process import KINDS, ROWS, connected, p99, polite_apart
 
 #: Errors that say that a statement was ended, refused or failed by what it asked for.
 FINE = ("57014", "53200", "54000", "54001", "0A000")
-ROWS = 300
 
 
 @dataclass
@@ -30,17 +31,10 @@ class Seen:
     states: dict[str, int] = field(default_factory=dict)
     wrong: list[tuple[str, str, Statement]] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
-    polite_ms: dict[str, list[float]] = field(default_factory=dict)
 
     def worst_late_s(self) -> float:
         """How long after its timeout the last statement ended."""
         return max((late for late, _ in self.late_s), default=0.0)
-
-
-async def connected(port: int) -> psycopg.AsyncConnection:
-    return await psycopg.AsyncConnection.connect(
-        host="127.0.0.1", port=port, user="me", dbname="noonmark", autocommit=True
-    )
 
 
 async def prepare(port: int) -> None:
@@ -117,45 +111,6 @@ async def _run(connection: psycopg.AsyncConnection, statement: Statement) -> Non
             await cursor.execute(each.encode())
 
 
-POLITE: dict[str, str] = {
-    "one": "select 1",
-    "by key": "select v from kv where k = {n}",
-    "insert": "insert into log values ({n}, 'polite')",
-    "view": "select n from busy where what = 'polite'",
-    "worker": "select count(*) from generate_series(1, 4000)",
-}
-
-
-async def polite(port: int, kind: str, until: float, note: Callable[[str, float], None]) -> None:
-    """One polite client, which does one kind of thing ten times a second."""
-    at = 0
-    async with await connected(port) as connection:
-        while SYSTEM.monotonic() < until:
-            at += 1
-            begun = SYSTEM.monotonic()
-            if kind == "ddl":
-                await connection.execute("create table made (a int)")
-                await connection.execute("drop table made")
-            else:
-                text = POLITE[kind].format(n=at % ROWS)
-                await connection.execute(text.encode())
-            note(kind, 1000 * (SYSTEM.monotonic() - begun))
-            await asyncio.sleep(0.02)
-
-
-async def polite_all(port: int, kinds: list[str], seconds: float) -> dict[str, list[float]]:
-    """How long everything polite takes, in milliseconds."""
-    found: dict[str, list[float]] = {kind: [] for kind in kinds}
-    until = SYSTEM.monotonic() + seconds
-    await asyncio.gather(*(polite(port, k, until, lambda a, b: found[a].append(b)) for k in kinds))
-    return found
-
-
-def p99(values: list[float]) -> float:
-    """The 99th percentile."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * 0.99))]
-
-
 @dataclass
 class Run:
     """A whole run: polite clients alone, then with hostile ones."""
@@ -171,7 +126,6 @@ async def hostile_run(
     port: int, server: int, seconds: float, *, seed: int, clients: int, view: bool
 ) -> Run:
     """Polite clients alone, then beside hostile ones; then what is left."""
-    kinds = [*POLITE, "ddl"]
     await prepare(port)
     if view:
         async with await connected(port) as connection:
@@ -179,12 +133,12 @@ async def hostile_run(
             query = "select what, count(*) as n from log group by what"
             await connection.execute(f"create materialized view busy as {query}".encode())
             await connection.execute("select * from busy")
-    await polite_all(port, kinds, min(2.0, seconds / 4))
-    idle = await polite_all(port, kinds, max(3.0, min(20.0, seconds / 5)))
+    await polite_apart(port, KINDS, min(15.0, seconds / 4))
+    idle = await polite_apart(port, KINDS, max(3.0, min(20.0, seconds / 5)))
     seen, until = Seen(), SYSTEM.monotonic() + seconds
     measuring = asyncio.ensure_future(_memory(server))
     busy, *_ = await asyncio.gather(
-        polite_all(port, kinds, seconds),
+        polite_apart(port, KINDS, seconds),
         *(hostile(port, 1_000 * seed + client, until, seen) for client in range(clients)),
     )
     measuring.cancel()
@@ -204,8 +158,12 @@ async def _memory(server: int) -> None:
     """Note how much memory the server and its workers have, again and again."""
     _PEAK.clear()
     while True:
-        _PEAK.append(sum(map(_resident, _python_processes(server))))
-        await asyncio.sleep(0.2)
+        _PEAK.append(await asyncio.to_thread(_all_resident, server))
+        await asyncio.sleep(0.5)
+
+
+def _all_resident(server: int) -> int:
+    return sum(map(_resident, _python_processes(server)))
 
 
 def _children(pid: int) -> list[int]:

@@ -48,6 +48,8 @@ DEFAULTS = {
             "statement_write_rows_max",
             "copy_memory",
             "subscribe_rows_max",
+            "subscribe_memory",
+            "mirror_memory",
             "tick_timeout",
             "max_connections",
             "spark_driver_memory",

@@ -247,7 +247,12 @@ class Answers:
             return await spark(peek, time)
         if path.kind == "stream":
             return Streamed(self._stream(peek, time))
-        given = await self._given(peek, time, system)
+        try:
+            given = await self._given(peek, time, system)
+        except OutOfMemory:  # few rows, but long ones
+            if peek.shape.linear and not peek.order:
+                return Streamed(self._stream(peek, time))
+            return await spark(peek, time)
         plan = plan_of(peek)
         if is_little_over(plan, given, peek.order):
             return Listed(finished(peek, plan.multiset(given)))

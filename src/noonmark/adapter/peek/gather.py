@@ -23,6 +23,7 @@ from noonmark.adapter.peek.mirror import Mirror
 from noonmark.adapter.peek.mirrors import ROWS_MAX, Mirrors, row_count
 from noonmark.adapter.peek.rows import Row, counted
 from noonmark.adapter.peek.shape import Leaf
+from noonmark.adapter.worker.errors import OutOfMemory
 from noonmark.persist.client import Client
 from noonmark.persist.log.state import Collection
 from noonmark.persist.read.plan import Query
@@ -46,9 +47,10 @@ AT_ONCE_ROWS_MAX = 500
 class Gatherer:
     """Reads leaves. Used by the adapter's loop alone."""
 
-    def __init__(self, client: Client, mirrors: Mirrors) -> None:
+    def __init__(self, client: Client, mirrors: Mirrors, memory_bytes: int | None = None) -> None:
         self._client = client
         self.mirrors = mirrors
+        self._memory_bytes = memory_bytes
 
     def collection(self, leaf: Leaf) -> Collection:
         """The collection of a leaf, in the newest state."""
@@ -66,16 +68,29 @@ class Gatherer:
         return columns_of(leaf, mirror.schema, _mirrored(leaf, mirror, given))
 
     async def rows(self, leaf: Leaf, time: int) -> Given:
-        """The rows; waits for storage where it must."""
+        """The rows; waits for storage where it must.
+
+        Raises:
+            OutOfMemory: they are more than a statement may use.
+        """
         collection = self.collection(leaf)
         mirror = await self.mirrors.at(collection, time)
         if mirror is None:
-            tables = [table async for table in self.tables(leaf, collection, time)]
+            tables = await self._bounded(leaf, collection, time)
             return await asyncio.to_thread(_rows_of, leaf, collection.schema, tables)
         found = _mirrored(leaf, mirror)
         if len(found) <= AT_ONCE_ROWS_MAX:
             return columns_of(leaf, mirror.schema, found)
         return await asyncio.to_thread(columns_of, leaf, mirror.schema, found)
+
+    async def _bounded(self, leaf: Leaf, collection: Collection, time: int) -> list[pa.Table]:
+        tables, size_bytes = [], 0
+        async for table in self.tables(leaf, collection, time):
+            tables.append(table)
+            size_bytes += table.nbytes
+            if self._memory_bytes is not None and size_bytes > self._memory_bytes:
+                raise OutOfMemory.of_statement(self._memory_bytes)
+        return tables
 
     async def whole(self, collection: Collection, time: int) -> Multiset:
         """All rows of a collection."""

@@ -73,8 +73,9 @@ class Reads:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._client = database.client
-        self.mirrors = Mirrors(database.client)
-        self.gatherer = Gatherer(database.client, self.mirrors)
+        limits = database.workers.limits
+        self.mirrors = Mirrors(database.client, bytes_max=limits.mirror_memory_mb << 20)
+        self.gatherer = Gatherer(database.client, self.mirrors, limits.memory_mb << 20)
         self.answers = Answers(self.gatherer, lambda: self.state, database.workers)
         self.changes = Changes(database.client, lambda: database.workers.limits)
         self.pulse = Pulse(database)

@@ -4,8 +4,9 @@ Time is cut into segments: a segment begins where the one before ends, and ends 
 was known when somebody first asked for it. Everybody who follows a collection walks the same
 segments at their own pace, so that those who keep up share each read. Only the last segments are
 kept: who falls behind reads again. What happened while somebody did not read stays stored, and
-is had piece by piece: a segment has at most `subscribe_rows_max` updates, and as many as one time
-has if those are more, up to `statement_write_rows_max`.
+is had piece by piece: a segment has at most `subscribe_rows_max` updates and `subscribe_memory`, and
+as many as one time has if those are more, up to what one statement may write
+(`statement_write_rows_max`, `copy_memory`).
 
 Law: the segments after `t`, one after the other, have every update at times after t exactly once.
 Where it runs: the adapter's loop.
@@ -29,9 +30,18 @@ from noonmark.persist.log.state import Collection, State
 from noonmark.persist.read.plan import Query
 from noonmark.rows.schema import Schema
 
-#: Segments that are kept, over all collections, and the most rows one of them may have to be kept.
+#: Segments that are kept, over all collections, and the most that one of them may have to be kept.
 SEGMENTS_MAX = 256
 SEGMENT_ROWS_MAX = 10_000
+SEGMENT_BYTES_MAX = 1 << 20
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a segment may have at most."""
+
+    rows: int
+    size_bytes: int
 
 
 @dataclass(frozen=True)
@@ -42,13 +52,14 @@ class ChangeRange:
     upper: int | None
     changes: tuple[Change, ...]
     schema: Schema
+    size_bytes: int = 0
 
     def before(self, upper: int | None) -> ChangeRange:
         """As far as a time, which is not beyond its own."""
         if upper == self.upper:
             return self
         kept = tuple(change for change in self.changes if upper is None or change[1] < upper)
-        return ChangeRange(self.after, upper, kept, self.schema)
+        return ChangeRange(self.after, upper, kept, self.schema, self.size_bytes)
 
 
 class Changes:
@@ -85,16 +96,15 @@ class Changes:
         upper = _reached(collection, after, upper, limits.subscribe_rows)
         while True:
             alone = upper is not None and upper <= first + 1
-            rows_max = (
-                max(limits.write_rows, limits.subscribe_rows) if alone else limits.subscribe_rows
-            )
-            segment = await self._between(collection, after, upper, rows_max)
+            room = _room(limits, alone)
+            segment = await self._between(collection, after, upper, room)
             if segment is not None:
                 return segment
             if alone:
                 raise ProgramLimitExceeded(
-                    f"more than {rows_max} rows changed at {first}",
-                    detail="That is statement_write_rows_max. All changes before were given.",
+                    f"more than {room.rows} rows, or {room.size_bytes >> 20}MB, changed at {first}",
+                    detail="That is statement_write_rows_max, or copy_memory. "
+                    "All changes before were given.",
                     hint=f"To go on behind: SUBSCRIBE ... AS OF {first} WITH (SNAPSHOT = false).",
                 )
             if upper is None:
@@ -111,16 +121,17 @@ class Changes:
         return segment
 
     async def _between(
-        self, collection: Collection, after: int, upper: int | None, rows_max: int | None
+        self, collection: Collection, after: int, upper: int | None, room: Room | None
     ) -> ChangeRange | None:
         last = TIME_MAX if upper is None else upper - 1
         self.reads += 1
         query = Query(as_of=last, after=after, despite_error=True)
-        tables = await self._read(collection.id, query, rows_max)
+        tables = await self._read(collection.id, query, room)
         if tables is None:
             return None
         found = await asyncio.to_thread(_decoded, tables, collection)
-        return ChangeRange(after, upper, found, collection.schema)
+        size_bytes = sum(table.nbytes for table in tables)
+        return ChangeRange(after, upper, found, collection.schema, size_bytes)
 
     async def moved(self, collections: tuple[int, ...], seen: int) -> None:
         """Wait until one of the collections is complete beyond `seen`."""
@@ -133,28 +144,38 @@ class Changes:
             await asyncio.wrap_future(self._client.runtime.submit(waiting))
 
     def _keep(self, key: tuple[int, int], segment: ChangeRange) -> None:
-        if len(segment.changes) <= SEGMENT_ROWS_MAX:
+        few = len(segment.changes) <= SEGMENT_ROWS_MAX
+        if few and segment.size_bytes <= SEGMENT_BYTES_MAX:
             self._kept[key] = segment
         while len(self._kept) > SEGMENTS_MAX:
             self._kept.popitem(last=False)
 
     async def _read(
-        self, collection: int, query: Query, rows_max: int | None
+        self, collection: int, query: Query, room: Room | None
     ) -> list[pa.Table] | None:
-        """The tables; None if they have more rows."""
+        """The tables; None if they have more than there is room for."""
         reader = self._client.reader
 
         async def read() -> list[pa.Table] | None:
             plan = reader.plan(collection, query)
-            tables, count = [], 0
+            tables, rows, size_bytes = [], 0, 0
             async for table in reader.contents(plan):
-                count += table.num_rows
-                if rows_max is not None and count > rows_max:
+                rows += table.num_rows
+                size_bytes += table.nbytes
+                if room is not None and (rows > room.rows or size_bytes > room.size_bytes):
                     return None
                 tables.append(table)
             return tables
 
         return await asyncio.wrap_future(self._client.runtime.submit(read()))
+
+
+def _room(limits: Limits, alone: bool) -> Room:
+    """What a piece may have; one of a single time as much as one statement may write."""
+    rows, size_mb = limits.subscribe_rows, limits.subscribe_memory_mb
+    if alone:
+        rows, size_mb = max(limits.write_rows, rows), max(limits.copy_memory_mb, size_mb)
+    return Room(rows, size_mb << 20)
 
 
 def _reached(collection: Collection, after: int, upper: int | None, rows_max: int) -> int | None:

@@ -149,7 +149,7 @@ def _one(link: _Link, body: bytes, memory_bytes: int) -> bool:
         # To say so takes memory, too; the worker ends then.
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
         inputs.clear()
-        answer, is_good = _out_of_memory(memory_bytes), False
+        answer, is_good = OutOfMemory.of_statement(memory_bytes), False
     except RecursionError:
         answer = TooComplex.of_statement()
     except OSError as error:
@@ -169,14 +169,6 @@ def _one(link: _Link, body: bytes, memory_bytes: int) -> bool:
 
 def _closed() -> NoReturn:
     os._exit(0)
-
-
-def _out_of_memory(memory_bytes: int) -> OutOfMemory:
-    return OutOfMemory(
-        "out of memory",
-        detail=f"The statement needs more than statement_worker_memory, {memory_bytes >> 20}MB.",
-        hint="Ask for less at once, or let the server have a larger statement_worker_memory.",
-    )
 
 
 def _give(link: _Link, rows: Iterable[Any], spool: str) -> str | None:

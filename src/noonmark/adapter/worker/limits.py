@@ -24,6 +24,8 @@ class Limits:
         write_rows: the rows that one statement may write, or has of one time of a subscription.
         copy_memory_mb: what the rows of all COPYs that have not ended may use.
         subscribe_rows: the changes that a subscription has in memory at once.
+        subscribe_memory_mb: what those changes may use.
+        mirror_memory_mb: what the collections that are kept in memory may use.
         tick_timeout_s: how long a small change of one view may take.
         connections: how many clients may be connected over PostgreSQL's protocol.
         spark_memory_mb: the heap of Spark's driver on this machine; 0 for a quarter of its memory.
@@ -35,6 +37,8 @@ class Limits:
     write_rows: int = 2_000_000
     copy_memory_mb: int = 2_048
     subscribe_rows: int = 50_000
+    subscribe_memory_mb: int = 64
+    mirror_memory_mb: int = 512
     tick_timeout_s: int = 60
     connections: int = 2_500
     spark_memory_mb: int = 0
@@ -81,6 +85,8 @@ SETTINGS = (
     Setting("statement_write_rows_max", "write_rows", "", 1, "The rows that it may write."),
     Setting("copy_memory", "copy_memory_mb", "MB", 16, "What COPYs may use, all together."),
     Setting("subscribe_rows_max", "subscribe_rows", "", 1, "Changes in memory of a SUBSCRIBE."),
+    Setting("subscribe_memory", "subscribe_memory_mb", "MB", 1, "What those changes may use."),
+    Setting("mirror_memory", "mirror_memory_mb", "MB", 4, "Collections that are kept in memory."),
     Setting(
         "tick_timeout", "tick_timeout_s", "s", 1, "How long a small change of a view may take."
     ),
