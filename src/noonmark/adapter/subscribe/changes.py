@@ -4,8 +4,8 @@ Time is cut into segments: a segment begins where the one before ends, and ends 
 was known when somebody first asked for it. Everybody who follows a collection walks the same
 segments at their own pace, so that those who keep up share each read. Only the last segments are
 kept: who falls behind reads again. What happened while somebody did not read stays stored, and
-is had piece by piece: a segment has at most `subscribe_rows_max` updates and `subscribe_memory`, and
-as many as one time has if those are more, up to what one statement may write
+is had piece by piece: a segment has at most `subscribe_rows_max` updates and `subscribe_memory`,
+and as many as one time has if those are more, up to what one statement may write
 (`statement_write_rows_max`, `copy_memory`).
 
 Law: the segments after `t`, one after the other, have every update at times after t exactly once.
