@@ -1,4 +1,4 @@
-"""Implicit casts, common types and the choice among functions of one name, as PostgreSQL has them.
+"""Implicit casts and common types, as PostgreSQL has them.
 
 A quoted literal and NULL are of type `Unknown` until their place gives them one. Types widen along
 
@@ -6,29 +6,23 @@ A quoted literal and NULL are of type `Unknown` until their place gives them one
     character(n), character varying -> text
     date -> timestamp -> timestamp with time zone        time -> interval
 
-Law (choice): of the functions of a name that take the arguments after implicit casts, the one with
-the most arguments that need none; then the one whose casts go to the preferred type of a family
-(double precision, text, timestamp with time zone, interval).
+Which of the functions of one name is meant, `choose` decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from noonmark.errors import (
     CannotCast,
     DatatypeMismatch,
     EvaluationError,
-    UndefinedFunction,
 )
 from noonmark.rows import types as t
 from noonmark.sql.functions.cast import cast, cast_exists
-from noonmark.sql.functions.errors import AmbiguousFunction
 from noonmark.sql.functions.fit import bounded, numeric_for
-from noonmark.sql.functions.function import Any_, Signature, Table
-from noonmark.sql.functions.function import Parameter as Parameter_
 from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import Case, Cast, Coalesce, Literal, Scalar, When
 
@@ -42,7 +36,6 @@ class Unknown(t.SqlType):
 
 UNKNOWN = Unknown()
 _NUMBERS = (t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double)
-_PREFERRED = (t.Double, t.Text, t.TimestampTz, t.Interval)
 _WIDER: dict[type[t.SqlType], tuple[type[t.SqlType], ...]] = {
     **{kind: _NUMBERS[at + 1 :] for at, kind in enumerate(_NUMBERS)},
     t.Char: (t.Text, t.Varchar),
@@ -184,156 +177,3 @@ def fixed_scale(scalar: Scalar) -> Scalar:
         return Coalesce(tuple(fixed))
     whens = zip(scalar.branches, fixed, strict=False)
     return Case(tuple(When(each.condition, value) for each, value in whens), fixed[-1])
-
-
-S = TypeVar("S", bound=Signature)
-
-
-def resolve(
-    table: Table[S],
-    name: str,
-    arguments: Sequence[Scalar],
-    position: int | None = None,
-    *,
-    operator: bool = False,
-) -> tuple[S, tuple[Scalar, ...]]:
-    """The function of that name that fits best, and the arguments as it takes them."""
-    types = [argument.type for argument in arguments]
-    if operator and len(types) == 2 and (types[0] == UNKNOWN) != (types[1] == UNKNOWN):
-        known = types[1] if types[0] == UNKNOWN else types[0]
-        same = _fitting(table, name, [known, known])
-        if same and (same[0][0][0] == 2 or isinstance(known, t.Array)):
-            types = [known, known]
-    fitting = _fitting(table, name, types) or _fitting(table, name, types, guess=True)
-    if not fitting:
-        raise _undefined(name, types, position, operator)
-    best = max(score for score, _, _ in fitting)
-    found = [(entry, targets) for score, entry, targets in fitting if score == best]
-    if len(found) > 1 and all(each == UNKNOWN for each in types):
-        raise AmbiguousFunction(
-            f"{_shown(name, types, operator)} is not unique",
-            hint="Could not choose a best candidate. You might need to add explicit type casts.",
-            position=position,
-        )
-    entry, targets = found[0]
-    _check_polymorphic(entry, types, position)
-    coerced = (coerce(a, target, position) for a, target in zip(arguments, targets, strict=True))
-    return entry, tuple(coerced)
-
-
-Fit = tuple[tuple[int, int], S, list[t.SqlType]]
-
-
-#: Of these PostgreSQL takes literals of no type for text; their parameters are "compatible".
-_COMPATIBLE = frozenset(
-    ("array_append", "array_prepend", "array_cat", "array_position", "array_positions",
-     "array_remove", "array_replace", "width_bucket", "||", "greatest", "least", "min", "max")
-)  # fmt: skip
-#: Of any type here; there, of whichever type the argument has.
-_POLYMORPHIC = frozenset(("to_jsonb", "to_json"))
-
-
-def _check_polymorphic(entry: Signature, types: Sequence[t.SqlType], position: int | None) -> None:
-    """A function of some type or other must be told of which."""
-    parameters = entry.parameters_for(len(types)) or ()
-    open_ = [
-        source
-        for parameter, source in zip(parameters, types, strict=True)
-        if parameter in (Any_.ELEMENT, Any_.ARRAY) or entry.name in _POLYMORPHIC
-    ]
-    if open_ and entry.name not in _COMPATIBLE and all(each == UNKNOWN for each in open_):
-        raise DatatypeMismatch(
-            "could not determine polymorphic type because input has type unknown",
-            position=position,
-        )
-
-
-def _fitting(
-    table: Table[S], name: str, types: Sequence[t.SqlType], *, guess: bool = False
-) -> list[Fit[S]]:
-    """The entries that take the types; `guess` makes text of what nothing gives a type."""
-    fits = []
-    for entry in table.by_name.get(name, ()):
-        parameters = entry.parameters_for(len(types))
-        targets = None if parameters is None else _targets(entry, parameters, types, guess=guess)
-        if parameters is not None and targets is not None:
-            exact = sum(
-                source == target and isinstance(parameter, type)
-                for source, target, parameter in zip(types, targets, parameters, strict=True)
-            )
-            preferred = sum(
-                source != target and type(target) in _PREFERRED
-                for source, target in zip(types, targets, strict=True)
-            )
-            fits.append(((exact, preferred), entry, targets))
-    return fits
-
-
-def _targets(
-    entry: Signature, parameters: Sequence[Parameter_], types: Sequence[t.SqlType], *, guess: bool
-) -> list[t.SqlType] | None:
-    """What each argument becomes for these parameters; None if it cannot."""
-    element = _element(parameters, types, guess=guess)
-    targets: list[t.SqlType] = []
-    for parameter, source in zip(parameters, types, strict=True):
-        if parameter is Any_.ANY:
-            targets.append(t.Text() if source == UNKNOWN else source)
-        elif isinstance(parameter, Any_):
-            if element is None:
-                return None
-            targets.append(t.Array(element) if parameter is Any_.ARRAY else element)
-        elif parameter is t.Array:
-            if source != UNKNOWN and not _is_array_of(source, entry.element):
-                return None
-            targets.append(t.Array(entry.element()))
-        elif not is_implicit(source, parameter):
-            return None
-        else:
-            targets.append(as_kind(source, parameter))
-    return targets
-
-
-def _is_array_of(source: t.SqlType, element: type[t.SqlType]) -> bool:
-    return isinstance(source, t.Array) and is_implicit(source.element, element)
-
-
-def _element(
-    parameters: Sequence[Parameter_], types: Sequence[t.SqlType], *, guess: bool
-) -> t.SqlType | None:
-    """The one type that every anyelement stands for."""
-    found: list[t.SqlType] = []
-    for parameter, source in zip(parameters, types, strict=True):
-        if parameter is Any_.ELEMENT:
-            found.append(source)
-        elif parameter is Any_.ARRAY and isinstance(source, t.Array):
-            found.append(source.element)
-        elif parameter is Any_.ARRAY and source != UNKNOWN:
-            return None
-    has_array = Any_.ARRAY in parameters
-    if has_array and any(isinstance(each, t.Array) for each in found):
-        return None  # there are no arrays of arrays
-    if has_array and not guess and not any(isinstance(each, t.Array) for each in types):
-        return None
-    try:
-        return common_type(found, "argument")
-    except DatatypeMismatch:
-        return None
-
-
-def _shown(name: str, types: Sequence[t.SqlType], operator: bool) -> str:
-    texts = [str(each) for each in types]
-    if operator:
-        return f"operator {' '.join([*texts[:-1], name, texts[-1]])}"
-    return f"function {name}({', '.join(texts)})"
-
-
-def _undefined(
-    name: str, types: Sequence[t.SqlType], position: int | None, operator: bool
-) -> UndefinedFunction:
-    kind = "operator" if operator else "function"
-    return UndefinedFunction(
-        f"{_shown(name, types, operator)} does not exist",
-        hint=f"No {kind} matches the given name and argument types. "
-        "You might need to add explicit type casts.",
-        position=position,
-    )

@@ -23,6 +23,7 @@ from noonmark.errors import InvalidSyntax, TooComplex
 from noonmark.sql import numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
+from noonmark.sql.precedence import Precedence
 
 TEXT_LENGTH_MAX = 1_000_000
 #: Expressions and queries inside of each other; of a chain of AND, OR or UNION, all are one.
@@ -30,6 +31,8 @@ DEPTH_MAX = 2_000
 
 
 _CONSTANT = "constant"
+#: Where, in the meta of the first column of USING, the name of the merged columns is kept.
+USING_ALIAS = "using_alias"
 
 
 def _constant(tree: exp.Expr) -> exp.Expr:
@@ -51,7 +54,7 @@ _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _SYNTAX = ("CAST", "EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 
 
-class _Parser(PostgresParser):
+class _Parser(Precedence):
     """PostgreSQL's grammar, with every function as a plain call."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -70,12 +73,6 @@ class _Parser(PostgresParser):
         TokenType.HASH_ARROW: _call("#>"),
         TokenType.DHASH_ARROW: _call("#>>"),
         TokenType.PLACEHOLDER: _call("?"),
-    }
-    UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
-        **PostgresParser.UNARY_PARSERS,
-        TokenType.PLUS: lambda self: self.expression(
-            exp.Anonymous(this="+", expressions=[self._parse_unary()])
-        ),
     }
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
@@ -116,6 +113,25 @@ class _Parser(PostgresParser):
         if this is not None and this.meta.get(_CONSTANT) and self._curr.text == "[":
             self.raise_error("Expected an operator")
         return super()._parse_bracket(this)
+
+    def _parse_wrapped_select(self, table: bool = False) -> Any:
+        """Also joins in parentheses whose first item is a function."""
+        this = super()._parse_wrapped_select(table)
+        if table and isinstance(this, exp.Unnest | exp.Lateral):
+            this.set("joins", list(self._parse_joins()))
+        return this
+
+    def _parse_using_identifiers(self) -> Any:
+        """``USING (a, b) [AS name]``; the name is kept with the first column."""
+        found = super()._parse_using_identifiers()
+        if found and self._match(TokenType.ALIAS):
+            name = self._parse_id_var(any_token=False)
+            if name is None:
+                self.raise_error("Expected a name")
+            else:
+                quoted = name.args.get("quoted")
+                found[0].meta[USING_ALIAS] = name.name if quoted else name.name.lower()
+        return found
 
     def _parse_position(self, haystack_first: bool = False) -> Any:  # noqa: ARG002 - sqlglot's
         """``POSITION(x IN y)``; there is no other form."""

@@ -16,7 +16,7 @@ from noonmark.clock import SYSTEM
 from support.anysql.choices import Choices
 from support.anysql.queries import Queries
 from support.anysql.scalars import Scalars
-from support.anysql.values import PLAIN, TYPES, Table, quoted, schema
+from support.anysql.values import PLAIN, TYPES, Table, quoted, schema, value
 from support.anysql.versus import Both, Text, judge, shrunk
 from support.sql_seen import ask
 
@@ -141,7 +141,11 @@ def views(run: Run, count: int) -> int:
         number += 1
         tables = world(run.both, seed, "v")
         wanted = min(VIEWS_IN_A_WORLD, count - made_in_all)
-        made = _made(run, seed, wanted, lambda c, t=tables: Queries(c, known, t, run.met).next()[0])
+
+        def make(choices: Choices, tables: list[Table] = tables) -> str:
+            return Queries(choices, known, tables, run.met).next(named=True)[0]
+
+        made = _made(run, seed, wanted, make)
         choices = Choices(seed + 1)
         for _ in range(TICKS):
             changes = [change(choices, tables) for _ in range(1 + choices.below(4))]
@@ -202,5 +206,5 @@ def change(choices: Choices, tables: list[Table]) -> str:
     if form == 2:
         return f"delete from {table.name} where k = {key} or k > {100 + choices.below(900_000)}"
     name, kind = table.columns[1 + choices.below(len(table.columns) - 1)]
-    value = f"{quoted(choices.pick(PLAIN[kind]))}::{TYPES[kind]}"
-    return f"update {table.name} set {name} = {value} where k >= {key}"
+
+    return f"update {table.name} set {name} = {value(choices, kind)} where k >= {key}"

@@ -15,7 +15,7 @@ from noonmark.rows import types as t
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.function import Any_, Function
 from support.anysql.choices import Choices
-from support.anysql.values import TYPES, literal
+from support.anysql.values import TYPES, literal, untyped
 
 Scope = Sequence[tuple[str, str]]  # (name as it is written, kind)
 
@@ -57,6 +57,12 @@ FORMS: tuple[tuple[str, str], ...] = (
     ("text", "overlay({text} placing {text} from {size} for {size})"), ("text", "({text} || {any})"),
     ("text", "({text} collate \"C\")"), ("text", "({jsonb} ->> {text})"), ("text", "({jsonb} ->> {small})"),
     ("text", "({jsonb} #>> {texts})"), ("text", "({texts})[{small}]"), ("text", "({any})::text"),
+    ("text", "pg_typeof({any})::text"), ("text", "({any} || {text})"), ("text", "concat_ws({text}, {any}, {any})"),
+    ("bool", "({num} in ({int4}, {float8}))"), ("bool", "({int4} < {numeric})"),
+    ("bool", "({date} < {timestamptz})"), ("bool", "({bpchar} = {text})"), ("bool", "({varchar} like {bpchar})"),
+    ("bool", "({timestamp} between {date} and {timestamptz})"), ("bool", "({int8} = {float4})"),
+    ("bool", "(({date}, {date}) overlaps ({date}, {date}))"), ("bool", "({text} is normalized)"),
+    ("bool", "({text} is nfc normalized)"),
     ("text", "to_char({timestamp}, {template})"), ("text", "to_char({timestamptz}, {template})"),
     ("text", "to_char({date}, {template})"), ("text", "format('%s|%L', {text}, {text})"),
     ("text", "format('%I.%2$I', {text}, {text})"), ("text", "format('%*s|%-5s', {size}, {text}, {any})"),
@@ -104,7 +110,9 @@ class Scalars:
         self.choices = choices
         self.hostile = hostile
         self.met = met
-        self._by_kind = _functions(known, hostile)
+        #: Whether calls may fail on ordinary values, too.
+        self.bold = hostile
+        self._functions = {bold: _functions(known, bold) for bold in (hostile, True)}
 
     def scalar(self, kind: str, scope: Scope, depth: int) -> str:
         """An expression of a kind, over the columns of a scope."""
@@ -127,7 +135,7 @@ class Scalars:
         return self._formed("bool", scope, depth)
 
     def _called(self, kind: str, scope: Scope, depth: int) -> str:
-        functions = self._by_kind.get(kind)
+        functions = self._functions[self.bold].get(kind)
         if not functions:
             return self._cast(kind, scope, depth)
         function = self.choices.pick(functions)
@@ -144,18 +152,43 @@ class Scalars:
             kind = {"int4": "int4s", "text": "texts"}["text" if parameter is t.Array else element]
         elif parameter is Any_.ELEMENT:
             kind = element
+        elif self.hostile and self.choices.often(1, 10):
+            # An argument that is not of the type: another function, an implicit cast, or none.
+            kind = self.choices.pick(list(TYPES))
+            self.met[f"argument of another type: {kind}"] += 1
         elif parameter is Any_.ANY:
             kind = self.choices.pick(("int4", "text", "bool", "date", "numeric", "jsonb", "float8"))
         else:
             kind = _KINDS[parameter]  # type: ignore[index]
+        if self.hostile and self.choices.often(1, 12):
+            self.met[f"untyped literal for {kind}"] += 1
+            return untyped(self.choices, kind)
         return self.scalar(kind, scope, depth)
 
     def _formed(self, kind: str, scope: Scope, depth: int) -> str:
+        if self.hostile and kind in CHAINS and self.choices.often(1, 5):
+            return self._chain(kind, scope)
         forms = [text for own, text in FORMS if own == kind]
         if not forms:
             return self._cast(kind, scope, depth)
         form = self.choices.pick(forms)
         self.met[f"form {form}"] += 1
+        return self.filled(form, scope, depth)
+
+    def _chain(self, kind: str, scope: Scope) -> str:
+        """Operators without parentheses: what binds first is the parser's business."""
+        self.met[f"chain {kind}"] += 1
+        operand, operators, prefixes = CHAINS[kind]
+        text = ""
+        for at in range(2 + self.choices.below(3)):
+            operator = self.choices.pick(operators) if at else ""
+            mark = self.choices.pick(prefixes)
+            right = "" if operator in POSTFIX else mark + self.scalar(operand, scope, 0)
+            text += f" {operator} {right}" if at else right
+        return f"({text})"
+
+    def filled(self, form: str, scope: Scope, depth: int) -> str:
+        """A form, with its operands."""
         same = self.choices.pick([each for each in TYPES if each != "jsonb"])
         made, rest = "", form
         while "{" in rest:
@@ -190,11 +223,24 @@ class Scalars:
 
     def _cast(self, kind: str, scope: Scope, depth: int) -> str:
         sources = CASTS[kind] if self.hostile else SURE_CASTS.get(kind, (kind,))
+        if self.hostile and self.choices.often(1, 6):
+            sources = tuple(TYPES)
         source = self.choices.pick(sources)
         self.met[f"cast {source} to {kind}"] += 1
         return f"({self.scalar(source, scope, depth)})::{TYPES[kind]}"
 
 
+#: What is written without parentheses: the kind of the operands, operators, what stands before one.
+CHAINS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "int4": ("int4", ("+", "-", "*", "/", "%", "&", "|", "#", "<<", ">>"), ("", "", "- ", "~ ", "+ ")),
+    "numeric": ("numeric", ("+", "-", "*", "/", "%", "^"), ("", "", "- ", "+ ")),
+    "float8": ("float8", ("+", "-", "*", "/"), ("", "", "- ", "@ ")),
+    "text": ("text", ("||",), ("",)),
+    "bool": ("bool", ("and", "or", "=", "<>", "<", ">=", "is true", "is not null", "is distinct from", "isnull"),
+             ("", "", "not ")),
+    "interval": ("interval", ("+", "-"), ("", "- ")),
+}  # fmt: skip
+POSTFIX = ("is true", "is not null", "isnull")
 _NUMBERS = ("int4", "int8", "int2", "numeric", "num", "float8", "float4")
 CASTS: dict[str, tuple[str, ...]] = {kind: (kind, "text") for kind in TYPES}
 for _kind in _NUMBERS:

@@ -19,6 +19,10 @@ TYPES = {
     "uuid": "uuid", "bytea": "bytea", "jsonb": "jsonb", "int4s": "int[]", "texts": "text[]",
 }  # fmt: skip
 
+#: What can be grouped, ordered and compared in the same way by everybody.
+KEYS = ["int4", "text", "date", "int8", "bool", "num", "numeric", "timestamp", "interval", "uuid",
+        "varchar", "bpchar", "float8", "time", "bytea", "timestamptz", "int2", "int4s"]  # fmt: skip
+
 #: What rows of ordinary tables have, the simplest first.
 PLAIN: dict[str, list[str]] = {
     "int4": ["0", "1", "2", "3", "-1", "7", "10"],
@@ -64,6 +68,31 @@ PLAIN: dict[str, list[str]] = {
     "int4s": ["{}", "{1,2}", "{3,NULL}", "{0}", "{2,2,1}"],
     "texts": ["{}", "{a,b}", '{"",NULL}', "{one}"],
 }
+#: What a few rows of tables have: extreme, but no sum of them is inexact or fails.
+STRANGE: dict[str, list[str]] = {
+    "int4": ["2147483647", "-2147483648", "99", "1000000"],
+    "text": ["it's", '"', "\\", "--", "/*", ";", "$1", "$$", "NULL", "\t", "日本語", "𝔸", "Scan t", " x ",
+             "e\u0301", "ß", "ALL OF IT", "{", "_", "\\%", "\u00a0", "a\nb", "{a,b}", "(1,2)", "x" * 70],
+    "bool": ["true"],
+    "int8": ["4611686018427387904", "-4611686018427387904", "1000000000000"],
+    "int2": ["32767", "-32768"],
+    "numeric": ["NaN", "Infinity", "-Infinity", "1e-10", "12345678901234567890.5", "1.10", "0.00", "1e30"],
+    "num": ["99999999.99", "-99999999.99", "0.01"],
+    "float8": ["NaN", "Infinity", "-Infinity", "-0", "1048576.5"],
+    "float4": ["NaN", "Infinity", "-0", "0.125"],
+    "varchar": ["it's", "日本", "a b", "'"],
+    "bpchar": [" a", "é", "'", "AB"],
+    "date": ["infinity", "-infinity", "0001-01-01", "0044-03-15 BC", "9999-12-31", "10000-01-01"],
+    "time": ["24:00:00", "00:00:00.000001"],
+    "timestamp": ["infinity", "-infinity", "0001-01-01", "9999-12-31 23:59:59.999999", "0044-03-15 12:00:00 BC"],
+    "timestamptz": ["infinity", "-infinity", "0044-03-15 00:00:00+01 BC", "10000-01-01 00:00:00-08"],
+    "interval": ["1000 years", "-1 mon +30 days", "00:00:00.000001", "1 mon -30 days", "720:00"],
+    "uuid": ["ffffffff-ffff-ffff-ffff-ffffffffffff"],
+    "bytea": ["\\xdeadbeef", "\\x5c", "\\x27"],
+    "jsonb": ['{"a": {"b": [1, {"c": null}]}}', '"it\'s"', "1.10", "1e2", "-0", '[1, "a", {"b": 1.0}]', '""', "false"],
+    "int4s": ["{2147483647,NULL,-1}", "{1,1,1,1,1}"],
+    "texts": ['{"a,b","c\\"d"}', '{"{}",NULL,"NULL"}', "{it's}", '{" "}'],
+}  # fmt: skip
 #: What only expressions of one row have.
 HOSTILE: dict[str, list[str]] = {
     "int4": ["2147483647", "-2147483648", " 12 ", "0x1F", "1_000", "1.0", "", "99999999999", "+5"],
@@ -127,6 +156,18 @@ def literal(choices: Choices, kind: str, hostile: bool) -> str:
     return f"{quoted(text)}::{written}"
 
 
+def untyped(choices: Choices, kind: str) -> str:
+    """A literal that has the type that its place has."""
+    texts = HOSTILE[kind] if choices.often(1, 3) else PLAIN[kind]
+    return quoted(choices.pick(texts)) if choices.below(6) else "null"
+
+
+def value(choices: Choices, kind: str) -> str:
+    """A value for a table's column."""
+    texts = STRANGE[kind] if choices.often(1, 8) else PLAIN[kind]
+    return f"{quoted(choices.pick(texts))}::{TYPES[kind]}"
+
+
 class Table:
     """A table: its columns, and whether it has a key."""
 
@@ -152,7 +193,7 @@ class Table:
             elif choices.often(1, 5):
                 cells.append("null")
             else:
-                cells.append(f"{quoted(choices.pick(PLAIN[kind]))}::{TYPES[kind]}")
+                cells.append(value(choices, kind))
         return f"({', '.join(cells)})"
 
 

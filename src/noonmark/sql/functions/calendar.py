@@ -335,6 +335,7 @@ TABLE = (
         ("+", (_I, _D), _S, lambda by, value: _date_add(value, by)),
         ("-", (_D, _I), _S, _minus(_date_add)),
         ("+", (_D, _T), _S, _date_time),
+        ("+", (_T, _D), _S, lambda time, date: _date_time(date, time)),
         ("+", (_S, _I), _S, stamp_add),
         ("+", (_I, _S), _S, lambda by, value: stamp_add(value, by)),
         ("-", (_S, _I), _S, _minus(stamp_add)),

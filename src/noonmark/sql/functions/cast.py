@@ -196,6 +196,21 @@ def _jsonb_scalar(value: str, _: t.SqlType, target: t.SqlType) -> Any:
     return data if wanted is bool else _number(data, t.Numeric(), target)
 
 
+_BYTES = {t.SmallInt: 2, t.Integer: 4, t.BigInt: 8}
+
+
+def _number_bytes(value: int, source: t.SqlType, _: t.SqlType) -> bytes:
+    return value.to_bytes(_BYTES[type(source)], "big", signed=True)
+
+
+def _bytes_number(value: bytes, _: t.SqlType, target: t.SqlType) -> int:
+    """As many bytes as the type has, or fewer: the missing ones are zero."""
+    width = _BYTES[type(target)]
+    if len(value) > width:
+        raise OutOfRange(f"{target} out of range")
+    return int.from_bytes(value.rjust(width, b"\0"), "big", signed=True)
+
+
 def _find(source: t.SqlType, target: t.SqlType) -> Meaning | None:
     """The cast between two types that are neither arrays nor records."""
     # An oid is an integer everywhere but on the wire.
@@ -222,6 +237,8 @@ _PAIRS: dict[tuple[type[t.SqlType], type[t.SqlType]], Meaning] = {
     (t.TimestampTz, t.Time): _timestamp_time,
     (t.Time, t.Interval): _time_interval,
     (t.Interval, t.Time): _interval_time,
+    **{(number, t.Bytea): _number_bytes for number in _BYTES},
+    **{(t.Bytea, number): _bytes_number for number in _BYTES},
     **{(t.Jsonb, target): _jsonb_scalar for target in (t.Boolean, *NUMBERS)},
 }
 

@@ -51,3 +51,7 @@ class AmbiguousFunction(UndefinedFunction, id="ambiguous_function", sqlstate="42
 
 class IndeterminateType(SqlError, id="indeterminate_type", sqlstate="42P18"):
     """Nothing says of what type something is."""
+
+
+class InvalidTemplate(EvaluationError, id="invalid_template", sqlstate="42601"):
+    """A template of to_char has patterns that do not go together."""

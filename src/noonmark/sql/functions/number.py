@@ -159,7 +159,12 @@ class Extreme:
 
 
 def _shift_left(a: int, b: int, bits: int) -> int:
-    value = (a << (b % bits)) & ((1 << bits) - 1)
+    return _wrapped(a << (b % bits), bits)
+
+
+def _wrapped(number: int, bits: int) -> int:
+    """The last bits of a number, as a number with a sign."""
+    value = number & ((1 << bits) - 1)
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
@@ -234,11 +239,17 @@ def _integers() -> list[Function]:
             Function("-", one, kind(), operator.neg, fallible=True),
             Function("+", one, kind(), lambda a: a),
             Function("abs", one, kind(), abs, fallible=True),
+            Function("@", one, kind(), abs, fallible=True),
             Function("&", two, kind(), operator.and_),
             Function("|", two, kind(), operator.or_),
             Function("#", two, kind(), operator.xor),
             Function("~", one, kind(), operator.invert),
         ]
+    short = (t.SmallInt, t.Integer)
+    rows += [
+        Function("<<", short, t.SmallInt(), lambda a, b: _wrapped(a << (b % 32), 16)),
+        Function(">>", short, t.SmallInt(), lambda a, b: a >> (b % 32)),
+    ]
     for kind, bits in ((t.Integer, 32), (t.BigInt, 64)):
         rows += [
             Function("<<", (kind, t.Integer), kind(), lambda a, b, n=bits: _shift_left(a, b, n)),
@@ -265,6 +276,7 @@ def _floats() -> list[Function]:
             Function("-", (kind,), kind(), operator.neg),
             Function("+", (kind,), kind(), lambda a: a),
             Function("abs", (kind,), kind(), abs),
+            Function("@", (kind,), kind(), abs),
         ]
     one, two = (t.Double,), (t.Double, t.Double)
     for name, compute in (

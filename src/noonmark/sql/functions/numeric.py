@@ -222,6 +222,7 @@ TABLE = (
     Function("-", ONE, _same_type, WIDE.minus),
     Function("+", ONE, _same_type, lambda a: a),
     Function("abs", ONE, _same_type, lambda a: a.copy_abs()),
+    Function("@", ONE, _same_type, lambda a: a.copy_abs()),
     Function("sign", ONE, _sign_type, _sign),
     Function("round", ONE, _whole_type, lambda a: quantize(a, 0)),
     Function("round", (t.Numeric, t.Integer), PLAIN, _round, fallible=True),

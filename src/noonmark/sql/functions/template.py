@@ -1,112 +1,348 @@
-"""to_char: dates and times by a template, as PostgreSQL writes them in English.
+"""to_char of dates, times and intervals by a template, as PostgreSQL writes them in English.
 
-Known are the patterns of `_PATTERNS`, text in double quotes, and everything that is not a letter.
-Another letter is refused with `InvalidArgument`: PostgreSQL has more patterns, and copies what is
-none.
+A template is a sequence of nodes. A node is a pattern of `_PATTERNS`, with FM or TM before it and
+TH, th or SP behind it; or text that stands for itself: what is in double quotes, a character behind
+a backslash there, and everything that is no pattern. Of the patterns that begin alike the longest
+is meant.
+
+An interval has the same fields with signs; it has no weekday, no era and no name of a month.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidDatetimeText
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.calendar import days_from_civil
 from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.instant import Fields
+from noonmark.sql.functions.number_pattern import ordinal
+from noonmark.sql.functions.number_template import TABLE as NUMBERS
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+_JULIAN_1970 = 2_440_588
 
 
-def _hour(fields: Fields) -> int:
-    return fields.clock // i.HOUR
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What a template can ask of; `date` is None of an interval."""
+
+    year: int
+    month: int
+    day: int
+    hour: int
+    minute: int
+    second: int
+    micros: int
+    doy: int
+    date: Fields | None
+    zone: str = ""
+
+    @property
+    def known(self) -> Fields:
+        """Of what only a date has."""
+        if self.date is None:
+            raise InvalidDatetimeText("invalid format specification for an interval value")
+        return self.date
+
+    def shown(self, year: int) -> int:
+        """A year without its era."""
+        return year if self.date is None or year > 0 else 1 - year
+
+    @property
+    def days(self) -> int:
+        """Days since 1970, also of an interval's fields."""
+        if self.date is not None:
+            return self.date.days
+        return days_from_civil(self.year, self.month or 1, self.day) - (31 if not self.month else 0)
+
+    @property
+    def iso(self) -> tuple[int, int, int]:
+        """ISO 8601's year, week, and day of that year."""
+        fields = Fields.of(self.days * i.DAY)
+        year, week = fields.iso_week
+        return year, week, (week - 1) * 7 + fields.isodow
 
 
-def _half(fields: Fields) -> str:
-    return "PM" if _hour(fields) >= 12 else "AM"
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A piece of a template: text, or a pattern with what stands around it."""
+
+    text: str
+    pattern: str = ""
+    fills: bool = False  # FM
+    local: bool = False  # TM
+    ordinal: str = ""  # TH or th
 
 
-_PATTERNS: dict[str, Callable[[Fields], str]] = {
-    "YYYY": lambda f: f"{abs(i.shown_year(f.year)):04}",
-    "IYYY": lambda f: f"{abs(i.shown_year(f.iso_week[0])):04}",
-    "YY": lambda f: f"{abs(i.shown_year(f.year)) % 100:02}",
-    "MM": lambda f: f"{f.month:02}",
-    "Month": lambda f: f"{_MONTHS[f.month - 1]:9}",
-    "MONTH": lambda f: f"{_MONTHS[f.month - 1].upper():9}",
-    "month": lambda f: f"{_MONTHS[f.month - 1].lower():9}",
-    "Mon": lambda f: _MONTHS[f.month - 1][:3],
-    "MON": lambda f: _MONTHS[f.month - 1][:3].upper(),
-    "mon": lambda f: _MONTHS[f.month - 1][:3].lower(),
-    "DDD": lambda f: f"{f.doy:03}",
-    "DD": lambda f: f"{f.day:02}",
-    "Day": lambda f: f"{_DAYS[f.isodow - 1]:9}",
-    "DAY": lambda f: f"{_DAYS[f.isodow - 1].upper():9}",
-    "day": lambda f: f"{_DAYS[f.isodow - 1].lower():9}",
-    "Dy": lambda f: _DAYS[f.isodow - 1][:3],
-    "DY": lambda f: _DAYS[f.isodow - 1][:3].upper(),
-    "dy": lambda f: _DAYS[f.isodow - 1][:3].lower(),
-    "ID": lambda f: str(f.isodow),
-    "IW": lambda f: f"{f.iso_week[1]:02}",
-    "WW": lambda f: f"{(f.doy - 1) // 7 + 1:02}",
-    "D": lambda f: str(f.isodow % 7 + 1),
-    "Q": lambda f: str((f.month - 1) // 3 + 1),
-    "HH24": lambda f: f"{_hour(f):02}",
-    "HH12": lambda f: f"{(_hour(f) + 11) % 12 + 1:02}",
-    "HH": lambda f: f"{(_hour(f) + 11) % 12 + 1:02}",
-    "MI": lambda f: f"{f.clock // i.MINUTE % 60:02}",
-    "SS": lambda f: f"{f.clock // i.SECOND % 60:02}",
-    "MS": lambda f: f"{f.clock // 1000 % 1000:03}",
-    "US": lambda f: f"{f.clock % i.SECOND:06}",
-    "AM": _half,
-    "PM": _half,
-    "am": lambda f: _half(f).lower(),
-    "pm": lambda f: _half(f).lower(),
-}
-_WORDS = "|".join(sorted(map(re.escape, _PATTERNS), key=len, reverse=True))
-#: Quotes that are not closed go on to the end; a backslash stands before what is meant itself.
-_QUOTED = r'"(?P<quoted>(?:\\.|[^"\\]|\\$)*)(?:"|$)'
-_TOKEN = re.compile(
-    rf'{_QUOTED}|(?P<pattern>{_WORDS})|(?P<letter>[A-Za-z]+)|\\(?P<sign>")|(?P<other>.)', re.DOTALL
-)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+def _padded(width: int) -> Callable[[int, _Node], str]:
+    """Digits with zeros, and one place more where there is a sign."""
 
-
-def _write(fields: Fields, template: str) -> str:
-    parts = []
-    for token in _TOKEN.finditer(template):
-        if token["letter"]:
-            raise InvalidArgument(f'the template pattern "{token["letter"]}" is not supported')
-        if token["pattern"]:
-            parts.append(_PATTERNS[token["pattern"]](fields))
-        elif token["quoted"] is not None:
-            parts.append(_ESCAPED.sub(r"\1", token["quoted"]))
-        else:
-            parts.append(token["sign"] or token["other"])
-    return "".join(parts)
-
-
-def _to_char(micros_of: Callable[[Any], int]) -> Callable[[i.Stamp, str], str | None]:
-    def act(stamp: i.Stamp, template: str) -> str | None:
-        if i.is_infinite(stamp) or not template:
-            return None
-        return _write(Fields.of(micros_of(stamp)), template)
+    def act(number: int, node: _Node) -> str:
+        return str(number) if node.fills else f"{number:0{width + (number < 0)}}"
 
     return act
 
 
-TABLE = tuple(
-    Function(
-        "to_char", (kind, t.Text), t.Text(), _to_char(micros_of), gives_null=True, fallible=True
-    )
-    for kind, micros_of in (
-        (t.Timestamp, v.micros_of_timestamp),
-        (t.TimestampTz, v.micros_of_timestamptz),
-    )
+def _plain(number: int, _: _Node) -> str:
+    return str(number)
+
+
+_two, _three, _four = _padded(2), _padded(3), _padded(4)
+
+
+def _remainder(number: int, by: int) -> int:
+    return number % by if number >= 0 else -(-number % by)
+
+
+def _half_day(hour: int) -> int:
+    return _remainder(hour, 12) or 12
+
+
+def _century(moment: _Moment) -> int:
+    year = moment.year
+    if moment.date is None:
+        return year // 100 if year >= 0 else -(-year // 100)
+    return (year - 1) // 100 + 1 if year > 0 else -(-year // 100) - 1
+
+
+def _comma_year(moment: _Moment, _: _Node) -> str:
+    year = moment.shown(moment.year)
+    thousands = year // 1000 if year >= 0 else -(-year // 1000)
+    return f"{thousands},{year - thousands * 1000:03}"
+
+
+Number = tuple[Callable[[_Moment], int], Callable[[int, _Node], str]]
+
+
+def _fraction(digits: int) -> Number:
+    """So many digits of the seconds behind the point."""
+    return (lambda m: int(m.micros / 10 ** (6 - digits))), (lambda n, _: f"{n:0{digits}}")
+
+
+#: Patterns of numbers: the number, and how it is written.
+_NUMBERS: dict[str, Number] = {
+    "HH24": (lambda m: m.hour, _two),
+    "HH12": (lambda m: _half_day(m.hour), _two),
+    "HH": (lambda m: _half_day(m.hour), _two),
+    "MI": (lambda m: m.minute, _two),
+    "SS": (lambda m: m.second, _two),
+    "MS": (lambda m: int(m.micros / 1000), lambda n, _: f"{n:03}"),
+    "US": (lambda m: m.micros, lambda n, _: f"{n:06}"),
+    "SSSSS": (lambda m: m.hour * 3600 + m.minute * 60 + m.second, _plain),
+    "SSSS": (lambda m: m.hour * 3600 + m.minute * 60 + m.second, _plain),
+    "MM": (lambda m: m.month, _two),
+    "DDD": (lambda m: m.doy, lambda n, node: str(n) if node.fills else f"{n:03}"),
+    "IDDD": (lambda m: m.iso[2], lambda n, node: str(n) if node.fills else f"{n:03}"),
+    "DD": (lambda m: m.day, lambda n, node: str(n) if node.fills else f"{n:02}"),
+    "D": (lambda m: m.known.isodow % 7 + 1, _plain),
+    "ID": (lambda m: m.known.isodow, _plain),
+    "WW": (lambda m: int((m.doy - 1) / 7) + 1, lambda n, node: str(n) if node.fills else f"{n:02}"),
+    "IW": (lambda m: m.iso[1], lambda n, node: str(n) if node.fills else f"{n:02}"),
+    "W": (lambda m: int((m.day - 1) / 7) + 1, _plain),
+    "CC": (_century, _two),
+    "YYYY": (lambda m: m.shown(m.year), _four),
+    "YYY": (lambda m: _remainder(m.shown(m.year), 1000), _three),
+    "YY": (lambda m: _remainder(m.shown(m.year), 100), _two),
+    "Y": (lambda m: _remainder(m.shown(m.year), 10), _plain),
+    "I": (lambda m: _remainder(m.shown(m.iso[0]), 10), _plain),
+    "J": (lambda m: m.days + _JULIAN_1970, _plain),
+    **{f"FF{digits}": _fraction(digits) for digits in range(1, 7)},
+}
+
+
+def _name(names: tuple[str, ...], at: int, node: _Node, width: int) -> str:
+    name = names[at]
+    name = name[:3] if width == 3 else name
+    if node.pattern.isupper():
+        name = name.upper()
+    elif node.pattern.islower():
+        name = name.lower()
+    return name if node.fills or node.local or width == 3 else f"{name:9}"
+
+
+def _month_name(moment: _Moment, node: _Node) -> str:
+    return _name(_MONTHS, moment.known.month - 1, node, 3 if len(node.pattern) == 3 else 9)
+
+
+def _day_name(moment: _Moment, node: _Node) -> str:
+    return _name(_DAYS, moment.known.isodow - 1, node, 3 if len(node.pattern) == 2 else 9)
+
+
+def _either(word: str, node: _Node) -> str:
+    """A word of two letters, with points where the pattern has them, in its case."""
+    written = f"{word[0]}.{word[1]}." if "." in node.pattern else word
+    return written if node.pattern.isupper() else written.lower()
+
+
+def _noon(moment: _Moment, node: _Node) -> str:
+    return _either("PM" if _remainder(moment.hour, 24) >= 12 else "AM", node)
+
+
+def _era(moment: _Moment, node: _Node) -> str:
+    return _either("BC" if moment.known.year <= 0 else "AD", node)
+
+
+def _quarter(moment: _Moment, node: _Node) -> str:
+    if not moment.month:
+        return ""
+    number = int((moment.month - 1) / 3) + 1
+    return str(number) + (ordinal(str(number), node.ordinal) if node.ordinal else "")
+
+
+def _roman(moment: _Moment, node: _Node) -> str:
+    if not moment.month and not moment.year:
+        return ""
+    if moment.month == 0:
+        at = 11 if moment.year >= 0 else 0
+    else:
+        at = moment.month - 1 if moment.month > 0 else 12 + moment.month
+    text = _ROMAN[at] if node.pattern.isupper() else _ROMAN[at].lower()
+    return text if node.fills else f"{text:4}"
+
+
+def _zone(moment: _Moment, node: _Node) -> str:
+    zone = moment.zone if moment.known else ""
+    return zone if node.pattern.isupper() else zone.lower()
+
+
+def _iso_year(digits: int) -> Callable[[_Moment, _Node], str]:
+    """The last digits of ISO 8601's year, as many places as the year itself would have."""
+
+    def act(moment: _Moment, node: _Node) -> str:
+        number = _remainder(moment.shown(moment.iso[0]), 10**digits if digits < 4 else 10**9)
+        width = digits + (moment.shown(moment.year) < 0)
+        return str(number) if node.fills else f"{number:0{width}}"
+
+    return act
+
+
+#: Patterns of words, and numbers that are written in a way of their own.
+_WORDS: dict[str, Callable[[_Moment, _Node], str]] = {
+    **dict.fromkeys(("MONTH", "MON"), _month_name),
+    **dict.fromkeys(("DAY", "DY"), _day_name),
+    **dict.fromkeys(("A.M.", "P.M.", "AM", "PM"), _noon),
+    **dict.fromkeys(("A.D.", "B.C.", "AD", "BC"), _era),
+    "Q": _quarter,
+    "RM": _roman,
+    "Y,YYY": _comma_year,
+    **{name: _iso_year(len(name)) for name in ("IYYY", "IYY", "IY")},
+    "TZ": _zone,
+    "TZH": lambda m, _: "+00" if m.known else "",
+    "TZM": lambda m, _: "00" if m.known else "",
+    "OF": lambda m, node: ("+0" if node.fills else "+00") if m.known else "",
+    "FX": lambda *_: "",
+}
+_MIXED = ("Month", "Mon", "Day", "Dy")
+_PATTERNS = sorted(
+    {*_NUMBERS, *_WORDS, *map(str.lower, (*_NUMBERS, *_WORDS)), *_MIXED},
+    key=len,
+    reverse=True,
+)
+
+
+@lru_cache(maxsize=256)
+def _nodes(template: str) -> tuple[_Node, ...]:
+    nodes, at = [], 0
+    while at < len(template):
+        before = template[at : at + 2].upper() if template[at : at + 2] in _BEFORE else ""
+        at += len(before)
+        pattern = next((p for p in _PATTERNS if template.startswith(p, at)), None)
+        if pattern is not None:
+            at += len(pattern)
+            behind = template[at : at + 2] if template[at : at + 2] in _BEHIND else ""
+            at += len(behind)
+            order = behind if behind != "SP" else ""
+            nodes.append(_Node("", pattern, before == "FM", before == "TM", order))
+        elif template[at : at + 1] == '"':
+            text, at = _quoted(template, at + 1)
+            nodes.append(_Node(text))
+        elif at < len(template):
+            at += template.startswith('\\"', at)
+            nodes.append(_Node(template[at]))
+            at += 1
+    return tuple(nodes)
+
+
+_BEFORE = ("FM", "fm", "TM", "tm")
+_BEHIND = ("TH", "th", "SP")
+
+
+def _quoted(template: str, at: int) -> tuple[str, int]:
+    """Text up to the closing quote, or to the end, and where the template goes on."""
+    text = ""
+    while at < len(template):
+        if template[at] == '"':
+            return text, at + 1
+        if template[at] == "\\" and at + 1 < len(template):
+            at += 1
+        text += template[at]
+        at += 1
+    return text, at
+
+
+def _write(moment: _Moment, template: str) -> str:
+    parts = []
+    for node in _nodes(template):
+        if not node.pattern:
+            parts.append(node.text)
+            continue
+        upper = node.pattern.upper()
+        if upper in _WORDS:
+            text = _WORDS[upper](moment, node)
+            th = node.ordinal if "Y" in upper and "D" not in upper else ""
+        else:
+            number, written = _NUMBERS[upper]
+            text, th = written(number(moment), node), node.ordinal
+        parts.append(text + (ordinal(text, th) if th else ""))
+    return "".join(parts)
+
+
+def _of_stamp(zone: str, micros_of: Callable[[Any], int]) -> Callable[[i.Stamp, str], str | None]:
+    def act(stamp: i.Stamp, template: str) -> str | None:
+        if i.is_infinite(stamp) or not template:
+            return None
+        f = Fields.of(micros_of(stamp))
+        seconds, micros = divmod(f.clock, i.SECOND)
+        clock = (seconds // 3600, seconds // 60 % 60, seconds % 60)
+        return _write(_Moment(f.year, f.month, f.day, *clock, micros, f.doy, f, zone), template)
+
+    return act
+
+
+def _of_interval(interval: v.Interval, template: str) -> str | None:
+    if i.is_infinite(interval) or not template:
+        return None
+    sign = -1 if interval.micros < 0 else 1
+    seconds, micros = divmod(abs(interval.micros), i.SECOND)
+    clock = (sign * (seconds // 3600), sign * (seconds // 60 % 60), sign * (seconds % 60))
+    months = abs(interval.months)
+    turn = -1 if interval.months < 0 else 1
+    year, month = turn * (months // 12), turn * (months % 12)
+    doy = interval.months * 30 + interval.days
+    moment = _Moment(year, month, interval.days, *clock, sign * micros, doy, None)
+    return _write(moment, template)
+
+
+def _to_char(kind: type[t.SqlType], meaning: Callable[..., str | None]) -> Function:
+    parameters = (kind, t.Text)
+    return Function("to_char", parameters, t.Text(), meaning, gives_null=True, fallible=True)
+
+
+TABLE = (
+    _to_char(t.Timestamp, _of_stamp("", v.micros_of_timestamp)),
+    _to_char(t.TimestampTz, _of_stamp("UTC", v.micros_of_timestamptz)),
+    _to_char(t.Interval, _of_interval),
+    *NUMBERS,
 )

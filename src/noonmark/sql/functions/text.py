@@ -138,6 +138,12 @@ def _like_escape(ignore_case: bool) -> Callable[[str, str, str], bool]:
     return act
 
 
+def _octets_padded(types: tuple[t.SqlType, ...], text: str) -> int:
+    """Of character(n), whose blanks count here."""
+    assert isinstance(types[0], t.Char)
+    return len(text.encode()) + max(types[0].length - len(text), 0)
+
+
 def _encode(data: bytes, form: str) -> str:
     match form.lower():
         case "hex":
@@ -207,6 +213,7 @@ def _plain() -> list[Function]:
         Function("octet_length", one, _INT, lambda text: len(text.encode())),
         Function("bit_length", one, _INT, lambda text: 8 * len(text.encode())),
         Function("octet_length", (t.Bytea,), _INT, len),
+        Function("octet_length", (t.Char,), _INT, _octets_padded, typed=True),
         Function("length", (t.Bytea,), _INT, len),
         Function("lower", one, _TEXT, _lower),
         Function("upper", one, _TEXT, _upper),

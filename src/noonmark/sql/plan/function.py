@@ -15,7 +15,8 @@ from noonmark.errors import (
     WindowingError,
 )
 from noonmark.rows import types as t
-from noonmark.sql.coerce import coerce, resolve
+from noonmark.sql.choose import resolve
+from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.fit import bounded

@@ -24,7 +24,8 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
-from noonmark.sql.coerce import coerce, fixed_scale, resolve
+from noonmark.sql.choose import resolve
+from noonmark.sql.coerce import coerce, fixed_scale
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from noonmark.rows import types as t
-from noonmark.sql.coerce import resolve
+from noonmark.sql.choose import resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import TABLE_FUNCTIONS
 from noonmark.sql.ir.call import TableCall

@@ -24,7 +24,8 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
-from noonmark.sql.coerce import UNKNOWN, coerce, common_type, resolve, settle
+from noonmark.sql.choose import resolve
+from noonmark.sql.coerce import UNKNOWN, coerce, common_type, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.fit import numeric_for

@@ -16,7 +16,7 @@ from noonmark.errors import (
     UndefinedTable,
 )
 from noonmark.sql.coerce import coerce, common_type
-from noonmark.sql.dialect import position_of
+from noonmark.sql.dialect import USING_ALIAS, position_of
 from noonmark.sql.ir.relation import (
     ONE_ROW,
     Apply,
@@ -102,9 +102,10 @@ def plan_join(left: Source, join: exp.Join, frame: Frame) -> Source:
     method = str(join.args.get("method") or "").upper()
     if kind is None or method not in ("", "NATURAL"):
         raise unsupported(f"{method} {join.side} {join.kind} JOIN".replace("  ", " "), join)
-    if _is_lateral(join.this):
+    outer = kind in (JoinKind.RIGHT, JoinKind.FULL)
+    if _is_lateral(join.this) and not outer:
         return _lateral(left, join, frame, kind)
-    right = plan_item(join.this, frame)
+    right = _beside(left, join, frame) if outer else plan_item(join.this, frame)
     using = [name_of(each) for each in join.args.get("using") or ()]
     if method == "NATURAL":
         theirs = {e.name for e in right.scope.star(None, None)}
@@ -125,6 +126,21 @@ def plan_join(left: Source, join: exp.Join, frame: Frame) -> Source:
     row.columns = tuple(beside(left.relation.schema, right.relation.schema))
     predicate = plan_boolean(on, row, "JOIN/ON")
     return Source(Join(kind, left.relation, right.relation, on=predicate), scope)
+
+
+def _beside(left: Source, join: exp.Join, frame: Frame) -> Source:
+    """An item of a join that keeps its rows: it must not depend on the rows to its left."""
+    try:
+        return plan_item(join.this, frame)
+    except (UndefinedTable, UndefinedColumn):
+        if not _is_lateral(join.this):
+            raise
+        _lateral(left, join, frame)  # what it names may be nowhere at all
+        raise InvalidReference(
+            "invalid reference to FROM-clause entry",
+            detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+            position=position_of(join),
+        ) from None
 
 
 def _using(kind: JoinKind, left: Source, right: Source, names: list[str], join: exp.Join) -> Source:
@@ -148,7 +164,18 @@ def _using(kind: JoinKind, left: Source, right: Source, names: list[str], join: 
         for a, b in pairs
     ]
     relation: Relation = Join(kind, left.relation, right.relation, on=conjunction(equal))
-    return _merged(kind, relation, _scopes(left, right, join, kind), pairs)
+    merged = _merged(kind, relation, _scopes(left, right, join, kind), pairs)
+    listed = join.args.get("using") or ()
+    alias = listed[0].meta.get(USING_ALIAS) if listed else None
+    return merged if alias is None else _under(alias, names, merged)
+
+
+def _under(alias: str, names: list[str], merged: Source) -> Source:
+    """The merged columns, also under the alias of a USING."""
+    scope = merged.scope
+    own = [replace(e, table=alias, hidden=True) for e in scope.entries[: len(names)]]
+    scope = replace(scope, entries=(*scope.entries, *own), tables=(*scope.tables, alias))
+    return Source(merged.relation, scope)
 
 
 def _merged(
@@ -205,26 +232,51 @@ def plan_item(tree: exp.Expr, frame: Frame) -> Source:
         if isinstance(inner, exp.Unnest):
             return plan_unnest(inner, alias, frame)
         return _renamed(plan_item(inner, frame), alias, tree)
+    if isinstance(tree, exp.Subquery) and _is_join(tree):
+        return _renamed(_joined(plan_item(tree.this, frame), tree, frame), alias, tree)
+    if tree.args.get("joins"):
+        return _joined(plan_item(_alone(tree), frame), tree, frame)
     if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Anonymous):
         only(tree, "this", "db", "alias", "ordinality")
         ordinality = bool(tree.args.get("ordinality"))
         return plan_call(tree.this, ordinality, alias, frame)
+    if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Values):
+        only(tree, "this", "alias")
+        return _derived(tree.this, alias, frame)
     if isinstance(tree, exp.Table) and tree.args.get("rows_from"):
         return plan_rows_from(tree, alias, frame)
     if isinstance(tree, exp.Unnest):
         return plan_unnest(tree, alias, frame)
     if isinstance(tree, exp.Table):
-        return _joined(_renamed(_table(tree, frame), alias, tree), tree, frame)
-    if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
-        return _renamed(_nested(tree, frame), alias, tree)
+        return _renamed(_table(tree, frame), alias, tree)
     if isinstance(tree, exp.Query | exp.Values):
-        from noonmark.sql.plan.query import plan_query
-
-        planned = plan_query(tree, frame)
-        scope = Scope.of(alias.name or "", planned.names)
-        scope = scope if alias.name else Scope(scope.entries, ())
-        return _renamed(Source(planned.output(), scope), alias, tree)
+        return _derived(tree, alias, frame)
     raise unsupported(f"{type(tree).__name__} in FROM", tree)
+
+
+def _is_join(tree: exp.Subquery) -> bool:
+    """Whether parentheses are those of a join, and not of a query."""
+    inner = tree.this
+    return isinstance(inner, exp.Table | exp.Unnest | exp.Lateral) or (
+        isinstance(inner, exp.Subquery | exp.Values) and bool(inner.args.get("joins"))
+    )
+
+
+def _alone(tree: exp.Expr) -> exp.Expr:
+    """An item of FROM without the joins that stand beside it inside parentheses."""
+    alone = tree.copy()
+    alone.set("joins", None)
+    return alone
+
+
+def _derived(tree: exp.Query | exp.Values, alias: Alias, frame: Frame) -> Source:
+    """A query in FROM."""
+    from noonmark.sql.plan.query import plan_query
+
+    planned = plan_query(tree, frame)
+    scope = Scope.of(alias.name or "", planned.names)
+    scope = scope if alias.name else Scope(scope.entries, ())
+    return _renamed(Source(planned.output(), scope), alias, tree)
 
 
 def _alias(tree: exp.Expr) -> Alias:
@@ -240,7 +292,8 @@ def _alias(tree: exp.Expr) -> Alias:
 
 
 def _table(tree: exp.Table, frame: Frame) -> Source:
-    only(tree, "this", "db", "catalog", "alias", "joins")  # there is one database: any name is its
+    # There is one database: any name is its. No table has children: ONLY changes nothing.
+    only(tree, "this", "db", "catalog", "alias", "only")
     name = name_of(tree.this)
     if tree.args.get("db") is not None:
         name = f"{name_of(tree.args['db'])}.{name}"
@@ -253,16 +306,11 @@ def _table(tree: exp.Table, frame: Frame) -> Source:
     return Source(Scan(name, schema), scope_of(table, schema))
 
 
-def _joined(source: Source, tree: exp.Table, frame: Frame) -> Source:
-    """The table with the joins that stand beside it inside parentheses."""
+def _joined(source: Source, tree: exp.Expr, frame: Frame) -> Source:
+    """An item with the joins that stand beside it inside parentheses."""
     for join in tree.args.get("joins") or ():
         source = plan_join(source, join, frame)
     return source
-
-
-def _nested(tree: exp.Subquery, frame: Frame) -> Source:
-    """Joins in parentheses: ``(a JOIN b USING (x)) AS j``."""
-    return plan_item(tree.this, frame)
 
 
 def _renamed(source: Source, alias: Alias, tree: exp.Expr) -> Source:

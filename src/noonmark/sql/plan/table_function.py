@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from noonmark.errors import DatatypeMismatch, InvalidSyntax
 from noonmark.rows.types import BigInt, Record
-from noonmark.sql.coerce import coerce, resolve
+from noonmark.sql.choose import resolve
+from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import TABLE_FUNCTIONS
 from noonmark.sql.ir.call import TableCall

@@ -11,7 +11,8 @@ from noonmark.errors import InvalidArgument, InvalidSyntax, UndefinedFunction, W
 from noonmark.rows import types as t
 from noonmark.rows.order import sort_key as sort_key_of
 from noonmark.rows.value import Interval
-from noonmark.sql.coerce import coerce, resolve
+from noonmark.sql.choose import resolve
+from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES, WINDOWS
