@@ -42,6 +42,16 @@ def pages() -> set[str]:
     return {path.relative_to(DOCS).as_posix() for path in below}
 
 
+def test_words_lead_to_the_glossary() -> None:
+    terms = hooks.glossary_links.terms_of("### Tick\n\n### Lease, hold\n\n### Delta query\n")
+    assert terms == {"tick": "tick", "delta query": "delta-query"}
+    text = "A `tick`, [a tick](x.md): two ticks.\n\n    tick\n\nA tick; a Delta query."
+    assert hooks.glossary_links.linked(text, "sql/audit.md", terms) == (
+        "A `tick`, [a tick](x.md): two [ticks](../glossary.md#tick).\n\n    tick\n\n"
+        "A tick; a [Delta query](../glossary.md#delta-query)."
+    )
+
+
 def test_every_page_has_one_place() -> None:
     counted = Counter(navigation())
     assert {name: count for name, count in counted.items() if count > 1} == {}

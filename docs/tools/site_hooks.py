@@ -1,4 +1,4 @@
-"""What the site takes from outside of `docs/`: the pages about the project, and files to deploy.
+"""What the site takes from outside of `docs/`, and links that only the site has.
 
 Law: a link in a document means the same file on the site as in the repository. Pages are written
 for the repository, where `docs/` is a folder; on the site it is the root. So every relative link is
@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mkdocs.structure.files import Files
+
+sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook as a file of its own
+
+import glossary_links
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What is taken along, as it is called in the repository and on the site.
@@ -37,8 +42,12 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Let the links of a page lead to where the site has their files."""
-    return relinked(markdown, page.file.src_uri)
+    """Let links lead to where the site has their files, and words to the glossary."""
+    place = page.file.src_uri
+    if place in ("glossary.md", "CHANGELOG.md"):
+        return relinked(markdown, place)
+    terms = glossary_links.terms_of((ROOT / "docs" / "glossary.md").read_text())
+    return glossary_links.linked(relinked(markdown, place), place, terms)
 
 
 def relinked(markdown: str, page: str) -> str:

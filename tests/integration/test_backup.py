@@ -18,6 +18,7 @@ from noonmark.errors import Corrupt, DefiniteError, LockHeld, UsageError
 from noonmark.persist import Config, Options, Update
 from noonmark.persist import open as open_location
 from noonmark.rows.schema import Schema
+from support.backups import back_up
 from support.logical import Upstream
 from support.reading import connect, database
 
@@ -97,6 +98,16 @@ def test_backups_under_load_are_each_of_one_commit(tmp_path: Path) -> None:
         assert upper is not None
         write.write([Update((99, 1), upper, 1)])
         write.seal(upper + 1).result(60)
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_a_copy_is_what_the_server_was(tmp_path: Path) -> None:
+    """Twenty of these are `make prove ONLY=C22`."""
+    wrong, done = back_up(tmp_path, 2, seed=1)
+    assert wrong == []
+    assert done["backups restored"] == 2
+    assert done["transfers"] > 0
 
 
 def test_a_second_backup_copies_what_is_new_and_old_ones_go(tmp_path: Path) -> None:

@@ -121,6 +121,9 @@ class Client:
         self.upkeep = Upkeep(self)
         self.writable = options.mode == "write"
         self.owner = f"{socket.gethostname()}/{os.getpid()}"
+        folder: str | None = getattr(blob, "root", None)
+        #: Where the operating system watches who writes: in a folder, and nowhere else.
+        self.host_lock = None if folder is None else HostLock(folder, self.owner)
         self._queue: WriteQueue | None = None
         self._notifier: Notifier | None = None
         self.lock: WriterLock | None = None
@@ -140,7 +143,7 @@ class Client:
             if client.writable:
                 # After loading: a location that is too new for us is not touched at all.
                 await client.retries.run("probe", lambda: probe(blob, client.clock))
-                await client._become_writer(blob)
+                await client._become_writer()
             else:
                 await client._become_reader()
             client.upkeep.start()
@@ -149,11 +152,10 @@ class Client:
             raise
         return client
 
-    async def _become_writer(self, blob: Blob) -> None:
-        folder = getattr(blob, "root", None)
+    async def _become_writer(self) -> None:
         lock = self.lock = WriterLock(
             self.journal,
-            None if folder is None else HostLock(str(folder), self.owner),
+            self.host_lock,
             owner=self.owner,
             reentrance_id=self.options.reentrance_id,
             lease_ms=self.config.lock_lease_ms,

@@ -16,14 +16,12 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeVar
 
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import LockHeld
-from noonmark.persist.client import Client, Options, open_location
+from noonmark.persist.client import Options, open_location
 from noonmark.persist.config import DEFAULT
-from noonmark.persist.log.host_lock import HostLock
 from noonmark.persist.log.state import Lock
 from noonmark.persist.log.writer_lock import ends_with_its_process, is_free
 
@@ -83,7 +81,7 @@ class Turn:
             open_location, self.data, consensus=self.consensus, options=options, clock=self.clock
         )
         try:
-            host, first = _host_lock(client), client.state.lock
+            host, first = client.host_lock, client.state.lock
             while not is_free(lock := client.state.lock, host, client.now_ms()):
                 assert lock is not None
                 if not self.standby and _lives(lock, first):
@@ -95,11 +93,6 @@ class Turn:
             return True
         finally:
             await asyncio.to_thread(client.stop)
-
-
-def _host_lock(client: Client) -> HostLock | None:
-    folder: Path | None = getattr(client.blob, "root", None)
-    return None if folder is None else HostLock(str(folder), client.owner)
 
 
 def _lives(lock: Lock, first: Lock | None) -> bool:
