@@ -4,7 +4,9 @@ Law (errors): what may pass (no answer, a busy slot, missing rights, a restart) 
 what will never be (a slot that is gone or lost its log, a publication that is gone) is
 `SourceBroken`. No message has a password in it: libpq's own do not.
 
-Every session speaks one dialect, whatever the server's defaults: UTF-8, ISO dates, hex bytes.
+Law (settings): whatever the defaults of the server and of the role, every session speaks one
+dialect (UTF-8, ISO dates, hex bytes), is ended by no timeout of theirs, and is refused what
+row-level security would leave out in silence.
 
 Where it runs: driver and executors; a session is opened where it is used, and closed there.
 """
@@ -25,8 +27,6 @@ from noonmark.source.impl.postgres.certificates import with_files
 from noonmark.source.outgoing import policy
 
 CONNECT_TIMEOUT_S = 10
-#: A path that cannot be there: of a file that is no plain one libpq warns on standard error.
-_NO_FILE = os.path.join(os.devnull, "none")
 _OPTIONS = " ".join(
     f"-c {setting}"
     for setting in (
@@ -38,11 +38,18 @@ _OPTIONS = " ".join(
         "statement_timeout=0",
         "lock_timeout=0",
         "idle_in_transaction_session_timeout=0",
+        "row_security=off",
     )
 )
-# Undefined object, a slot past its log, a file of the log that is gone.
+#: What not every version lets a session say when it starts; said first of all.
+_NEWER = """
+select set_config(name, value, false) from (values
+    ('idle_session_timeout', '0'), ('transaction_timeout', '0'), ('wal_sender_timeout', '60s')
+) wanted (name, value) join pg_settings s using (name) where s.context = 'user'
+"""
 #: libpq would look for passwords of the server's own user; it passes over what is not there.
 _NO_FILE = os.path.join(os.sep, "nonexistent", "pgpass")
+# Undefined object, a slot past its log, a file of the log that is gone.
 _GONE = {"42704", "55000", "58P01"}
 
 
@@ -88,9 +95,11 @@ def pinned(dsn: str) -> str:
 def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
     """A session for SQL, in autocommit."""
     try:
-        return psycopg.connect(pinned(dsn_of(url)), autocommit=True)
+        made = psycopg.connect(pinned(dsn_of(url)), autocommit=True)
+        made.execute(_NEWER)
     except psycopg.Error as error:
         raise stalled(error) from None
+    return made
 
 
 @contextmanager
@@ -110,6 +119,7 @@ def replication(url: str) -> PGconn:
         message = made.get_error_message()
         made.finish()
         raise SourceStalled(f"PostgreSQL does not answer: {message}")
+    command(made, _NEWER)
     return made
 
 

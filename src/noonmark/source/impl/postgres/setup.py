@@ -93,8 +93,22 @@ def described(
         connection.execute("set transaction isolation level repeatable read")
         connection.execute(f"set transaction snapshot {literal(held.name)}")
         found = read_tables(connection, publication, tables)
+        _check_visible(connection, found)
         system_id, timeline = connection.execute(_SELF).fetchone() or (0, 0)
     return found, system_id, timeline
+
+
+def _check_visible(connection: psycopg.Connection[Any], tables: Sequence[Table]) -> None:
+    """Refuse a table of which the role sees a part: the log has all of it."""
+    hidden = "select unnest from unnest(%s::oid[]) where row_security_active(unnest)"
+    row = connection.execute(hidden, ([table.oid for table in tables],)).fetchone()
+    if row is not None:
+        name = next(table.full_name for table in tables if table.oid == row[0])
+        raise ConfigError(
+            f"row-level security hides rows of table {name} from the role of the connection",
+            hint="Run upstream, as a superuser: ALTER ROLE ... BYPASSRLS, or let the role own the"
+            " table.",
+        )
 
 
 def check(url: str, publication: str | None = None) -> None:
