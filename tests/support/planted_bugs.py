@@ -21,6 +21,7 @@ SOURCE = ROOT / "src" / "noonmark"
 TIMEOUT_S = 400
 
 _JUDGE = ("tests/property/test_judge.py",)
+_TEMPORAL = ("tests/property/test_views_walk.py", "-k", "temporal")
 
 
 @dataclass(frozen=True)
@@ -304,11 +305,18 @@ _KERNELS = (
         ("tests/property/test_walk_switched.py",),
     ),
     Bug(
-        "temporal kernel: a row is there at its end",
+        "temporal kernel: a row that comes after its end is there until it",
         "compute/incremental/temporal.py",
         "there = np.flatnonzero(rows.time < turns)",
-        "there = np.flatnonzero(rows.time <= turns)",
-        (*_JUDGE, "tests/sql/test_temporal_filters.py"),
+        "there = np.arange(len(turns))",
+        _TEMPORAL,
+    ),
+    Bug(
+        "temporal kernel: a row goes one time too late",
+        "compute/incremental/temporal.py",
+        "made += [rows, _before(Rows(rows.columns, turns, -rows.diff), upper)]",
+        "made += [rows, _before(Rows(rows.columns, turns + 1, -rows.diff), upper)]",
+        _TEMPORAL,
     ),
     Bug(
         "large numbers: the middle term of a square counts half",
