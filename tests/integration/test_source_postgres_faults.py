@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from noonmark.errors import SourceStalled
@@ -254,6 +255,20 @@ def test_another_replica_identity_ends_its_table(running: Running) -> None:
         "the replica identity of table public.b was changed",
     }
     assert set(running.ended()) == {"b"}
+
+
+@pytest.mark.parametrize("table", ["a", "b"])
+def test_a_table_that_is_not_logged_ends(running: Running, table: str) -> None:
+    running.after(f"alter table {table} set unlogged", f"insert into {table} values (2, 'x')")
+    assert set(running.ended()) == {table}
+    running.after(f"alter table {table} set logged")
+    assert set(running.ended()) == {table}, "what was written meanwhile is not in the log"
+
+
+def test_what_is_published_by_name_stays_logged(running: Running) -> None:
+    running.upstream.run("create publication named for table a")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="publication"):
+        running.upstream.run("alter table a set unlogged")
 
 
 def test_a_dropped_publication_ends_the_source(running: Running) -> None:
