@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.errors import EvaluationError, UniqueViolation
 from noonmark.serve.metrics import Figures
+from noonmark.serve.metrics.processes import ProcessFigures
 from noonmark.serve.metrics.sources import SourceFigures
 from noonmark.serve.metrics.storage import StorageFigures
 from noonmark.serve.metrics.views import ViewFigures
@@ -29,6 +30,7 @@ def figures(opened: Database) -> Figures:
     found = Figures()
     for each in (SourceFigures, ViewFigures, StorageFigures, WorkFigures):
         found.registry.register(each(opened))
+    found.registry.register(ProcessFigures())
     return found
 
 
@@ -78,6 +80,11 @@ async def test_what_is_stored_is_told(opened: Database) -> None:
     assert 3 <= commits <= entries
     assert float(re.findall(r"^noonmark_stored_updates (\S+)$", told, re.MULTILINE)[0]) >= 2
     assert "process_resident_memory_bytes" in told
+    assert re.search(r'noonmark_source_updates_total{source="c"} ', told)
+    assert 'noonmark_source_bad_records{source="c"} 0.0' in told
+    assert 'noonmark_processes{part="server"} 1.0' in told
+    (used,) = re.findall(r'noonmark_memory_resident_bytes{part="server"} (\S+)', told)
+    assert float(used) > 20e6
 
 
 @with_database

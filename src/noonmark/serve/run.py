@@ -32,6 +32,7 @@ from noonmark.persist.impl.redact import redact
 from noonmark.serve.garbage import Collector
 from noonmark.serve.log import Form, start_log
 from noonmark.serve.loop_watch import LoopWatch
+from noonmark.serve.metrics.processes import ProcessFigures
 from noonmark.serve.metrics.sources import SourceFigures
 from noonmark.serve.metrics.storage import StorageFigures
 from noonmark.serve.metrics.views import ViewFigures
@@ -128,6 +129,7 @@ async def serving(settings: Settings, stop: asyncio.Event | None = None) -> Asyn
         database.supervisor.thread("loop watch", "", watch.run, stopping)
         for figures in (SourceFigures, ViewFigures, StorageFigures, WorkFigures):
             server.figures.registry.register(figures(database))
+        server.figures.registry.register(ProcessFigures())
         yield Running(database, server.pg_address, server.http_address, server.metrics_address)
 
 

@@ -86,6 +86,8 @@ class SinkWorker:
     def _note(self, state: str, error: str = "") -> None:
         if error and error != self.error:
             LOG.warning('sink "%s" %s: %s', self.item.name, state, error)
+        elif state == "running" and self.error:
+            LOG.info('sink "%s" is running again', self.item.name)
         if state != self.state:
             self.changed_ms = self._clock.now_ms()
         self.state, self.error = state, error

@@ -254,6 +254,8 @@ class SourceWorker:
         error = changes.get("error")
         if error is not None and error != self.status.error:
             LOG.warning('source "%s" %s: %s', self.name, changes["state"], error)
+        elif changes.get("state") == "running" and self.status.error is not None:
+            LOG.info('source "%s" is running again', self.name)
         if changes.get("state") != self.status.state:
             self.changed_ms = self._database.clock.now_ms()
         self.status = replace(self.status, **changes)  # type: ignore[arg-type]

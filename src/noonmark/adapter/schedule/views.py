@@ -104,6 +104,8 @@ class ViewWorker:
                 await self._pause(pause_s)
                 pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
             else:
+                if self.error is not None:
+                    LOG.info('view "%s" is maintained again', self.name)
                 self.error = None
                 pause_s = _PAUSE_FIRST_S
 
