@@ -79,7 +79,8 @@ class StoredViews(TpchViews):
             frame = session.read.parquet(str(path))
             frame = frame.withColumns({TIME: f.lit(1).cast("long"), DIFF: f.lit(1).cast("long")})
             handle = self.client.create_or_load(name)[0]
-            stage_frame(frame, self.client, handle).append_to(txn, handle, 0, 2)
+            staged = stage_frame(frame, self.client, handle)
+            txn.append(handle, staged.rest, 0, 2, stored=staged.commands(handle.collection))
         txn.commit().result()
         self.now = 1
 

@@ -126,6 +126,41 @@ def test_only_the_rooms_of_spark_import_it() -> None:
     assert {name for name in found if not name.startswith((*SPARK_ROOMS, *SPARK_FILES))} == set()
 
 
+def test_what_is_written_goes_through_storage() -> None:
+    """Above Storage nobody creates, seals or holds by commands of the log, nor writes beside it."""
+    beside = re.compile(
+        r"\bc\.(Create|Acquire|Downgrade|Seal|Expect|Append)\(|\.atomic\(|\bWriteHandle\b"
+        r"|\.compare_and_append\(|\.allow_compaction\("
+    )
+    below = ("persist", "storage")
+    found = [
+        f"{named(path)}: {match.group()}"
+        for path in SOURCES
+        if path.is_relative_to(SOURCE) and path.relative_to(SOURCE).parts[0] not in below
+        for match in beside.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+def test_a_lazy_import_is_a_marked_door() -> None:
+    """An import of ours inside of a function has its reason beside it: ``# door: why``."""
+    unmarked = []
+    for path in SOURCES:
+        lines = path.read_text().splitlines()
+        functions = [
+            node
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        inside = {each for function in functions for each in ast.walk(function)}
+        for each in inside:
+            if isinstance(each, ast.ImportFrom) and (each.module or "").startswith("noonmark"):
+                beside = lines[max(0, each.lineno - 2) : each.end_lineno]
+                if not any(re.search(r"# door: \S", line) for line in beside):
+                    unmarked.append(f"{named(path)}:{each.lineno}")
+    assert unmarked == []
+
+
 def test_the_drawn_tree_of_errors_is_the_real_one() -> None:
     def drawn() -> list[tuple[int, str]]:
         lines = re.findall(

@@ -40,7 +40,7 @@ def open(
     Raises:
         LockHeld: another process writes to the location; says who.
     """
-    from noonmark.embedded.database import Embedded
+    from noonmark.embedded.database import Embedded  # door: what runs is imported when it runs
 
     return Embedded(_os.fspath(url), consensus, spark_master)
 
@@ -65,7 +65,7 @@ def read(
         BeforeSince: the history of that time is gone.
         NotYetComplete: that time is still open.
     """
-    from noonmark.contents import read as read_contents  # what only opens pays for no reader
+    from noonmark.contents import read as read_contents  # door: what only opens pays for no reader
 
     return read_contents(_os.fspath(location), name, as_of, consensus)
 
@@ -77,7 +77,7 @@ def _tell_spark() -> None:
     if getattr(context, "_active_spark_context", None) is None:
         _os.environ.setdefault("PYSPARK_PYTHON", _sys.executable)
         return
-    from noonmark.spark import register_active  # Spark's modules: there already
+    from noonmark.spark import register_active  # door: Spark's modules: there already
 
     register_active()
 

@@ -49,7 +49,7 @@ class Reader(BatchReader):
 
     def check(self, client: Client, at: int) -> None:
         """See `BatchReader.check`."""
-        from noonmark.contents import check_errors  # half of the start of a worker
+        from noonmark.contents import check_errors  # door: half of the start of a worker
 
         check_errors(client, self._target.name, at)
 

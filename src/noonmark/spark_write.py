@@ -175,7 +175,9 @@ def _check_keys(table: str, keys: list[str], tables: list[pa.Table]) -> None:
 def _opened(wanted: Destination) -> Table:
     if wanted.server is not None:
         return OnServer(wanted.server)
-    from noonmark.embedded.database import Embedded  # for who commits alone: tasks start without it
+    from noonmark.embedded.database import (
+        Embedded,  # door: for who commits alone: tasks start without it
+    )
 
     try:
         return InProcess(Embedded(wanted.location, wanted.consensus, None, maintain=False))
@@ -212,7 +214,7 @@ class InProcess:
 
     def upsert(self, table: str, rows: pa.Table, conflict: str) -> None:
         """See `Table`."""
-        from noonmark.shown import rows_for  # as `_opened` says
+        from noonmark.shown import rows_for  # door: as `_opened` says
 
         names = _columns(rows)
         fields = self._database.sql(f"SELECT {names} FROM {table} LIMIT 0").fields

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from noonmark import persist
-from noonmark.errors import BelowUpper, NewerFormat
+from noonmark.errors import BelowUpper, CapabilityInvalid, NewerFormat
+from noonmark.persist.log import command as c
 from noonmark.persist.log.frame import ENTRY, FORMAT_VERSION, ROLLUP, open_frame, seal_frame
 from noonmark.shard.verify import verify
 from noonmark.tvc import Antichain
@@ -72,6 +73,9 @@ def test_every_version_is_written_on(copy: tuple[Path, str]) -> None:
         fresh, _ = client.create_or_load("fresh", read.codec.schema)
         assert fresh.collection > 7, "no id is used again"
         pending, _ = client.create_or_load("pending")
+        with pytest.raises(CapabilityInvalid, match="may still be written at 5"):
+            pending.seal(7).result(30)
+        client.submit((c.Release("writer"),)).result(30)
         pending.seal(7).result(30)
         client.runtime.submit(client.journal.write_rollup()).result(30)
     with persist.open(folder, options=persist.Options(mode="independent")) as client:

@@ -5,6 +5,7 @@ The location is in memory and the wall clock is set by the test, so leases run o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,6 +23,7 @@ from noonmark.errors import (
 )
 from noonmark.persist.client import Options
 from noonmark.persist.log import command as c
+from noonmark.persist.read.snapshot import Step
 from noonmark.rows.schema import Schema
 from noonmark.storage import (
     NO_LEASE_MS,
@@ -29,8 +31,10 @@ from noonmark.storage import (
     CollectionDescription,
     ReadCapability,
     Storage,
+    Subscription,
     WriteCapability,
 )
+from noonmark.storage.transaction import Transaction, creation, own_capability
 from noonmark.tvc import EMPTY, Antichain, Update
 from support.clocks import SetClock
 
@@ -45,6 +49,12 @@ def at(time: int) -> Antichain[int]:
 
 def row(time: int, diff: int = 1, number: int = 1) -> Update:
     return Update((number, f"row {number}"), time, diff)
+
+
+def take(subscription: Subscription, count: int) -> list[Step]:
+    steps = list(itertools.islice(subscription, count))
+    subscription.cancel()
+    return steps
 
 
 class World:
@@ -120,6 +130,51 @@ def test_updates_outside_of_the_step_are_refused_and_change_nothing(world: World
     assert world.client.state is before
     assert world.storage.update_and_downgrade(write, [row(5)], EMPTY).frontier == EMPTY
     assert world.frontiers("orders") == (at(5), EMPTY)
+
+
+def test_a_seal_does_not_pass_another_s_write_capability(world: World) -> None:
+    _, write = world.storage.create("orders", ORDERS)
+    handle, _ = world.client.create_or_load("orders")
+    with pytest.raises(CapabilityInvalid, match="may still be written at 0"):
+        handle.seal(7).result(10)
+    assert world.frontiers("orders")[1] == at(0)
+    write = world.storage.update_and_downgrade(write, [row(3)], 7)
+    assert world.contents("orders", 6) == {(1, "row 1"): 1}
+    with pytest.raises(CapabilityInvalid, match="may still be written at 7"):
+        handle.seal(8).result(10)
+    world.storage.drop(write)
+    handle.seal(8).result(10)
+    assert world.frontiers("orders")[1] == at(8)
+
+
+def test_what_the_system_writes_nobody_else_does(world: World) -> None:
+    """Law (owner) of `noonmark.storage.transaction`."""
+    client = world.client
+    client.submit((creation("t", ORDERS, 0),)).result(10)
+    for time in (0, 5):  # the first write takes the capability, the next one has it
+        txn = Transaction(client)
+        after = txn.update_and_downgrade(own_capability(client.state, "t"), [row(time)], time + 5)
+        txn.commit().result(10)
+        assert after == own_capability(client.state, "t")
+    assert world.frontiers("t") == (at(0), at(10))
+    (hold,) = world.storage.capabilities("t")
+    assert (hold.writes, hold.frontier, hold.expires_ms) == (True, at(10), NO_LEASE_MS)
+    with pytest.raises(CapabilityInvalid, match="written by the system alone"):
+        world.storage.acquire_capabilities("t")
+    with pytest.raises(CapabilityInvalid, match="may still be written"):
+        client.create_or_load("t")[0].seal(11).result(10)
+    stale = Transaction(client)
+    stale.update_and_downgrade(own_capability(client.state, "t", 5), [row(7)], 9)
+    with pytest.raises(CapabilityInvalid, match="not where it is said to be"):
+        stale.commit().result(10)
+    read = world.storage.acquire_read("t")
+    assert [step.progress for step in take(world.storage.subscribe_at(read), 1)] == [at(1)]
+    world.restart()
+    txn = Transaction(world.client)
+    own = own_capability(world.client.state, "t")
+    txn.update_and_downgrade(own, [row(10, -2)], 11)
+    txn.commit().result(10)
+    assert world.contents("t", 10) == {}
 
 
 def test_upper_is_the_meet_of_the_write_capabilities(world: World) -> None:

@@ -20,6 +20,7 @@ from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
 from noonmark.persist.log.state import State
 from noonmark.rows.schema import Schema
+from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Antichain, Update
 from support.clocks import SetClock
 
@@ -55,12 +56,12 @@ def client(tmp_path: Path, clock: SetClock) -> Iterator[Client]:
 
 def write(client: Client, random: Random, time: int) -> None:
     """Rows at a time of the timeline, which never goes back."""
-    txn = client.atomic()
+    txn = Transaction(client)
     for name in SCHEMAS:
         handle, read = client.create_or_load(name)
         rows = [Update((random.randrange(3), random.randrange(9)), time, 1)]
         txn.append(handle, rows if random.random() < 0.7 else [], read.upper, time + 1)
-        txn.let_history_go(handle, Antichain.of(max(START_MS, time - 2 * HOUR_MS)))
+        txn.let_history_go(handle.collection, Antichain.of(max(START_MS, time - 2 * HOUR_MS)))
     txn.commit().result()
 
 

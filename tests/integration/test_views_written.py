@@ -20,6 +20,7 @@ from noonmark.storage import (
     Storage,
     WriteCapability,
 )
+from noonmark.tvc import Antichain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,6 +141,8 @@ def test_compute_answers_for_outputs_that_it_writes(storage: Storage) -> None:
     assert compute.dataflow.views["out"].hydrated_at == 7, "the later of the two frontiers"
     assert compute.acquire_capabilities("out").id == "out"
     compute.subscribe_at(out).cancel()
-    _, forged = storage.acquire_capabilities("out")
+    with pytest.raises(errors.CapabilityInvalid, match="written by the system alone"):
+        storage.acquire_capabilities("out")
+    forged = WriteCapability("out", Antichain.of(7), own.token)
     with pytest.raises(errors.CapabilityInvalid, match="maintenance alone"):
         compute.update_and_downgrade(forged, [], 9)

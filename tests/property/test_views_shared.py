@@ -13,9 +13,9 @@ from noonmark.compute.plan.definition import ARRANGEMENT, Definition
 from noonmark.compute.plan.naming import arrangement_name, hold_id
 from noonmark.compute.view import dataflow
 from noonmark.compute.view.view import Begun, TickRecord, View
-from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage import Storage
 from noonmark.storage.description import description_of
+from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Update
 from support.views import SCHEMAS, History, answer, seeded_history
 from support.views_walk import Walker
@@ -122,7 +122,7 @@ class Overtaken(View):
 
     meanwhile: Callable[[], None] | None = None
 
-    def add_to(self, txn: MultiWriteHandle, begun: Begun, *output: Any) -> None:
+    def add_to(self, txn: Transaction, begun: Begun, *output: Any) -> None:
         super().add_to(txn, begun, *output)
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:

@@ -21,8 +21,8 @@ from noonmark.compute.view.tick import NO_OUTPUT
 from noonmark.compute.view.view import View
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client, Options
-from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows.schema import Schema
+from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Update
 
 Row = tuple[Any, ...]
@@ -90,7 +90,7 @@ class Walker:
 
     def tick(self, name: str) -> None:
         """Bring a view up to its inputs, or to what it shares with one that is further."""
-        txn = self.client.atomic()
+        txn = Transaction(self.client)
         self._tick(txn, name)
         txn.commit().result()
 
@@ -100,7 +100,7 @@ class Walker:
         Returns:
             What went wrong where: such a view is let go.
         """
-        txn, failures = self.client.atomic(), {}
+        txn, failures = Transaction(self.client), {}
         for name in tuple(names or self.views):
             try:
                 self._tick(txn, name)
@@ -110,7 +110,7 @@ class Walker:
         txn.commit().result()
         return failures
 
-    def _tick(self, txn: MultiWriteHandle, name: str) -> None:
+    def _tick(self, txn: Transaction, name: str) -> None:
         view = self.views[name]
         begun = view.begin()
         if begun is None:

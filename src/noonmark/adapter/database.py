@@ -33,12 +33,14 @@ from noonmark.adapter.schedule.engine import Engine, starting
 from noonmark.adapter.schedule.schedule import Schedule
 from noonmark.adapter.session import temporary
 from noonmark.adapter.session.session import AdapterSession
+from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 from noonmark.adapter.statement_totals import StatementTotals, kind_of
 from noonmark.adapter.system import system_items
 from noonmark.adapter.table.committer import RETAIN_MS, Tables
 from noonmark.adapter.table.copy_memory import CopyMemory
 from noonmark.adapter.timestamp.oracle import Times
 from noonmark.adapter.upstream.secret import key_file
+from noonmark.adapter.upstream.webhook import receive
 from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.pool import Pool
 from noonmark.clock import SYSTEM, Clock
@@ -185,7 +187,6 @@ class Database:
         self.engine.open()
         await self.work.start()
         await temporary.end_leftovers(self)
-        from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 
         self._leftovers = asyncio.ensure_future(end_leftovers(self))
 
@@ -238,8 +239,6 @@ class Database:
 
     async def receive(self, name: str, body: bytes, headers: Mapping[str, str]) -> None:
         """Take a post to a webhook; done when it is durable."""
-        from noonmark.adapter.upstream.webhook import receive
-
         await receive(self, name, body, headers)
 
     async def admit(self, session: AdapterSession, statement: st.Statement) -> None:

@@ -27,7 +27,7 @@ def backup(url: str, data: str, consensus: str | None, keep: int | None) -> None
 
     A second backup to the same URL copies only what is new.
     """
-    from noonmark.backup import make  # what runs is imported when it runs
+    from noonmark.backup import make  # door: what runs is imported when it runs
 
     target = open_blob(url)
     options = Options(mode="independent")
@@ -53,10 +53,10 @@ def backup(url: str, data: str, consensus: str | None, keep: int | None) -> None
 @click.option("--entry", type=int, help="Which backup; the newest by default.")
 def restore(url: str, data: str, consensus: str | None, entry: int | None) -> None:
     """Make a location from a backup; its place must be empty."""
-    from noonmark.adapter.location import oracle_log  # as for `backup`
-    from noonmark.backup import detach, make
-    from noonmark.backup import restore as restoring
-    from noonmark.oracle.reserved import ReservedOracle
+    from noonmark.adapter.location import oracle_log  # door: as for `backup`
+    from noonmark.backup import detach, make  # door: what runs is imported when it runs
+    from noonmark.backup import restore as restoring  # door: what runs is imported when it runs
+    from noonmark.oracle.reserved import ReservedOracle  # door: what runs is imported when it runs
 
     ticket = SYSTEM.fresh_id()
     runtime = Runtime.start(SYSTEM)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noonmark.compute.plan.definition import VIEW, Definition
 from noonmark.compute.spark.inputs import is_view
@@ -105,9 +105,7 @@ class Compute:
         return time
 
     def _read_capability(self, id: str) -> ReadCapability:
-        read, write = self.storage.acquire_capabilities(id)
-        self.storage.drop(write)
-        return read
+        return self.storage.acquire_read(id)
 
     # -- the calls of Storage, for the ids that Compute introduced -----------------------------
 
@@ -116,10 +114,27 @@ class Compute:
         self._own(id)
         return self._read_capability(id)
 
-    def subscribe_at(self, capability: ReadCapability, *, snapshot: bool = True) -> Subscription:
-        """The contents of a view at the capability's time, and its changes from then on."""
+    def subscribe_at(
+        self,
+        capability: ReadCapability,
+        *,
+        snapshot: bool = True,
+        filter: Any = None,
+        projection: tuple[str, ...] | None = None,
+    ) -> Subscription:
+        """The contents of a view at the capability's time, and its changes from then on.
+
+        Args:
+            capability: where to read from.
+            snapshot: False to begin with the updates after its frontier.
+            filter: a pyarrow compute expression over the columns: rows for which it is not true
+                are not sent.
+            projection: the columns to send.
+        """
         self._own(capability.id)
-        return self.storage.subscribe_at(capability, snapshot=snapshot)
+        return self.storage.subscribe_at(
+            capability, snapshot=snapshot, filter=filter, projection=projection
+        )
 
     def update_and_downgrade(self, capability: WriteCapability, *_: object) -> WriteCapability:
         """Refused: what a view holds follows from its inputs.

@@ -16,6 +16,6 @@ import click
 @click.option("--http", metavar="HOST:PORT", help="HTTP and the console. [127.0.0.1:6876]")
 def demo(seconds: int | None, data: str | None, pg: str | None, http: str | None) -> None:
     """Serve live sources and views over them, kill the server, and audit it all."""
-    from noonmark.demo.run import run
+    from noonmark.demo.run import run  # door: PostgreSQL's client: only who has such an object
 
     run(seconds, data, pg, http)

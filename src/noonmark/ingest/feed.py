@@ -100,7 +100,7 @@ def raw(
         raise ConfigError(f'output "{found.name}" has columns of its own, and takes no format')
     schema = value.schema
     if envelope == "DEBEZIUM":
-        from noonmark.source.format.avro import Avro
+        from noonmark.source.format.avro import Avro  # door: Avro: only who reads or writes it
 
         if not isinstance(value, Json | Avro) or include or key_format is not None:
             raise ConfigError(

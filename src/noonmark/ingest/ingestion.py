@@ -43,11 +43,11 @@ from noonmark.oracle.contract import TimestampOracle
 from noonmark.persist import task
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
-from noonmark.persist.log.state import Collection, Frontier, schema_to_wire
+from noonmark.persist.log.state import Collection, Frontier
 from noonmark.persist.part.part import Part
 from noonmark.persist.read.handle import ReadHandle
 from noonmark.persist.read.plan import Plan, Query
-from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
+from noonmark.persist.write import Updates, append_command
 from noonmark.remap import begin, compact, mint, offset_resumption, seal
 from noonmark.remap.binding import Remap
 from noonmark.remap.lookup import TimeTable
@@ -61,6 +61,8 @@ from noonmark.source.contract import (
     Source,
     Split,
 )
+from noonmark.storage.description import CollectionDescription
+from noonmark.storage.transaction import Transaction, creation, own_capability
 from noonmark.tvc import EMPTY, Antichain, Partitioned, Update
 
 __all__ = [
@@ -95,7 +97,7 @@ class Target:
     """One collection that a tick writes."""
 
     name: str
-    write: WriteHandle
+    collection: int
     read: ReadHandle
 
 
@@ -143,8 +145,9 @@ class Ingestion:
         self._settle()
         self._create(wanted)
         targets = [
-            Target(name, *self.client.create_or_load(name, schema, key))
+            Target(name, read.collection, read)
             for name, schema, key in wanted
+            for read in (self.client.create_or_load(name, schema, key)[1],)
         ]
         *outputs, self.errors, self.remap_target = targets
         self.outputs = tuple(outputs)
@@ -163,10 +166,10 @@ class Ingestion:
         """Bring a new source's collections to life together, all from the same time on."""
         missing = [each for each in wanted if each[0] not in self.client.state.names]
         if missing:
-            start = Antichain.of(self.oracle.write_ts())
+            start = self.oracle.write_ts()
             self.client.submit(
                 tuple(
-                    c.Create(name, key, schema_to_wire(schema), start)
+                    creation(name, CollectionDescription(schema, key, "source"), start)
                     for name, schema, key in missing
                 )
             ).result()
@@ -188,8 +191,23 @@ class Ingestion:
         return from_rows(updates, since, upper)
 
     def _append_remap(self, updates: Sequence[Any], lower: Frontier, upper: Frontier) -> None:
-        write = self.remap_target.write
-        write.compare_and_append(to_rows(updates), lower, upper).result()
+        txn = Transaction(self.client)
+        self._append(txn, self.remap_target, to_rows(updates), (lower, upper))
+        txn.commit().result()
+
+    def _append(
+        self,
+        txn: Transaction,
+        target: Target,
+        updates: Updates | None,
+        between: tuple[Frontier, Frontier],
+        *,
+        stored: Sequence[c.Append] = (),
+    ) -> None:
+        """Write a collection from exactly one frontier to another, by its own capability."""
+        lower, upper = between
+        own = own_capability(self.client.state, target.collection, lower)
+        txn.update_and_downgrade(own, updates, upper, stored=stored)
 
     # -- one tick ---------------------------------------------------------------------------
 
@@ -246,14 +264,14 @@ class Ingestion:
             assert isinstance(self.source, HasSnapshot)
             self.client.runtime.submit(self.source.give_up_snapshot()).result()
             raise
-        txn = self.client.atomic()
-        txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
+        txn = Transaction(self.client)
+        self._append(txn, self.remap_target, to_rows(minted.updates), (lower, upper))
         rows = self._append_outputs(txn, written, minted.remap, time)
         if self.remap.latest != START:
             # An earlier version has bound a snapshot that it could not store. Nobody has read what
             # was bound there, and nobody can from now on.
             for target in self.outputs:
-                txn.allow_compaction(target.write, Antichain.of(time))
+                txn.add(c.AllowCompaction(target.collection, Antichain.of(time)))
         txn.commit().result()
         self.remap = minted.remap
         self.oracle.apply_write(time)
@@ -263,9 +281,9 @@ class Ingestion:
         """Bind a frontier and read up to it: the time, the splits and the updates."""
         time = self.oracle.write_ts()
         minted = mint(self.remap, frontier, time)
-        txn = self.client.atomic()
+        txn = Transaction(self.client)
         lower, upper = self.remap.upper, minted.remap.upper
-        txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
+        self._append(txn, self.remap_target, to_rows(minted.updates), (lower, upper))
         idle = not minted.updates and self.resumption_frontier() == lower
         if idle:
             # Nothing new and nothing owed: the binding and all uppers move in one commit.
@@ -282,7 +300,7 @@ class Ingestion:
         return self.resumption_frontier() == self.remap.upper
 
     def seal_at(
-        self, txn: MultiWriteHandle, time: int, frontier: Antichain[Partitioned] | None = None
+        self, txn: Transaction, time: int, frontier: Antichain[Partitioned] | None = None
     ) -> None:
         """Add to a transaction: every collection is complete at a time, at which nothing is new.
 
@@ -294,7 +312,7 @@ class Ingestion:
         reached = self.remap.latest if frontier is None else frontier
         minted = mint(self.remap, reached, time)
         lower, upper = self.remap.upper, minted.remap.upper
-        txn.append(self.remap_target.write, to_rows(minted.updates), lower, upper)
+        self._append(txn, self.remap_target, to_rows(minted.updates), (lower, upper))
         self._append_outputs(txn, [], minted.remap, time)
 
     @property
@@ -304,9 +322,9 @@ class Ingestion:
 
     def _finish(self) -> None:
         """Upstream has ended: every collection of the source is complete for ever."""
-        txn = self.client.atomic()
+        txn = Transaction(self.client)
         for target in (*self.outputs, self.errors, self.remap_target):
-            txn.append(target.write, None, target.read.upper, EMPTY)
+            self._append(txn, target, None, (target.read.upper, EMPTY))
         txn.commit().result()
         self.remap = seal(self.remap)
 
@@ -319,13 +337,13 @@ class Ingestion:
         lower = offset_resumption(self.remap, self.resumption_frontier())
         splits = self.source.plan(lower, self.remap.latest)
         written = self._read(splits, lower, self.remap) if splits else []
-        txn = self.client.atomic()
+        txn = Transaction(self.client)
         rows = self._append_outputs(txn, written, self.remap, time)
         txn.commit().result()
         return len(splits), rows
 
     def _append_outputs(
-        self, txn: MultiWriteHandle, written: list[Row], remap: Remap[Partitioned], time: int
+        self, txn: Transaction, written: list[Row], remap: Remap[Partitioned], time: int
     ) -> int:
         """Add to a transaction what was read, the seals, and how much history is kept."""
         rows = 0
@@ -333,12 +351,12 @@ class Ingestion:
         for command in self._ends(written, remap):
             txn.add(command)
         for at, target in [*enumerate(self.outputs), (NO_OUTPUT, self.errors)]:
-            stored, rest = _of_feed(written, at, target.write.collection)
+            stored, rest = _of_feed(written, at, target.collection)
             rows += sum(each.rows for each in stored) + (rest.num_rows if rest else 0)
-            txn.append(target.write, rest, target.read.upper, remap.upper, stored=stored)
+            self._append(txn, target, rest, (target.read.upper, remap.upper), stored=stored)
         horizon = Antichain.of(max(0, time - self.retain_ms))
         for target in (*self.outputs, self.errors, self.remap_target):
-            txn.let_history_go(target.write, horizon)
+            txn.let_history_go(target.collection, horizon)
         return rows
 
     def _ends(self, written: list[Row], remap: Remap[Partitioned]) -> list[c.SetError]:
@@ -348,7 +366,7 @@ class Ingestion:
         if not ends:
             return []
         state = self.client.state
-        found = [state.collection(target.write.collection) for target in self.outputs]
+        found = [state.collection(target.collection) for target in self.outputs]
         by_output = dict(zip(outputs, found, strict=True))
         return end_commands(self.name, ends, by_output, self.remedy)
 
@@ -419,7 +437,7 @@ class Ingestion:
         )
 
     def _collection(self, target: Target, with_batches: bool) -> Collection:
-        found = self.client.state.collection(target.write.collection)
+        found = self.client.state.collection(target.collection)
         return found if with_batches else msgspec.structs.replace(found, batches=())
 
     def _before(self, target: Target) -> int:
@@ -431,7 +449,7 @@ class Ingestion:
 
     def _plan_before(self, target: Target) -> Plan:
         query = Query(self._before(target), despite_error=True)
-        return self.client.reader.plan(target.write.collection, query)
+        return self.client.reader.plan(target.collection, query)
 
 
 async def _changes(read: ReadHandle, after: int) -> list[Any]:

@@ -33,9 +33,10 @@ from noonmark.persist.part.part import Part
 from noonmark.persist.part.run import DIFF, TIME, consolidate
 from noonmark.persist.read.plan import Query
 from noonmark.persist.read.updates import stored_schema
-from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command, inline_append
+from noonmark.persist.write import append_command, inline_append
 from noonmark.remap.lookup import Staircase, TimeTable
 from noonmark.source.contract import NO_OUTPUT, Source, Split
+from noonmark.storage.transaction import Transaction, own_capability
 
 #: Contents of up to this size are compared in the driver's memory; larger ones by Spark.
 _IN_PLACE_BYTES_MAX = 64 << 20
@@ -99,7 +100,7 @@ def _appends(row: Row, what: Staging) -> list[c.Append]:
 
 def write_difference(
     client: Client,
-    txn: MultiWriteHandle,
+    txn: Transaction,
     names: tuple[str, str],
     as_of: tuple[int, int],
     *,
@@ -120,19 +121,21 @@ def write_difference(
     Returns:
         how many updates there are.
     """
-    handle = client.create_or_load(names[0])[0]
+    own = own_capability(client.state, names[0])
     size = sum(b.bytes for name in names for b in client.state.collection(name).batches)
     if size <= _IN_PLACE_BYTES_MAX or client.blob.url.startswith("memory:"):
         table = difference(client, names, as_of, time)
-        txn.write(handle, table)
+        txn.update(own, table)
         return len(table)
-    from noonmark.persist.spark.difference import stage_difference  # only who needs Spark does
+    from noonmark.persist.spark.difference import (
+        stage_difference,  # door: only who needs Spark does
+    )
 
     staged = stage_difference(spark(), client, names, as_of, time)
     for parts in staged.runs:
-        txn.add(append_command(handle.collection, parts))
+        txn.add(append_command(client.state.names[names[0]], parts))
     if staged.rest is not None:
-        txn.write(handle, staged.rest)
+        txn.update(own, staged.rest)
     return staged.rows
 
 
@@ -143,7 +146,7 @@ def difference(
     found = client.state.collection(names[0])
     tables = []
     for name, at, sign in zip(names, as_of, (-1, 1), strict=True):
-        for table in _contents(client, client.create_or_load(name)[0], at):
+        for table in _contents(client, client.state.names[name], at):
             diffs = pa.array(sign * table.column(DIFF).to_numpy())
             times = pa.array(np.full(table.num_rows, time))
             data = table.select(list(found.schema.names))
@@ -153,6 +156,6 @@ def difference(
     return consolidate(pa.concat_tables(tables))
 
 
-def _contents(client: Client, handle: WriteHandle, as_of: int) -> list[pa.Table]:
-    plan = client.reader.plan(handle.collection, Query(as_of, despite_error=True))
+def _contents(client: Client, collection: int, as_of: int) -> list[pa.Table]:
+    plan = client.reader.plan(collection, Query(as_of, despite_error=True))
     return list(client.iterate(client.reader.contents(plan)))

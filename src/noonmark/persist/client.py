@@ -35,7 +35,7 @@ from noonmark.errors import (
 from noonmark.persist.cache import CachedBlob
 from noonmark.persist.codec import Codec, RowCodec
 from noonmark.persist.config import DEFAULT, Config
-from noonmark.persist.hold import NO_LEASE_MS, HoldHandle
+from noonmark.persist.hold import HoldHandle
 from noonmark.persist.impl.open import open_blob, open_consensus
 from noonmark.persist.impl.probe import probe
 from noonmark.persist.location import Blob, Consensus
@@ -301,24 +301,11 @@ class Client:
         self.holds[fresh] = handle
         return handle
 
-    async def take_up_hold(self, id: str, collection: int) -> HoldHandle:
-        """The hold of that id without a lease, taken at the current since if there is none.
-
-        Nothing but its release ends it: who makes one for an object drops it with the object.
-        """
-        await self.settle()
-        held = self.state.holds.get(id)
-        if held is not None and held.collection == collection:
-            return HoldHandle(self, id, collection, held.frontier, has_lease=False)
-        return await self._take_hold(id, collection, None, has_lease=False)
-
-    async def _take_hold(
-        self, id: str, collection: int, frontier: Frontier | None, *, has_lease: bool = True
-    ) -> HoldHandle:
+    async def _take_hold(self, id: str, collection: int, frontier: Frontier | None) -> HoldHandle:
         while True:
             state = self.journal.state
             at = state.collection(collection).since if frontier is None else frontier
-            expires_ms = self.lease_end() if has_lease else NO_LEASE_MS
+            expires_ms = self.lease_end()
             # A read that is under way may have planned before, and needs what was there then.
             planned = self.reader.oldest_plan(collection)
             seqno = state.seqno if planned is None else min(planned, state.seqno)
@@ -328,7 +315,7 @@ class Client:
                 if frontier is not None:
                     raise
                 continue  # since moved on between looking and taking
-            return HoldHandle(self, id, collection, at, has_lease=has_lease)
+            return HoldHandle(self, id, collection, at)
 
     async def commit_hold(self, *commands: c.Acquire | c.Downgrade | c.Release) -> None:
         """Commit changes of holds as one: through the queue, or as a reader's own entry."""

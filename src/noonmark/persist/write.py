@@ -3,12 +3,6 @@
 All calls return futures and are linearized in call order (`queue`). A write whose future has
 resolved is durable, sealed or not. A small batch travels in its log entry; a large one is sorted,
 written as Parquet parts, and named by its entry.
-
-Horizons. Whoever keeps a length of history lets go of what is older than a clock says. The clock
-may step back, and the length may be raised: then the horizon is behind what was let go already,
-and what was let go stays so. `let_history_go` and `move_hold` are the one place for this rule; a
-frontier that somebody states himself (`allow_compaction`, a capability) is refused when it goes
-back.
 """
 
 from __future__ import annotations
@@ -76,10 +70,9 @@ class MultiWriteHandle:
         #: The collections of updates that are stored before it is committed.
         self._stored: set[int] = set()
 
-    def upper_of(self, handle: WriteHandle) -> Frontier:
+    def upper_of(self, collection: int) -> Frontier:
         """How far a collection is known after what was added so far."""
-        known = self._client.state.collection(handle.collection).upper
-        return self._uppers.get(handle.collection, known)
+        return self._uppers.get(collection, self._client.state.collection(collection).upper)
 
     def write(self, handle: WriteHandle, updates: Updates) -> MultiWriteHandle:
         """Add updates to a collection."""
@@ -93,31 +86,6 @@ class MultiWriteHandle:
     def allow_compaction(self, handle: WriteHandle, since: int | Frontier) -> MultiWriteHandle:
         """Let a collection's since advance."""
         return self.add(c.AllowCompaction(handle.collection, as_frontier(since)))
-
-    def let_history_go(
-        self, handle: WriteHandle, horizon: Frontier, step_ms: int = 0
-    ) -> MultiWriteHandle:
-        """Let a collection's since advance to a horizon; nothing where it may be there already.
-
-        Args:
-            handle: the collection.
-            horizon: what lies before it is needed no more; it may be behind an earlier one.
-            step_ms: how far ahead it has to be of the last one to be worth a command.
-        """
-        allowed = self._client.state.collection(handle.collection).allowed
-        if horizon == allowed or not horizon.at_or_beyond(allowed):
-            return self
-        old, new = allowed.only(), horizon.only()
-        if old is not None and new is not None and new - old < step_ms:
-            return self
-        return self.allow_compaction(handle, horizon)
-
-    def move_hold(self, id: str, horizon: Frontier, expires_ms: int) -> MultiWriteHandle:
-        """Move a hold to a horizon, or leave it where it is when that is further; renew it."""
-        state = self._client.state
-        held = state.holds.get(id)
-        frontier = horizon if held is None else horizon.join(held.frontier)
-        return self.add(c.Downgrade(id, frontier, expires_ms, state.seqno))
 
     def append(
         self,
@@ -154,18 +122,6 @@ class MultiWriteHandle:
                 upper=upper,
             )
         return self.add(c.Seal(handle.collection, upper))
-
-    def append_parts(
-        self,
-        handle: WriteHandle,
-        parts: Iterable[Part],
-        lower: int | Frontier,
-        upper: int | Frontier,
-    ) -> MultiWriteHandle:
-        """Like `append`, for the parts of one run that were stored elsewhere."""
-        parts = tuple(parts)
-        stored = [append_command(handle.collection, parts)] if parts else []
-        return self.append(handle, None, lower, upper, stored=stored)
 
     def add(self, command: c.AnyCommand) -> MultiWriteHandle:
         """Add any command."""

@@ -343,7 +343,7 @@ def stored_spelling(sql_type: SqlType) -> str:
 
 def parse_stored(text: str) -> SqlType:
     """The type of a stored schema."""
-    from noonmark.rows.spelling import parse
+    from noonmark.rows.spelling import parse  # door: it uses this module
 
     return parse(text, stored=True)
 
@@ -358,6 +358,6 @@ def parse_type(text: str) -> SqlType:
         Unsupported: a type that is not known here.
         InvalidValue: text that is no type, or a parameter out of range.
     """
-    from noonmark.rows.spelling import parse
+    from noonmark.rows.spelling import parse  # door: it uses this module
 
     return parse(text)

@@ -96,7 +96,9 @@ def serve(
     if read_only and standby:
         raise click.UsageError("--read-only never writes, so it cannot be a --standby")
     options = merged(given, _read(config))
-    from noonmark.adapter.worker.limits import limits_of
+    from noonmark.adapter.worker.limits import limits_of  # door: what runs is imported when it runs
+
+    # door: the HTTP server: a command that does not serve starts without it
     from noonmark.serve.run import Settings, address, run, secret_of, tls, trust
 
     run(

@@ -135,7 +135,7 @@ async def serving(settings: Settings, stop: asyncio.Event | None = None) -> Asyn
 
 async def _opened(settings: Settings, stop: asyncio.Event) -> Database:
     if settings.read_only:
-        from noonmark.adapter.replica.database import ReadOnlyDatabase  # only who needs it
+        from noonmark.adapter.replica.database import ReadOnlyDatabase  # door: only who needs it
 
         return await ReadOnlyDatabase.follow(
             settings.data,

@@ -37,6 +37,7 @@ from noonmark.rows.schema import Schema
 from noonmark.sink.envelope import Envelope
 from noonmark.sink.kafka import Writer
 from noonmark.sink.keys import Keys
+from noonmark.storage.transaction import take_up_read
 from noonmark.tvc import Antichain
 
 PROGRESS_S = 5.0
@@ -69,7 +70,7 @@ class Sink:
     def prepare(self) -> None:
         """Hold what history is needed, or all that there is; blocks shortly."""
         number = self.client.state.collection(self.collection).id
-        taking = self.client.take_up_hold(hold_id(self.writer.id), number)
+        taking = take_up_read(self.client, hold_id(self.writer.id), number)
         self._hold = self.client.runtime.submit(taking).result()
 
     def run(self) -> None:

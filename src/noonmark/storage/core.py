@@ -26,22 +26,22 @@ from typing import Any, TypeVar
 import msgspec
 
 from noonmark.errors import (
+    BeforeSince,
     BelowUpper,
     CapabilityInvalid,
     NameTaken,
-    NotBelowFrontier,
     UsageError,
 )
 from noonmark.persist.client import Client
-from noonmark.persist.codec import RowCodec
 from noonmark.persist.hold import NO_LEASE_MS
 from noonmark.persist.log import command as c
 from noonmark.persist.log.refusals import format_frontier
 from noonmark.persist.log.state import Collection, Frontier, Hold, State, schema_to_wire
-from noonmark.persist.write import Updates, WriteHandle, as_frontier
+from noonmark.persist.write import Updates, as_frontier
 from noonmark.storage.capability import Capability, ReadCapability, WriteCapability
 from noonmark.storage.description import CollectionDescription, description_of
 from noonmark.storage.subscription import AsyncSubscription
+from noonmark.storage.transaction import Transaction, is_owned
 from noonmark.tvc import EMPTY
 
 K = TypeVar("K", ReadCapability, WriteCapability)
@@ -146,23 +146,27 @@ class AsyncStorage:
         call. So the capabilities are judged when it is committed, by the future.
         """
         self.client.require_writer()
-        txn = self.client.atomic()
+        txn, end_ms = Transaction(self.client), self._lease_end()
         after = []
-        for capability, updates, new_frontier in writes:
-            collection = self._target(capability)
-            frontier = as_frontier(new_frontier)
-            handle = WriteHandle(self.client, collection.id, RowCodec(collection.schema))
-            # First: whether the capability is valid is said before whether the times are.
-            txn.add(self._downgrade(capability, frontier))
-            bounds = txn.add_updates(handle, updates)
-            _check_times(capability, bounds, frontier)
-            after.append(capability.at(frontier))
+        for capability, updates, frontier in writes:
+            self._target(capability)
+            after.append(txn.update_and_downgrade(capability, updates, frontier, expires_ms=end_ms))
         return _then(txn.commit(), after)
 
     async def acquire_capabilities(self, id: str) -> tuple[ReadCapability, WriteCapability]:
-        """Capabilities at the current since and upper: best effort, and empty when closed."""
+        """Capabilities at the current since and upper: best effort, and empty when closed.
+
+        Raises:
+            CapabilityInvalid: the system writes it (`transaction`); only reading is to be had.
+        """
         while True:
             collection = self.client.state.collection(id)
+            if is_owned(self.client.state, collection):
+                raise CapabilityInvalid(
+                    f'"{id}" is written by the system alone',
+                    hint="Take the right to read it, with acquire_read.",
+                    id=id,
+                )
             read = ReadCapability(id, collection.since, self.client.clock.fresh_id())
             write = WriteCapability(id, collection.upper, self.client.clock.fresh_id())
             holds = (self._acquire(read, collection.id), self._acquire(write, collection.id))
@@ -173,6 +177,19 @@ class AsyncStorage:
                     raise
                 continue  # a frontier moved between looking and taking
             return read, write
+
+    async def acquire_read(self, id: str) -> ReadCapability:
+        """The right to read at the current since: of any collection, whoever writes it."""
+        while True:
+            collection = self.client.state.collection(id)
+            read = ReadCapability(id, collection.since, self.client.clock.fresh_id())
+            try:
+                await self._commit(self._acquire(read, collection.id))
+            except BeforeSince:
+                if self.client.state.collection(id) == collection:
+                    raise
+                continue  # since moved between looking and taking
+            return read
 
     # -- what capabilities can do -----------------------------------------------------------
 
@@ -315,29 +332,6 @@ class AsyncStorage:
         if self._lease_ms >= NO_LEASE_MS:
             return NO_LEASE_MS
         return self.client.now_ms() + self._lease_ms
-
-
-def _check_times(
-    capability: WriteCapability, bounds: tuple[int, int] | None, frontier: Frontier
-) -> None:
-    if bounds is None:
-        return
-    first, last = bounds
-    if not capability.frontier.less_equal(first):
-        raise BelowUpper(
-            f'cannot write to "{capability.id}" at time {first}',
-            detail=f"The capability is at {format_frontier(capability.frontier)}.",
-            hint="Write at times at or beyond the capability's frontier.",
-            time=first,
-            frontier=capability.frontier,
-        )
-    if frontier.less_equal(last):
-        raise NotBelowFrontier(
-            f"an update at time {last} is not before {format_frontier(frontier)}",
-            detail="Times must not be at or beyond the frontier that the call downgrades to.",
-            time=last,
-            frontier=frontier,
-        )
 
 
 def _then(committed: Future[State], result: list[WriteCapability]) -> Future[list[WriteCapability]]:

@@ -69,6 +69,10 @@ class Storage:
         """See `AsyncStorage.acquire_capabilities`."""
         return self._wait(self._core.acquire_capabilities(id))
 
+    def acquire_read(self, id: str) -> ReadCapability:
+        """See `AsyncStorage.acquire_read`."""
+        return self._wait(self._core.acquire_read(id))
+
     # -- what capabilities can do -----------------------------------------------------------
 
     def clone(self, capability: K) -> K:

@@ -24,10 +24,9 @@ from noonmark.errors import NewerFormat
 from noonmark.oracle import TimestampOracle
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
-from noonmark.persist.log.state import schema_to_wire
-from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import CollectionDescription
+from noonmark.storage.transaction import Transaction, creation, own_capability
 from noonmark.tvc import Antichain, Update
 
 COLLECTION = "noonmark_catalog"
@@ -125,11 +124,8 @@ class CatalogStore:
         client = self._client
         if COLLECTION not in client.state.names:
             description = CollectionDescription(SCHEMA, ("number",), "catalog")
-            start = Antichain.of(self._oracle.write_ts())
-            create = c.Create(
-                COLLECTION, ("number",), schema_to_wire(SCHEMA), start, description.annotation()
-            )
-            client.submit((create,)).result()
+            start = self._oracle.write_ts()
+            client.submit((creation(COLLECTION, description, start),)).result()
             return
         read = client.create_or_load(COLLECTION)[1]
         upper = read.upper.only()
@@ -164,7 +160,7 @@ class CatalogStore:
         """
         after = self.catalog.changed(added, removed)
         time = await asyncio.to_thread(self._oracle.write_ts)
-        transaction = self._client.atomic()
+        transaction = Transaction(self._client)
         for command in beside(time):
             transaction.add(command)
         self.put(transaction, after, time)
@@ -174,7 +170,7 @@ class CatalogStore:
         await asyncio.to_thread(self._oracle.apply_write, time)
         return after
 
-    def put(self, transaction: MultiWriteHandle, after: Catalog, time: int) -> None:
+    def put(self, transaction: Transaction, after: Catalog, time: int) -> None:
         """Make a transaction replace the stored catalog; the caller holds `turn`."""
         self._append_rows(transaction, self._rows_of(after), time)
 
@@ -193,12 +189,13 @@ class CatalogStore:
                 rows[number] = self._rows[number] if same else to_row(item)
         return rows
 
-    def _append_rows(self, transaction: MultiWriteHandle, rows: dict[int, Row], time: int) -> None:
+    def _append_rows(self, transaction: Transaction, rows: dict[int, Row], time: int) -> None:
         """What changes the stored rows from the old ones to the new ones."""
         changed = {n for n in {*rows, *self._rows} if rows.get(n) != self._rows.get(n)}
         old = [Update(self._rows[n], time, -1) for n in sorted(changed) if n in self._rows]
         new = [Update(rows[n], time, 1) for n in sorted(changed) if n in rows]
-        write, read = self._client.create_or_load(COLLECTION)
-        transaction.append(write, [*old, *new], read.upper, time + 1)
+        state = self._client.state
+        own = own_capability(state, COLLECTION)
+        transaction.update_and_downgrade(own, [*old, *new], time + 1)
         horizon = Antichain.of(max(0, time - _RETAIN_MS))
-        transaction.let_history_go(write, horizon)
+        transaction.let_history_go(state.names[COLLECTION], horizon)

@@ -194,7 +194,7 @@ class Reads:
 
     async def _job(self, relation: r.Relation, time: int) -> SparkJob:
         spark = await self._database.spark()
-        from noonmark.adapter.peek.spark import SparkJob  # only who needs Spark does
+        from noonmark.adapter.peek.spark import SparkJob  # door: only who needs Spark does
 
         return SparkJob(spark, self._client, relation, time, self._client.clock.fresh_id())
 
@@ -204,6 +204,7 @@ class Reads:
 
     async def _stream_spark(self, peek: Peek, time: int) -> Chunks:
         job = await self._job(peek.whole, time)
+        # door: Spark's modules: a server starts without them
         from noonmark.adapter.peek.spark import can_order
 
         if not can_order(peek.order):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noonmark.adapter.statement.handler import shown
 from noonmark.errors import ReadOnly
 from noonmark.sql.statement import statement as st
 
@@ -19,8 +20,7 @@ def check(statement: st.Statement) -> None:
     Raises:
         ReadOnly: it is none.
     """
-    from noonmark.adapter.statement.handler import shown
-    from noonmark.adapter.statement.handlers import READS  # they are about statements
+    from noonmark.adapter.statement.handlers import READS  # door: they are about statements
 
     if isinstance(statement, st.Copy) and statement.direction == "from":
         raise no_writes("COPY FROM")

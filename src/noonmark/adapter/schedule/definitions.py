@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.names import view_relation
+from noonmark.compute.plan.definition import Definition
 from noonmark.errors import ConfigError, Unsupported
 from noonmark.ingest.feed import Feed, postgres_table, raw, typed
 from noonmark.rows.schema import Schema
@@ -20,9 +21,14 @@ from noonmark.source.format.decode import Format
 from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.source.format.plain import Bytes, Text
+from noonmark.source.impl.auction import Auction
+from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.file_guard import Guard
 from noonmark.source.impl.files import Files, of_lines
+from noonmark.source.impl.key_value import KeyValue
+from noonmark.source.impl.postgres import Postgres
+from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.rules import simplify
 
 if TYPE_CHECKING:
@@ -31,8 +37,6 @@ if TYPE_CHECKING:
 
 def view_definition(catalog: Catalog, item: Item) -> Definition:
     """What Compute maintains for a materialized view or an index."""
-    from noonmark.compute.plan.definition import Definition  # Spark's: a server starts without it
-
     planned = view_relation(catalog, item)
     relation = simplify(planned.query.relation)
     key = item.key if item.kind == "index" else ()
@@ -69,18 +73,11 @@ def _generator_class(kind: str) -> Callable[..., Source]:
     """Imported when it is used: a server starts without those that it does not have."""
     match kind:
         case "counter":
-            from noonmark.source.impl.counter import Counter
-
             return Counter
         case "auction":
-            from noonmark.source.impl.auction import Auction
-
             return Auction
         case "tpch":
-            from noonmark.source.impl.tpch import Tpch
-
             return Tpch
-    from noonmark.source.impl.key_value import KeyValue
 
     return KeyValue
 
@@ -117,8 +114,6 @@ def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
     """What becomes of the outputs of a source's item."""
     parts = [each for each in catalog.parts_of(item.number) if each.kind == "subsource"]
     if item.definition["upstream"] == "postgres":
-        from noonmark.source.impl.postgres import Postgres
-
         assert isinstance(source, Postgres)
         by_output = {each.definition["output"]: each.collection for each in parts}
         # Those that are read beside, and not yet what their readers see.
@@ -127,7 +122,7 @@ def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
         }
         return tuple(postgres_table(source, at, by_output[at]) for at in sorted(by_output))
     if item.definition["upstream"] == "kafka":
-        from noonmark.adapter.upstream.topic import topic_feed
+        from noonmark.adapter.upstream.topic import topic_feed  # door: it uses this module
 
         return (topic_feed(catalog, source, item.collection, item.definition),)
     if item.definition["upstream"] == "generator":

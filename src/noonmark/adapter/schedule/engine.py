@@ -22,7 +22,7 @@ from contextlib import contextmanager
 
 from noonmark.adapter.pool import DaemonPool
 from noonmark.clock import Clock
-from noonmark.compute.jvm.lost import jvm_of
+from noonmark.compute.jvm.lost import jvm_of, let_go, why_lost
 from noonmark.compute.jvm.session import OpenSession, Session, active_session
 from noonmark.errors import ConfigError, Stopped
 from noonmark.supervise import Supervisor, Task
@@ -146,8 +146,6 @@ class Engine:
 
     async def _watch(self, session: Session) -> None:
         """Return when the session is lost, and forgotten."""
-        from noonmark.compute.jvm.lost import let_go, why_lost
-
         with _ended(session) as ended:
             while (why := await asyncio.to_thread(why_lost, session)) is None:
                 await self._ended_or_later(ended)

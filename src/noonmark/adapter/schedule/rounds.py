@@ -33,6 +33,7 @@ from noonmark import defect
 from noonmark.adapter.pool import DaemonPool
 from noonmark.adapter.schedule.engine import Engine
 from noonmark.clock import Clock
+from noonmark.compute.runner.limit import Limit, TickExceeded
 from noonmark.supervise import Supervisor
 
 if TYPE_CHECKING:
@@ -145,9 +146,12 @@ class Rounds:
                 _tell(answer, told)
 
     async def _round(self, waiting: Sequence[Waiting]) -> None:
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.runner.processes import LocalProcesses
+
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.runner.resident.runner import ByResidents
-        from noonmark.compute.view import dataflow  # Spark's modules: a server starts without
+        from noonmark.compute.view import dataflow  # door: Spark's modules: a server starts without
 
         answers = {view.name: answer for view, answer in waiting}
         begins = [self._quick.run(view.begin) for view, _ in waiting]
@@ -171,8 +175,7 @@ class Rounds:
 
     async def _together(self, walks: Sequence[Tick], answers: dict[str, Answer]) -> None:
         """Small changes in one job; those that it does not end with, each alone."""
-        from noonmark.compute.runner.limit import TickExceeded
-        from noonmark.compute.view import dataflow  # Spark's modules: a server starts without
+        from noonmark.compute.view import dataflow  # door: Spark's modules: a server starts without
 
         if len(walks) == 1:
             await self._alone(walks[0], answers, self._quick)
@@ -196,8 +199,7 @@ class Rounds:
         *,
         by_job: bool = False,
     ) -> None:
-        from noonmark.compute.runner.limit import Limit
-        from noonmark.compute.view import dataflow  # Spark's modules: a server starts without
+        from noonmark.compute.view import dataflow  # door: Spark's modules: a server starts without
 
         name, limit = tick[0].name, Limit()
         self._limits[name] = limit
@@ -217,9 +219,12 @@ class Rounds:
 
     def _runner(self, ticks: Sequence[Tick]) -> Runner:
         """Who does the works: residents, if none of them takes long; never only Spark."""
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.runner.processes import (
             OrLocalProcesses,  # Spark's modules: a server starts without
         )
+
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.runner.runner import JOBS
 
         quick = all((view.walked_ms or 0.0) <= _RESIDENT_MS_MAX for view, _ in ticks)

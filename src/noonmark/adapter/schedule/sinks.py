@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
+from noonmark.adapter.upstream.sink import open_sink
 from noonmark.errors import DefiniteError, InternalError, NoonmarkError, SourceStalled, StorageError
 from noonmark.supervise import Thread
 
@@ -28,8 +29,6 @@ class SinkWorker:
     """See the module."""
 
     def __init__(self, database: Database, item: Item) -> None:
-        from noonmark.adapter.upstream.sink import open_sink
-
         self.item = item
         self.state, self.error = "starting", ""
         self._clock = database.clock

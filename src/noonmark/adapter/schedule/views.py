@@ -180,6 +180,7 @@ class ViewWorker:
 
     def alter(self, item: Item) -> None:
         """Keep more history, or less."""
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.view.view import RETAIN_MS
 
         self.item = item
@@ -193,6 +194,7 @@ class ViewWorker:
     def take_up(self) -> View:
         """The view as the catalog defines it now."""
         import_spark()  # many views are taken up at once when a server starts
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.view.view import RETAIN_MS, View
 
         database, item = self._database, self.item

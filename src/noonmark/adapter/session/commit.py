@@ -30,11 +30,10 @@ from noonmark.adapter.table.keys import first_rows
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
 from noonmark.persist.log.machine import apply
-from noonmark.persist.log.state import schema_to_wire
 from noonmark.persist.pending import ForeseenClient
-from noonmark.persist.write import MultiWriteHandle
 from noonmark.storage.description import CollectionDescription
-from noonmark.tvc import Antichain
+from noonmark.storage.transaction import Transaction, completing
+from noonmark.storage.transaction import creation as collection_creation
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -53,14 +52,7 @@ _VIEWS = ("materialized-view", "index")
 def creation(item: Item, time: int, expected_id: int = 0) -> c.Create:
     """The command that makes the collection of an item."""
     description = CollectionDescription(item.schema, item.key, item.kind)
-    return c.Create(
-        item.collection,
-        item.key,
-        schema_to_wire(item.schema),
-        Antichain.of(time),
-        description.annotation(),
-        expected_id,
-    )
+    return collection_creation(item.collection, description, time, expected_id)
 
 
 class _Making:
@@ -99,12 +91,14 @@ class _Making:
             if item.kind == "table":
                 ref = tables[staged.collection] = self.state.next_collection
                 self.add(creation(item, time, ref))
-                self.add(c.Seal(ref, Antichain.of(time + 1)))
+                client = ForeseenClient(self._database.client, self.state)
+                self.add(*completing(client, ref, time + 1))
             elif item.kind in _VIEWS:
                 self.add(*self._view(item))
         return tables
 
     def _view(self, item: Item) -> c.Transaction:
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.view.view import View
 
         database = self._database
@@ -112,13 +106,12 @@ class _Making:
         definition = view_definition(self._catalog, item)
         return View(client, database.started_spark, definition, create=False).creation()
 
-    def into(self, transaction: MultiWriteHandle, rows: Mapping[int, pa.Table]) -> None:
-        """Add the commands, and the first rows of tables before those are sealed."""
+    def into(self, transaction: Transaction, rows: Mapping[int, pa.Table]) -> None:
+        """Add the commands, and then the first rows of tables: upper moves with the commit."""
         for command in self._commands:
-            if isinstance(command, c.Seal) and command.collection in rows:
-                found = self.state.collection(command.collection)
-                transaction.add_table(found.id, found.key, 0, rows[found.id])
             transaction.add(command)
+        for ref, table in rows.items():
+            transaction.add_table(ref, self.state.collection(ref).key, 0, table)
 
 
 async def staged_client(session: AdapterSession) -> Client:
@@ -126,7 +119,7 @@ async def staged_client(session: AdapterSession) -> Client:
 
     Its collections are called as the transaction calls them.
     """
-    from noonmark.adapter.statement.ddl.drop import removal_of
+    from noonmark.adapter.statement.ddl.drop import removal_of  # door: it uses this module
 
     database, store = session.database, session.store
     if not isinstance(store, Staging) or not store.has_changed:
@@ -159,8 +152,8 @@ async def commit_staged(
         SerializationFailure: somebody else changed what it changed, needs or read.
         UniqueViolation: a key would be there twice; nothing happened.
     """
-    from noonmark.adapter.statement.ddl.drop import removal_of
-    from noonmark.adapter.statement.ddl.rename import Renaming  # they stage, too
+    from noonmark.adapter.statement.ddl.drop import removal_of  # door: it uses this module
+    from noonmark.adapter.statement.ddl.rename import Renaming  # door: they stage, too
 
     store = database.store
     async with store.turn:
@@ -174,7 +167,7 @@ async def commit_staged(
             before = (*removal, *await renaming.commands())
             first = await _first_rows(database, staging, catalog, before, writes)
 
-            def beside(transaction: MultiWriteHandle, time: int) -> None:
+            def beside(transaction: Transaction, time: int) -> None:
                 making = _Making(database, staging, catalog, before)
                 made = making.make(time)
                 making.into(transaction, {made[name]: rows(time) for name, rows in first.items()})

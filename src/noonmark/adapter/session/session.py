@@ -44,6 +44,7 @@ from noonmark.adapter.system.settings import at_start, path_of, span_of, wanted_
 from noonmark.errors import (
     BeforeSince,
     InFailedTransaction,
+    InvalidSyntax,
     NoonmarkError,
     Overtaken,
     QueryCanceled,
@@ -221,8 +222,6 @@ class AdapterSession:
         if not parsed:
             return Prepared("", (), None, st.Empty())
         if len(parsed) > 1:
-            from noonmark.errors import InvalidSyntax
-
             raise InvalidSyntax(
                 "cannot insert multiple commands into a prepared statement",
                 position=parsed[1].position,

@@ -60,7 +60,10 @@ async def end_leftovers(database: Database) -> None:
 
 
 async def _end(database: Database, schemas: list[Item]) -> None:
-    from noonmark.adapter.statement.ddl.drop import doomed, removal_of  # they are about statements
+    from noonmark.adapter.statement.ddl.drop import (  # door: they are about statements
+        doomed,
+        removal_of,
+    )
 
     async with database.store.turn:
         found = database.catalog.by_number

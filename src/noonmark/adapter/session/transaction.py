@@ -30,7 +30,9 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.aside import to_its_end
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.staging import Staging
+from noonmark.adapter.session.commit import commit_staged
 from noonmark.adapter.session.holds import Held
+from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
 from noonmark.errors import ReadOnly, UnknownSavepoint
 
 if TYPE_CHECKING:
@@ -215,7 +217,6 @@ class OpenTransaction:
         try:
             if staging is not None and staging.has_changed:
                 writes = self._without_dropped(staging, writes)
-                from noonmark.adapter.session.commit import commit_staged
 
                 await to_its_end(
                     commit_staged(
@@ -301,8 +302,6 @@ async def writing(session: AdapterSession) -> OpenTransaction | None:
 
 def isolation_of(session: AdapterSession) -> str:
     """The isolation that the session asked for, as `timestamp` knows it."""
-    from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
-
     asked = session.variables.get("transaction_isolation", STRICT)
     return ISOLATION.get(asked.lower(), STRICT)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from noonmark.adapter.peek.gather import Multiset
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
+from noonmark.compute.plan.definition import inlined
 from noonmark.errors import EvaluationError
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.ir import relation as r
@@ -31,8 +32,6 @@ class Turns:
 
     def __init__(self, relation: r.Relation) -> None:
         """Raises `Unsupported` where mz_now() stands in no temporal filter."""
-        from noonmark.compute.plan.definition import inlined  # Spark's: a server starts without it
-
         self._filters = list(_filters(separated(inlined(relation, {}))))
         self._times: list[int] | None = None
 

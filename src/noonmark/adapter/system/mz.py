@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, Item
 from noonmark.adapter.schedule.ended import ERRORED, status_of_table
 from noonmark.adapter.system.facts import Facts, Row, relation
+from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.qualify import query_now
 from noonmark.rows.value import Interval, timestamptz_of
 from noonmark.source.contract import HasIncarnations
@@ -87,8 +88,6 @@ def _columns(facts: Facts) -> Iterable[Row]:
 
 
 def _schemas(facts: Facts) -> Iterable[Row]:
-    from noonmark.adapter.system.pg_catalog import schema_oids
-
     for name, number in schema_oids(facts):
         yield (str(number), number, "u1", name, DATABASE)
 

@@ -20,6 +20,7 @@ from noonmark.adapter.system.facts import (
     relation,
 )
 from noonmark.adapter.system.qualify import query_now
+from noonmark.adapter.system.settings import VARIABLES, value_of
 from noonmark.adapter.system.types import STEMS, TYPES
 from noonmark.rows.pg.oid import oid, type_size, typmod
 from noonmark.sql.scope import SYSTEM_COLUMN
@@ -171,8 +172,6 @@ def _pg_tablespace(_: Facts) -> Iterable[Row]:
 
 
 def _pg_settings(facts: Facts) -> Iterable[Row]:
-    from noonmark.adapter.system.settings import VARIABLES, value_of
-
     for variable in VARIABLES.values():
         value = value_of(facts.session.shown_variables, variable.name)
         context = "internal" if variable.check is None else "user"

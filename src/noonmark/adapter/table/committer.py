@@ -63,6 +63,7 @@ from noonmark.persist.log.state import Collection
 from noonmark.persist.read.plan import Query
 from noonmark.persist.read.snapshot import counts_of
 from noonmark.rows.arrow import to_table
+from noonmark.storage.transaction import Transaction, own_capability
 from noonmark.supervise import Supervisor, Task
 from noonmark.tvc import Antichain
 
@@ -307,16 +308,17 @@ class Tables:
             time = await self._times.write_ts()
             sealed = {each for name in totals for each in (name, *self._together(name))}
             sealed |= {name for advance in advances for name in advance.names}
-            transaction = self._client.atomic()
+            transaction = Transaction(self._client)
             state = self._client.state
             for name in sorted(sealed & state.names.keys()):
-                write, read = self._client.create_or_load(name)
+                own = own_capability(state, name)
                 if name in totals:
-                    transaction.append(write, updates_at(time, totals[name]), read.upper, time + 1)
-                elif read.upper.less_equal(time):
-                    transaction.append(write, None, read.upper, time + 1)
+                    updates = updates_at(time, totals[name])
+                    transaction.update_and_downgrade(own, updates, time + 1)
+                elif own.frontier.less_equal(time):
+                    transaction.update_and_downgrade(own, None, time + 1)
                 horizon = Antichain.of(max(0, time - self._retain_ms(name)))
-                transaction.let_history_go(write, horizon, _SINCE_STEP_MS)
+                transaction.let_history_go(state.names[name], horizon, _SINCE_STEP_MS)
             for request in accepted:
                 if request.beside is not None:
                     request.beside(transaction, time)

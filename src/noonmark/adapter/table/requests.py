@@ -18,12 +18,12 @@ import pyarrow as pa
 from noonmark import defect
 from noonmark.errors import NoonmarkError
 from noonmark.persist.part.run import DIFF, TIME
-from noonmark.persist.write import MultiWriteHandle
+from noonmark.storage.transaction import Transaction
 
 Row = tuple[Any, ...]
 Write = tuple[Row, int]
 #: Adds to a commit, given its time.
-Beside = Callable[[MultiWriteHandle, int], None]
+Beside = Callable[[Transaction, int], None]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Draft:
     """A transaction that is ready to be committed, and who waits for it."""
 
     time: int
-    transaction: MultiWriteHandle
+    transaction: Transaction
     accepted: list[Request]
     advances: list[Advance]
     written: frozenset[int]

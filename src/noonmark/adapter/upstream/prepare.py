@@ -23,6 +23,9 @@ from noonmark.adapter.upstream.topic import topic_definition
 from noonmark.errors import InvalidValue, NoonmarkError, Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
+from noonmark.source.impl import kafka, postgres
+from noonmark.source.impl.kafka import Kafka, StartFrom
+from noonmark.source.impl.postgres import Postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -52,8 +55,6 @@ class Prepared:
     async def abandon(self) -> None:
         """Unmake what was made upstream: the statement failed."""
         if self.definition["upstream"] == "postgres":
-            from noonmark.source.impl import postgres
-
             assert isinstance(self.source, postgres.Postgres)
             self.source.close()
             await postgres.drop_slot(self.source.url, self.source.slot)
@@ -72,8 +73,6 @@ async def prepare(session: AdapterSession, statement: st.CreateSource) -> Prepar
 async def _postgres(
     session: AdapterSession, statement: st.CreateSource, upstream: st.Postgres
 ) -> Prepared:
-    from noonmark.source.impl import postgres
-
     refuse_options("POSTGRES", upstream.options, ("publication",))
     publication = upstream.options.get("publication")
     if not isinstance(publication, str):
@@ -113,8 +112,6 @@ def upstream_name(name: st.Name) -> tuple[str, str]:
 async def _kafka(
     session: AdapterSession, statement: st.CreateSource, upstream: st.Kafka
 ) -> Prepared:
-    from noonmark.source.impl import kafka
-
     refuse_options("KAFKA", upstream.options, _KAFKA_OPTIONS)
     topic = upstream.options.get("topic")
     if not isinstance(topic, str):
@@ -140,8 +137,6 @@ async def _kafka(
 
 
 def _start(options: Mapping[str, Any], now_ms: int) -> StartFrom:
-    from noonmark.source.impl.kafka import StartFrom
-
     given = options.get("start_offset")
     offsets = given if isinstance(given, list | tuple) else () if given is None else (given,)
     if not all(isinstance(each, int) and not isinstance(each, bool) for each in offsets):
@@ -163,14 +158,10 @@ def open_source(database: Database, item: Item) -> Source:
     definition, catalog = item.definition, database.catalog
     kind = definition["upstream"]
     if kind == "postgres":
-        from noonmark.source.impl.postgres import Postgres
-
         connection = catalog.by_number[definition["connection"]]
         url = postgres_url(catalog, connection)
         return Postgres.from_plain(url, dict(definition["source"]))
     if kind == "kafka":
-        from noonmark.source.impl.kafka import Kafka
-
         options = kafka_options(catalog, catalog.by_number[definition["connection"]])
         return Kafka.from_plain(options, dict(definition["source"]))
     columns = Schema.from_wire(definition.get("columns", ()))
@@ -187,8 +178,6 @@ class Leftover:
 
     async def remove(self) -> str | None:
         """Remove it; why that could not be, in a sentence, if it could not."""
-        from noonmark.source.impl import postgres
-
         try:
             await postgres.drop_slot(self.url, self.slot)
         except NoonmarkError as error:

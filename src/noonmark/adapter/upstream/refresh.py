@@ -28,7 +28,7 @@ from noonmark.ingest.feed import postgres_table
 from noonmark.ingest.stage import Staging, stage
 from noonmark.persist.log import command as c
 from noonmark.source.contract import ERRORS_SCHEMA
-from noonmark.tvc import Antichain
+from noonmark.storage.transaction import completing
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -56,6 +56,7 @@ class Wanted:
 
     def relation(self) -> Relation | None:
         """What the table has to fit."""
+        # door: PostgreSQL's client: only who has such an object
         from noonmark.source.impl.postgres.restage import Relation
 
         part = self.part
@@ -91,6 +92,7 @@ async def read_beside(
         new_slot: whether the source is to go on with a slot of its own making; then `wanted` are
             all of its tables.
     """
+    # door: PostgreSQL's client: only who has such an object
     from noonmark.source.impl.postgres.restage import restage
 
     worker = await at_work(database, item)
@@ -168,6 +170,7 @@ async def _join(
     new_slot: bool,
 ) -> None:
     """Make the tables outputs of the source, in one commit, between two ticks of it."""
+    # door: PostgreSQL's client: only who has such an object
     from noonmark.source.impl.postgres.restage import retired
 
     store, client = database.store, database.client
@@ -190,9 +193,8 @@ async def _join(
             made: list[c.AnyCommand] = []
             for each in staged:
                 made += each.appends
-                made.append(c.Seal(state.collection(each.collection).id, upper))
-                ended = Antichain.of(each.time + 1)
-                made.append(c.Seal(state.collection(each.errors).id, ended))
+                made += completing(client, state.names[each.collection], upper)
+                made += completing(client, state.names[each.errors], each.time + 1)
             return made
 
         try:

@@ -39,9 +39,9 @@ from noonmark.errors import (
 )
 from noonmark.ingest.ingestion import Ingestion
 from noonmark.persist.log import command as c
-from noonmark.persist.write import MultiWriteHandle
 from noonmark.remap.rows import REMAP_SCHEMA
 from noonmark.source.contract import ERRORS_SCHEMA
+from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Antichain, Partitioned, known_partitions, partition_frontier
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def renew_topic(database: Database, item: Item) -> None:
         NotYetComplete: they, or Spark, fail again and again.
         SerializationFailure: the source was altered meanwhile.
     """
-    from noonmark.source.impl import kafka  # its client: only who has such a source
+    from noonmark.source.impl import kafka  # door: its client: only who has such a source
 
     async with database.store.turn:
         worker = await _worker_of(database, item)
@@ -136,7 +136,7 @@ async def _worker_of(database: Database, item: Item) -> SourceWorker:
 class _Switched:
     """What is to be committed, at which time, and the catalog from then on."""
 
-    txn: MultiWriteHandle
+    txn: Transaction
     time: int
     catalog: Catalog
 
@@ -179,7 +179,7 @@ class _Beside:
         """The switch, while the source is stopped; blocks."""
         database, item, client = self.database, self.item, self.database.client
         reading.tick()
-        time, txn = database.oracle.blocking.write_ts(), client.atomic()
+        time, txn = database.oracle.blocking.write_ts(), Transaction(client)
         swap = Swap(database, item, txn, time)
         was, now = _last(shown), _last(reading)
         swap.contents(Read(item.collection, was), Read(self.name, now), is_whole=True)

@@ -23,6 +23,8 @@ from noonmark.errors import (
     WrongObjectType,
 )
 from noonmark.rows.schema import Schema
+from noonmark.sink.encode import JsonEncoding
+from noonmark.sink.envelope import Envelope, Kind
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ async def _format(
             "FORMAT AVRO of a sink needs a schema registry",
             hint="Say USING CONFLUENT SCHEMA REGISTRY CONNECTION c.",
         )
-    from noonmark.sink.avro import AvroEncoding
+    from noonmark.sink.avro import AvroEncoding  # door: Avro: only who reads or writes it
 
     registry = registry_of(access.catalog, registry_item)
     encoding = AvroEncoding(schema, statement.key, statement.envelope == "debezium")
@@ -127,9 +129,8 @@ def sink_item(
 
 def open_sink(database: Database, item: Item) -> Sink:
     """What writes a sink's item."""
-    from noonmark.sink.envelope import Envelope, Kind
-    from noonmark.sink.kafka import Writer
-    from noonmark.sink.run import Sink
+    from noonmark.sink.kafka import Writer  # door: Kafka's client: only who has such an object
+    from noonmark.sink.run import Sink  # door: Kafka's client: only who has such an object
 
     catalog, known = database.catalog, item.definition
     read = catalog.by_number[known["read"]]
@@ -145,10 +146,8 @@ def _encoding(schema: Schema, key: tuple[str, ...], known: Mapping[str, Any]) ->
     """How a sink writes; one that was made before there was a choice writes JSON."""
     form = known.get("format", {"kind": "json"})
     if form["kind"] == "json":
-        from noonmark.sink.encode import JsonEncoding
-
         return JsonEncoding(schema, key)
-    from noonmark.sink.avro import AvroEncoding
+    from noonmark.sink.avro import AvroEncoding  # door: Avro: only who reads or writes it
 
     is_debezium = known["envelope"] == "DEBEZIUM"
     return AvroEncoding(schema, key, is_debezium, form["key_number"], form["value_number"])

@@ -12,11 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.persist.client import Client
-from noonmark.persist.log import command as c
-from noonmark.persist.log.state import schema_to_wire
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import CollectionDescription, description_of
-from noonmark.tvc import Antichain
+from noonmark.storage.transaction import creation
 
 KIND = "staging"
 
@@ -34,8 +32,8 @@ def create(client: Client, item: Item, wanted: Sequence[Wanted], start: int) -> 
     details = {"source": item.number, "epoch": client.parts.epoch}
     made = []
     for name, schema, key in wanted:
-        about = CollectionDescription(schema, key, KIND, details).annotation()
-        made.append(c.Create(name, key, schema_to_wire(schema), Antichain.of(start), about))
+        about = CollectionDescription(schema, key, KIND, details)
+        made.append(creation(name, about, start))
     client.submit(tuple(made)).result()
 
 

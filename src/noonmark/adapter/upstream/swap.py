@@ -27,7 +27,7 @@ from noonmark.persist.log.definite import error_at
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.read.plan import Query
 from noonmark.persist.read.updates import shape, stored_schema
-from noonmark.persist.write import MultiWriteHandle
+from noonmark.storage.transaction import Transaction, own_capability
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -48,7 +48,7 @@ class Swap:
 
     database: Database
     source: Item
-    txn: MultiWriteHandle
+    txn: Transaction
     time: int
 
     def contents(self, shown: Read, beside: Read, *, is_whole: bool) -> None:
@@ -105,7 +105,8 @@ class Swap:
             made.append(_at(renamed, self.time, sign=1))
         updates = pa.concat_tables(made)
         if updates.num_rows:
-            self.txn.write(target.write, updates)
+            own = own_capability(self.database.client.state, target.name)
+            self.txn.update(own, updates)
 
 
 def _contents(database: Database, read: Read) -> pa.Table:

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.upstream.swap import Read, Swap
 from noonmark.persist.log import command as c
-from noonmark.persist.write import MultiWriteHandle
+from noonmark.source.impl.postgres import Postgres, partitions
 from noonmark.storage.description import CollectionDescription
+from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Antichain, known_partitions
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ async def finish(database: Database, number: int) -> None:
 
 
 def _has_joined(ingestion: Ingestion, item: Item) -> bool:
-    from noonmark.source.impl.postgres import partitions
-
     known = known_partitions(ingestion.remap.latest)
     outputs = [each["output"] for each in item.definition["pending"]]
     return all(partitions.joined(output) in known for output in outputs)
@@ -116,9 +115,9 @@ class _Switch:
         return list(self.item.definition["pending"])
 
     @cached_property
-    def txn(self) -> MultiWriteHandle:
+    def txn(self) -> Transaction:
         """The one commit."""
-        return self.database.client.atomic()
+        return Transaction(self.database.client)
 
     @cached_property
     def swap(self) -> Swap:
@@ -185,7 +184,7 @@ class _Switch:
 
     def _settled(self) -> Item:
         """The source's item without what was pending, and with the old outputs retired."""
-        from noonmark.source.impl.postgres import Postgres
+        # door: PostgreSQL's client: only who has such an object
         from noonmark.source.impl.postgres.restage import retired
 
         definition = dict(self.item.definition)

@@ -141,7 +141,7 @@ def _key_format(catalog: Catalog, definition: Mapping[str, Any], columns: Schema
 def _format_of(catalog: Catalog, definition: Mapping[str, Any], columns: Schema) -> Format:
     if definition["kind"] != "avro":
         return format_of(definition, columns)
-    from noonmark.source.format.avro import avro
+    from noonmark.source.format.avro import avro  # door: Avro: only who reads or writes it
 
     number = definition.get("registry")
     registry = None if number is None else registry_of(catalog, catalog.by_number[number])
@@ -150,7 +150,7 @@ def _format_of(catalog: Catalog, definition: Mapping[str, Any], columns: Schema)
 
 def _without(value: Format, names: tuple[str, ...]) -> Format:
     """The format without the columns that the key has: they are read there."""
-    from noonmark.source.format.avro import Avro
+    from noonmark.source.format.avro import Avro  # door: Avro: only who reads or writes it
 
     assert isinstance(value, Avro)
     kept = tuple(each for each in value.schema.columns if each.name not in names)
@@ -159,6 +159,7 @@ def _without(value: Format, names: tuple[str, ...]) -> Format:
 
 def _image(value: Format) -> Format:
     """The format of an envelope, over the columns of its images."""
+    # door: Avro: only who reads or writes it
     from noonmark.source.format.avro import Avro, debezium_columns
 
     assert isinstance(value, Avro)

@@ -147,7 +147,7 @@ atexit.register(ZYGOTE.stop)
 
 def serve(link: socket.socket) -> None:
     """Fork and reap until the server closes the socket."""
-    from noonmark.adapter.worker import child
+    from noonmark.adapter.worker import child  # door: what evaluates is not for the server
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     child.warm()

@@ -43,6 +43,7 @@ def use(java_home: str) -> str:
 def make() -> None:
     """Make the archive, unless there is one."""
     # `session` itself asks this module for options.
+    # door: it uses this module
     from noonmark.compute.jvm.session import java_home_once, java_options, spark_session
 
     file = archive_file(java_home_once())

@@ -21,6 +21,8 @@ from noonmark.sql.ir.asked import asked
 from noonmark.sql.ir.node import Node, rebuild, walk_once
 from noonmark.sql.ir.scalar import Cast, Scalar, column
 from noonmark.sql.meaning.evaluation import contents
+from noonmark.sql.parse import plan_query
+from noonmark.sql.rules import simplify
 from noonmark.sql.rules.temporal import separated
 
 __all__ = [
@@ -59,8 +61,6 @@ class Definition:
     def of_sql(cls, name: str, sql: str, schemas: Mapping[str, Schema]) -> Definition:
         """The view that a query defines over collections of these schemas."""
         # Only here: executors import what is in this module, and need no parser.
-        from noonmark.sql.parse import plan_query
-        from noonmark.sql.rules import simplify
 
         written = plan_query(sql, schemas).relation
         return cls(name, simplify(written), sql, as_written=written)

@@ -24,7 +24,7 @@ from noonmark.compute.view.owned import Owned, held_by_others, is_arrangement
 from noonmark.errors import NameTaken, UnknownCollection, UsageError
 from noonmark.persist.log import command as c
 from noonmark.persist.log.state import State
-from noonmark.storage import NO_LEASE_MS
+from noonmark.storage.transaction import reading
 
 #: How often it is tried while others change the same: a user who asks EXPLAIN, another view.
 _TRIES_MAX = 8
@@ -71,8 +71,7 @@ def _renamed_holds(owned: Owned, state: State) -> list[c.AnyCommand]:
         if old == new or held is None or held.collection != state.collection(name).id:
             continue
         if new not in state.holds:
-            place = held.collection, held.frontier, NO_LEASE_MS, state.seqno, held.owner
-            made.append(c.Acquire(new, *place))
+            made.append(reading(owned.client, new, held.collection, held.frontier))
         made.append(c.Release(old))
     return made
 

@@ -33,13 +33,14 @@ from noonmark.compute.view import poison
 from noonmark.compute.view.tick import NO_OUTPUT, Output
 from noonmark.compute.view.view import Begun, TickRecord, View
 from noonmark.errors import (
+    CapabilityInvalid,
     Determinate,
-    FrontierRegression,
     NameTaken,
     NoonmarkError,
     UsageError,
 )
 from noonmark.persist.spark.errors import SPARK_ERRORS
+from noonmark.storage.transaction import Transaction
 
 #: Spark plans in the driver: more threads than this only wait for each other.
 THREADS_MAX = 8
@@ -274,7 +275,7 @@ def commit_together(made: Sequence[tuple[View, Begun, Output]], jobs: int) -> li
     """What several ticks made, in one commit; when it is refused, each by itself."""
     if not made:
         return []
-    txn = made[0][0].client.atomic()
+    txn = Transaction(made[0][0].client)
     try:
         # Of views that share an arrangement, the furthest brings it forward.
         for view, tick, output in sorted(made, key=_furthest_first):
@@ -294,7 +295,7 @@ def _furthest_first(made: tuple[View, Begun, Output]) -> float:
 
 def _overtaken(view: View, tick: Begun, error: NoonmarkError) -> list[Done]:
     """A tick that was refused; made anew where another view moved what both keep meanwhile."""
-    if isinstance(error, FrontierRegression):
+    if isinstance(error, CapabilityInvalid):
         for _ in range(_LOOKS):
             if view.upper.only() != tick.lower:
                 break

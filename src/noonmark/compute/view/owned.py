@@ -38,12 +38,19 @@ from noonmark.compute.view.tick import Stored
 from noonmark.compute.view.written import WAS, check_output, handed_back, held_from, takeover
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
-from noonmark.persist.log.state import Collection, Frontier, State, schema_to_wire
+from noonmark.persist.log.state import Collection, Frontier, State
 from noonmark.persist.part.run import TIME
 from noonmark.persist.spark import Staged
-from noonmark.persist.write import MultiWriteHandle, WriteHandle
-from noonmark.storage import NO_LEASE_MS, WriteCapability
+from noonmark.storage import WriteCapability
 from noonmark.storage.description import CollectionDescription, description_of
+from noonmark.storage.transaction import (
+    Transaction,
+    creation,
+    own_capability,
+    own_token,
+    reading,
+    taking,
+)
 from noonmark.tvc import EMPTY, Antichain
 
 
@@ -129,13 +136,13 @@ class Owned:
         details = {"sql": sql, "as_of": as_of, "inputs": list(self.inputs)}
         if write is None:
             made = CollectionDescription(plan.schema, self.definition.key, VIEW, details)
-            output: c.Transaction = (_new(self.name, made, as_of),)
+            output: c.Transaction = (creation(self.name, made, as_of),)
         else:
             found = check_output(state, plan.schema, write)
             held = self._hold(self.name, found.id, held_from(found, as_of))
-            output = (*takeover(found, write, details, as_of), held)
+            output = (*takeover(self.client, write, details, as_of), held)
         errors = CollectionDescription(ERRORS_SCHEMA, (), ERRORS, {"view": self.name})
-        commands = [*output, _new(errors_name(self.name), errors, as_of)]
+        commands = [*output, creation(errors_name(self.name), errors, as_of)]
         for each in self.keepers.values():
             commands += self.arrangement(state, each, as_of, commands)
         inputs = {name: state.collection(name).id for name in self.inputs}
@@ -158,7 +165,8 @@ class Owned:
         ref = state.next_collection + sum(isinstance(each, c.Create) for each in before)
         details = {"as_of": as_of}
         made = CollectionDescription(kept.schema, kept.key, ARRANGEMENT, details)
-        return [_new(kept.name, made, as_of, ref), self._hold(kept.name, ref, as_of)]
+        own = taking(self.client, ref, as_of)
+        return [creation(kept.name, made, as_of, ref), own, self._hold(kept.name, ref, as_of)]
 
     def renamed(self, after: Definition, needs: Iterable[ArrangementSpec]) -> dict[str, str]:
         """What its collections are called once it, or what it reads, has another name."""
@@ -191,48 +199,52 @@ class Owned:
         return frozenset(n for n in names if not state.collection(n).upper.at_or_beyond(end))
 
     def append(
-        self, txn: MultiWriteHandle, name: str, what: Stored, lower: int, upper: Frontier
+        self, txn: Transaction, name: str, what: Stored, lower: int, upper: Frontier
     ) -> None:
         """What one of its collections is changed by, as a part of a commit.
 
         Of an arrangement, only what no other view has brought there meanwhile.
         """
-        handle = self._write_handle(name)
+        state = self.client.state
+        ref = state.collection(name).id
         if name not in (self.name, errors_name(self.name)):
-            there = txn.upper_of(handle)
+            there = txn.upper_of(ref)
             if there.at_or_beyond(upper):
                 return
             time = there.only()
             if time is not None and time > lower and not isinstance(what, Staged):
                 lower = time
                 what = None if what is None else what.filter(pc.field(TIME) >= time)
+        own = own_capability(state, ref, lower)
         if isinstance(what, Staged):
-            what.append_to(txn, handle, lower, upper)
+            txn.update_and_downgrade(own, what.rest, upper, stored=what.commands(ref))
         else:
-            txn.append(handle, what if what is not None and what.num_rows else None, lower, upper)
+            updates = what if what is not None and what.num_rows else None
+            txn.update_and_downgrade(own, updates, upper)
 
-    def let_go(self, txn: MultiWriteHandle, upper: int, horizon: Frontier) -> None:
+    def let_go(self, txn: Transaction, upper: int, horizon: Frontier) -> None:
         """Let what is older than the horizon be compacted, and move the holds on what is read.
 
         Those on inputs follow since as it is now: readers may hold the view where the horizon has
         passed.
         """
+        names = self.client.state.names
         since = self.client.state.collection(self.name).since
         last = min(horizon.only() or 0, since.only() or 0)
-        txn.let_history_go(self._write_handle(errors_name(self.name)), horizon)
+        txn.let_history_go(names[errors_name(self.name)], horizon)
         if self.is_written:
-            txn.move_hold(self._hold_id(self.name), horizon, NO_LEASE_MS)
+            txn.move_read(self._hold_id(self.name), horizon)
         else:
-            txn.let_history_go(self._write_handle(self.name), horizon)
+            txn.let_history_go(names[self.name], horizon)
         for each in self.keepers.values():
-            handle = self._write_handle(each.name)
-            if (txn.upper_of(handle).only() or upper) <= upper:  # no other view is further
-                txn.let_history_go(handle, Antichain.of(upper - 1))
+            ref = names[each.name]
+            if (txn.upper_of(ref).only() or upper) <= upper:  # no other view is further
+                txn.let_history_go(ref, Antichain.of(upper - 1))
             if self._hold_id(each.name) in self.client.state.holds:
-                txn.move_hold(self._hold_id(each.name), Antichain.of(upper - 1), NO_LEASE_MS)
+                txn.move_read(self._hold_id(each.name), Antichain.of(upper - 1))
         for name in self.inputs:
             frontier = Antichain.of(max(last, self.first_time))
-            txn.move_hold(self._hold_id(name), frontier, NO_LEASE_MS)
+            txn.move_read(self._hold_id(name), frontier)
 
     # -- holds ------------------------------------------------------------------------------
 
@@ -257,11 +269,7 @@ class Owned:
         return hold_id(self.name, name)
 
     def _hold(self, name: str, ref: int, as_of: int) -> c.Acquire:
-        at, seqno, owner = Antichain.of(as_of), self.client.state.seqno, self.client.owner
-        return c.Acquire(self._hold_id(name), ref, at, NO_LEASE_MS, seqno, owner)
-
-    def _write_handle(self, name: str) -> WriteHandle:
-        return self.client.create_or_load(name)[0]
+        return reading(self.client, self._hold_id(name), ref, as_of)
 
 
 def removal(views: Sequence[Owned]) -> c.Transaction:
@@ -276,6 +284,8 @@ def removal(views: Sequence[Owned]) -> c.Transaction:
     for each in views:
         if each.is_written:
             drops[each.name] = handed_back(each.client, each.name)
+            token = own_token(state.names[each.name])
+            released += [token] if token in state.holds else []
         own = (each.name, errors_name(each.name))
         kept = [name for name in each.all_holds(state).values() if is_arrangement(state, name)]
         for name in (name for name in (*own, *each.names, *kept) if name in state.names):
@@ -321,8 +331,3 @@ def _last_time(kept: Collection) -> int | None:
 
 def _frontier(upper: int | None) -> Frontier:
     return EMPTY if upper is None else Antichain.of(upper)
-
-
-def _new(name: str, description: CollectionDescription, as_of: int, expected: int = 0) -> c.Create:
-    schema, at = schema_to_wire(description.schema), Antichain.of(as_of)
-    return c.Create(name, description.key, schema, at, description.annotation(), expected)

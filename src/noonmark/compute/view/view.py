@@ -51,9 +51,9 @@ from noonmark.persist.log import command as c
 from noonmark.persist.log.definite import combined
 from noonmark.persist.log.state import Frontier
 from noonmark.persist.spark import Staged
-from noonmark.persist.write import MultiWriteHandle
 from noonmark.sql.ir.temporal import FOREVER
 from noonmark.storage import WriteCapability
+from noonmark.storage.transaction import Transaction
 from noonmark.tvc import EMPTY, Antichain
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ class View:
     ) -> TickRecord:
         """Commit what a tick made, or make it: all of it in one commit."""
         output = self.output(begun, made)
-        txn = self.client.atomic()
+        txn = Transaction(self.client)
         self.add_to(txn, begun, output)
         txn.commit().result()
         return self.record(begun, output, jobs)
@@ -313,7 +313,7 @@ class View:
             return NO_OUTPUT
         return self._large(begun)
 
-    def add_to(self, txn: MultiWriteHandle, begun: Begun, output: Output = NO_OUTPUT) -> None:
+    def add_to(self, txn: Transaction, begun: Begun, output: Output = NO_OUTPUT) -> None:
         """What ends a tick, as a part of a commit."""
         upper = EMPTY if begun.upper is None else Antichain.of(begun.upper)
         stored = output.of(self.name)

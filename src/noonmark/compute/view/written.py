@@ -25,7 +25,7 @@ from noonmark.persist.log.state import Collection, State
 from noonmark.rows.schema import Schema
 from noonmark.storage import WriteCapability
 from noonmark.storage.description import CollectionDescription, description_of
-from noonmark.tvc import Antichain
+from noonmark.storage.transaction import transfer
 
 #: What the description of such a collection remembers: what it was before.
 WAS = "was"
@@ -68,18 +68,15 @@ def _shown(schema: Schema) -> str:
 
 
 def takeover(
-    found: Collection, write: WriteCapability, details: dict[str, Any], as_of: int
+    client: Client, write: WriteCapability, details: dict[str, Any], as_of: int
 ) -> c.Transaction:
     """What makes a collection the output of a view that begins at a time."""
+    found = client.state.collection(write.id)
     was = description_of(found)
     before = {"kind": was.kind, "details": was.details}
     description = CollectionDescription(found.schema, found.key, "view", {**details, WAS: before})
-    return (
-        c.Expect(found.id, found.upper),
-        c.Release(write.token),
-        c.Annotate(found.id, description.annotation()),
-        c.Seal(found.id, Antichain.of(as_of)),
-    )
+    described = c.Annotate(found.id, description.annotation())
+    return (*transfer(client, write, as_of), described)
 
 
 def held_from(found: Collection, as_of: int) -> int:

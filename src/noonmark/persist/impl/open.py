@@ -40,6 +40,7 @@ def open_blob(url: str | os.PathLike[str]) -> Blob:
         return FileBlob(_file_path(text))
     if scheme in _OBJECT_STORES:
         # Here, because importing it takes longer than most processes that use files want to wait.
+        # door: object stores: only who has one
         from noonmark.persist.impl.object_store import ObjectStoreBlob
 
         return ObjectStoreBlob(text)
@@ -58,6 +59,7 @@ def open_consensus(url: str | os.PathLike[str]) -> Consensus:
     """The Consensus of a URL or path."""
     text = os.fspath(url)
     if _scheme(text) in _POSTGRES:
+        # door: PostgreSQL's client: only who has such an object
         from noonmark.persist.impl.postgres import PostgresConsensus
 
         return PostgresConsensus(text)

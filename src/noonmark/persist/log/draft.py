@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from noonmark.persist.log.command import Command
-from noonmark.persist.log.state import Batch, Collection, Garbage, State
+from noonmark.persist.log.state import Batch, Collection, Garbage, Hold, State
 
 
 @dataclass
@@ -18,8 +18,12 @@ class Draft:
 
     state: State
     now_ms: int
+    #: Whether the transaction is in the log: what an earlier version let pass has happened.
+    is_committed: bool = False
     changed: dict[int, Collection | None] = field(default_factory=dict)
     changes: dict[str, Any] = field(default_factory=dict)
+    #: The holds by what they are on, until one changes: a transaction may touch every collection.
+    _holds: dict[int, list[Hold]] | None = None
 
     def get(self, name: str) -> Any:
         """A field as changed so far."""
@@ -27,10 +31,20 @@ class Draft:
 
     def own(self, name: str) -> dict[Any, Any]:
         """A map of the state, as a copy that may be written to."""
+        if name == "holds":
+            self._holds = None
         if name not in self.changes:
             self.changes[name] = dict(getattr(self.state, name))
         mapping: dict[Any, Any] = self.changes[name]
         return mapping
+
+    def holds_on(self, ref: int) -> list[Hold]:
+        """The holds on a collection as changed so far."""
+        if self._holds is None:
+            self._holds = {}
+            for hold in self.get("holds").values():
+                self._holds.setdefault(hold.collection, []).append(hold)
+        return self._holds.get(ref, [])
 
     def collection(self, ref: int) -> Collection:
         """A collection as changed so far."""

@@ -6,7 +6,8 @@ reader's state equals the writer's at the same entry.
 
 Law (since): for every collection, ``since = allowed ^ upper ^ (every read hold's frontier)``, where
 ``^`` is meet, and since never goes back: a hold is only given at or beyond since.
-Law (upper): a seal moves upper; and where there are write holds, upper follows their meet.
+Law (upper): where there are write holds, ``upper`` is at or before each of their frontiers, and
+follows their meet; a seal moves upper, and is refused where it would pass one of them.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ ERAS_MAX = 16
 _HANDLERS: Handlers = {**on_collection.HANDLERS, **on_hold.HANDLERS}
 
 
-def apply(state: State, transaction: c.Transaction, now_ms: int) -> State:
+def apply(
+    state: State, transaction: c.Transaction, now_ms: int, *, is_committed: bool = False
+) -> State:
     """All commands of one transaction, or the first error and no change. Does not advance seqno."""
-    draft = Draft(state, max(now_ms, state.now_ms))
+    draft = Draft(state, max(now_ms, state.now_ms), is_committed)
     for command in transaction:
         _HANDLERS[type(command)](draft, command)
     touched = tuple(draft.changed)
@@ -48,7 +51,7 @@ def apply_entry(state: State, entry: c.Entry) -> State:
     check_epoch(state, entry)
     after = state
     for transaction in entry.transactions:
-        after = apply(after, transaction, entry.now_ms)
+        after = apply(after, transaction, entry.now_ms, is_committed=True)
     return advance(after, entry)
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from noonmark.errors import FrontierRegression, NameTaken, SchemaMismatch, UsageError
+from noonmark.errors import (
+    CapabilityInvalid,
+    FrontierRegression,
+    NameTaken,
+    SchemaMismatch,
+    UsageError,
+)
 from noonmark.persist.log import command as c
 from noonmark.persist.log.definite import changed
 from noonmark.persist.log.draft import Draft, Handlers
@@ -128,6 +134,16 @@ def _set_error(draft: Draft, command: c.SetError) -> None:
 def _seal(draft: Draft, command: c.Seal) -> None:
     collection = draft.collection(command.collection)
     _require_forward("upper", collection, collection.upper, command.upper)
+    for hold in () if draft.is_committed else draft.holds_on(command.collection):
+        if hold.writes and not hold.frontier.at_or_beyond(command.upper):
+            raise CapabilityInvalid(
+                f'"{collection.name}" may still be written at {format_frontier(hold.frontier)}',
+                detail=f'Capability "{hold.id}" of {hold.owner} allows that; a seal at '
+                f"{format_frontier(command.upper)} was asked for.",
+                hint="Write with update_and_downgrade, by the capability; or have it dropped.",
+                collection=collection.name,
+                hold=hold.id,
+            )
     draft.update(collection, upper=command.upper)
 
 

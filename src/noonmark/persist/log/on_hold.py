@@ -20,7 +20,7 @@ def follow_holds(draft: Draft, ref: int) -> None:
     collection = draft.changed.get(ref)
     if collection is None:
         return
-    holds = [hold for hold in draft.get("holds").values() if hold.collection == ref]
+    holds = draft.holds_on(ref)
     writers = [hold.frontier for hold in holds if hold.writes]
     upper = functools.reduce(Antichain.meet, writers) if writers else collection.upper
     if not upper.at_or_beyond(collection.upper):

@@ -25,11 +25,12 @@ from pyspark.sql import functions as f
 
 from noonmark.persist import task
 from noonmark.persist.client import Client
+from noonmark.persist.log.command import Append
 from noonmark.persist.log.state import Collection, Frontier, State
 from noonmark.persist.part.part import Part
 from noonmark.persist.read.slices import bare_collection
 from noonmark.persist.spark.errors import typed_errors
-from noonmark.persist.write import MultiWriteHandle, WriteHandle, append_command
+from noonmark.persist.write import WriteHandle, append_command
 from noonmark.rows import types as t
 
 if TYPE_CHECKING:
@@ -59,16 +60,9 @@ class Staged:
         stored = sum(part.rows for parts in self.runs for part in parts)
         return stored + (self.rest.num_rows if self.rest is not None else 0)
 
-    def append_to(
-        self,
-        atomic: MultiWriteHandle,
-        handle: WriteHandle,
-        lower: int | Frontier,
-        upper: int | Frontier,
-    ) -> MultiWriteHandle:
-        """Add the append of everything from exactly `lower` to `upper` to a transaction."""
-        stored = [append_command(handle.collection, parts) for parts in self.runs]
-        return atomic.append(handle, self.rest, lower, upper, stored=stored)
+    def commands(self, collection: int) -> list[Append]:
+        """What adds the runs to a collection."""
+        return [append_command(collection, parts) for parts in self.runs]
 
 
 def write_frame(
@@ -93,7 +87,8 @@ def write_frame(
         ranges: into how many key ranges to partition; 0 for not at all; None to decide by size.
     """
     staged = stage_frame(frame, client, handle, ranges=ranges)
-    return staged.append_to(client.atomic(), handle, lower, upper).commit()
+    stored = staged.commands(handle.collection)
+    return client.atomic().append(handle, staged.rest, lower, upper, stored=stored).commit()
 
 
 def stage_frame(

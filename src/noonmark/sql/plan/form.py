@@ -152,7 +152,7 @@ def system_type_name(tree: exp.Expr) -> str | None:
 
 def _registered(kind: str, scalar: Scalar, tree: exp.Cast, row: Row) -> Scalar:
     """A name becomes its oid, an oid its name."""
-    from noonmark.sql.plan.function import ask  # it plans arguments by this module
+    from noonmark.sql.plan.function import ask  # door: it plans arguments by this module
 
     return ask(kind, [settle(scalar)], tree, row)
 
@@ -265,7 +265,7 @@ def _bracket(tree: exp.Bracket, row: Row) -> Scalar:
             raise unsupported("a slice without both bounds", tree)
         return call("slice", [array, plan(at.this, row), plan(at.expression, row)], tree, False)
     if isinstance(array.type, t.Text) and row.statement.session is not None:
-        from noonmark.sql.plan.function import ask  # it plans arguments by this module
+        from noonmark.sql.plan.function import ask  # door: it plans arguments by this module
 
         return ask("name_character", [array, plan(at, row)], tree, row)
     return call("subscript", [array, plan(at, row)], tree, operator=False)
@@ -302,13 +302,13 @@ def _dot(tree: exp.Dot, row: Row) -> Scalar:
 
 
 def _subquery(tree: exp.Expr, row: Row) -> Scalar:
-    from noonmark.sql.plan.subquery import scalar_subquery
+    from noonmark.sql.plan.subquery import scalar_subquery  # door: it uses this module
 
     return scalar_subquery(tree, row)
 
 
 def _exists(tree: exp.Exists, row: Row) -> Scalar:
-    from noonmark.sql.plan.subquery import exists
+    from noonmark.sql.plan.subquery import exists  # door: it uses this module
 
     return exists(tree.this, row)
 
@@ -329,13 +329,13 @@ _CONSTANTS: dict[type[exp.Expr], str] = {
 
 def _constant(tree: exp.Expr, row: Row) -> Scalar:
     """Words without brackets that the session answers."""
-    from noonmark.sql.plan.function import ask  # it plans arguments by this module
+    from noonmark.sql.plan.function import ask  # door: it plans arguments by this module
 
     return ask(_CONSTANTS[type(tree)], [], tree, row)
 
 
 def _function(tree: exp.Anonymous, row: Row) -> Scalar:
-    from noonmark.sql.plan.function import plan_function
+    from noonmark.sql.plan.function import plan_function  # door: it uses this module
 
     return plan_function(tree, row)
 

@@ -25,6 +25,7 @@ from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Compare, Literal,
 from noonmark.sql.plan.form import cast_to, record
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, comparable, plan, plan_value, same_type
+from noonmark.sql.plan.subquery import array_subquery
 
 CLOCKS = frozenset(
     ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday")
@@ -146,8 +147,6 @@ def _row(tree: exp.Anonymous, row: Row) -> Scalar:
 
 
 def _array(tree: exp.Anonymous, row: Row) -> Scalar:
-    from noonmark.sql.plan.subquery import array_subquery
-
     if len(tree.expressions) != 1 or not isinstance(tree.expressions[0], exp.Query):
         raise unsupported("ARRAY() of something other than a query", tree)
     return array_subquery(tree.expressions[0], row)

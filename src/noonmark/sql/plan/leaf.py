@@ -39,7 +39,7 @@ def _column(tree: exp.Column, row: Row) -> Scalar:
     table = tree.args.get("table")
     bare = table is None and not tree.this.quoted
     if bare and name_of(tree.this) in ("user", "current_role"):
-        from noonmark.sql.plan.function import ask  # it plans arguments by this module
+        from noonmark.sql.plan.function import ask  # door: it plans arguments by this module
 
         return ask("current_user", [], tree, row)
     return row.named(

@@ -151,7 +151,7 @@ def _quantifier(tree: exp.Expr) -> tuple[str, exp.Expr] | None:
 def _quantified(op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row: Row) -> Scalar:
     word, over = quantifier
     if isinstance(over, exp.Query):
-        from noonmark.sql.plan.subquery import quantified
+        from noonmark.sql.plan.subquery import quantified  # door: it uses this module
 
         return quantified(op, word, tree.this, over, row)
     array = plan(over, row)
@@ -254,7 +254,7 @@ def _between(tree: exp.Between, row: Row) -> Scalar:
 def _in(tree: exp.In, row: Row) -> Scalar:
     query = tree.args.get("query")
     if query is not None:
-        from noonmark.sql.plan.subquery import quantified
+        from noonmark.sql.plan.subquery import quantified  # door: it uses this module
 
         return quantified("=", "any", tree.this, query, row)
     left, items = _unwrap(tree.this), tree.expressions

@@ -54,7 +54,7 @@ _MODIFIERS = ("with_", "order", "limit", "offset")
 
 def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
     """Any query."""
-    from noonmark.sql.plan.sets import plan_set_operation, plan_values
+    from noonmark.sql.plan.sets import plan_set_operation, plan_values  # door: it uses this module
 
     with_ = tree.args.get("with_")
     if isinstance(with_, exp.With):
@@ -79,6 +79,7 @@ def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
 
 
 def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
+    # door: it uses this module
     from noonmark.sql.plan.recursive import plan_mutual, plan_recursive, uses_itself
 
     if any("declared" in cte.meta for cte in with_.expressions):
@@ -166,7 +167,7 @@ def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
         "kind",
         *_MODIFIERS,
     )
-    from noonmark.sql.plan.subquery import filter_by
+    from noonmark.sql.plan.subquery import filter_by  # door: it uses this module
 
     source = plan_from(tree, frame)
     row = frame.row("WHERE", source.scope, source.relation)

@@ -46,7 +46,7 @@ Planner = Callable[[Any, Row], Scalar]
 @cache
 def _planners() -> dict[type[exp.Expr], Planner]:
     """The planner of every kind of node; they plan their parts through `plan`."""
-    from noonmark.sql.plan import form, leaf, operator
+    from noonmark.sql.plan import form, leaf, operator  # door: it uses this module
 
     return {**leaf.PLANNERS, **operator.PLANNERS, **form.PLANNERS}
 

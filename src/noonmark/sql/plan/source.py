@@ -119,7 +119,7 @@ def plan_join(left: Source, join: exp.Join, frame: Frame) -> Source:
     row = frame.row("JOIN conditions", scope)
     if kind is JoinKind.INNER and on.find(exp.Query):
         # A subquery needs a relation to be attached to; an inner join is a filtered cross join.
-        from noonmark.sql.plan.subquery import filter_by
+        from noonmark.sql.plan.subquery import filter_by  # door: it uses this module
 
         crossed = Join(kind, left.relation, right.relation)
         return Source(filter_by(on, frame.row("JOIN conditions", scope, crossed)), scope)
@@ -271,7 +271,7 @@ def _alone(tree: exp.Expr) -> exp.Expr:
 
 def _derived(tree: exp.Query | exp.Values, alias: Alias, frame: Frame) -> Source:
     """A query in FROM."""
-    from noonmark.sql.plan.query import plan_query
+    from noonmark.sql.plan.query import plan_query  # door: it uses this module
 
     planned = plan_query(tree, frame)
     scope = Scope.of(alias.name or "", planned.names)

@@ -17,6 +17,7 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.node import Node
+from noonmark.sql.rules.inline import replace_get
 from noonmark.sql.rules.outer import free, lift, outer_columns
 from noonmark.sql.rules.rewrite import columns, select
 
@@ -221,8 +222,6 @@ def _flat_map(relation: r.FlatMap, domain: _Domain) -> r.Relation:
 
 
 def _let(relation: r.Let, domain: _Domain) -> r.Relation:
-    from noonmark.sql.rules.inline import replace_get
-
     if free(relation.value, domain.scope):
         return r.Let(relation.name, relation.value, _spread(relation.body, domain))
     return _spread(replace_get(relation.body, relation.name, relation.value), domain)

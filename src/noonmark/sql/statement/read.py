@@ -142,7 +142,7 @@ def _subscribe_options(reader: Reader) -> dict[str, Any]:
 
 def explain(reader: Reader) -> s.Statement:
     """What follows EXPLAIN."""
-    from noonmark.sql.statement.parser import statement_of
+    from noonmark.sql.statement.parser import statement_of  # door: it uses this module
 
     if reader.accept("timestamp"):
         _as_format(reader)

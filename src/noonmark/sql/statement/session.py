@@ -157,7 +157,7 @@ def _no_chain(reader: Reader) -> None:
 
 def declare(reader: Reader) -> s.Statement:
     """What follows DECLARE."""
-    from noonmark.sql.statement.parser import statement_of
+    from noonmark.sql.statement.parser import statement_of  # door: it uses this module
 
     name = reader.identifier()
     if reader.accept_any("binary", "scroll") is not None:

@@ -17,7 +17,7 @@ _GENERATORS = ("counter", "auction", "tpch", "key value")
 
 def create_source(reader: Reader) -> s.Statement:
     """What follows CREATE SOURCE."""
-    from noonmark.sql.statement.create import column_list
+    from noonmark.sql.statement.create import column_list  # door: it uses this module
 
     parts: dict[str, Any] = {"if_not_exists": reader.if_not_exists(), "name": reader.name()}
     in_cluster(reader)

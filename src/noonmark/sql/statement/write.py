@@ -9,6 +9,7 @@ from sqlglot import exp
 from noonmark.errors import InvalidSyntax, Unsupported
 from noonmark.sql import dialect
 from noonmark.sql.dialect import position_of
+from noonmark.sql.lexer import Token
 from noonmark.sql.plan.row import name_of
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.read import select, subscribe
@@ -216,8 +217,6 @@ def copy(reader: Reader) -> s.Statement:
 
 
 def _end_at(reader: Reader, end: int) -> Any:
-    from noonmark.sql.lexer import Token
-
     place = reader.tokens[end].start
     return Token("end", "", place, place)
 

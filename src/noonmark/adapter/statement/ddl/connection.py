@@ -34,6 +34,7 @@ from noonmark.errors import (
     SqlError,
     UndefinedObject,
 )
+from noonmark.source.impl import kafka, postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -147,12 +148,8 @@ async def validate(catalog: Catalog, item: Item) -> None:
     """Whether a connection connects."""
     kind = item.definition["kind"]
     if kind == "postgres":
-        from noonmark.source.impl import postgres
-
         await postgres.validate(postgres_url(catalog, item))
     elif kind == "kafka":
-        from noonmark.source.impl import kafka
-
         await kafka.validate(kafka_options(catalog, item))
     else:
         try:

@@ -244,7 +244,7 @@ async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyC
     releases = []
     for item in doomed:
         if item.kind == "sink":
-            from noonmark.sink.run import hold_id  # Kafka's client: only who has sinks
+            from noonmark.sink.run import hold_id  # door: Kafka's client: only who has sinks
 
             held = hold_id(item.definition["id"])
             releases += [c.Release(held)] if held in holds else []
@@ -256,7 +256,7 @@ async def removal_of(database: Database, doomed: Iterable[Item]) -> tuple[c.AnyC
     if not views:  # a server that has none drops tables without Spark's modules
         return (*releases, *made)
     await spark_modules()
-    from noonmark.compute.view.owned import removal  # Spark's modules: read by now
+    from noonmark.compute.view.owned import removal  # door: Spark's modules: read by now
 
     # Before what they are on goes, and takes them with it.
     return (*releases, *removal(views), *made)

@@ -15,9 +15,8 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.schedule.definitions import view_definition
 from noonmark.compute.plan.naming import errors_name, hold_id
 from noonmark.persist.log import command as c
-from noonmark.persist.log.state import Hold
-from noonmark.storage import NO_LEASE_MS
 from noonmark.storage.description import description_of
+from noonmark.storage.transaction import reading
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -106,22 +105,18 @@ class Renaming:
 
     def _held_anew(self, holds: Mapping[str, str]) -> Iterator[c.AnyCommand]:
         """Holds under other names, which may change places: what is held is held throughout."""
-        state = self._database.client.state
+        client = self._database.client
         moved = {
             old: (new, held)
             for old, new in holds.items()
-            if old != new and (held := state.holds.get(old)) is not None
+            if old != new and (held := client.state.holds.get(old)) is not None
         }
 
-        def take(name: str, held: Hold) -> c.Acquire:
-            owner, seqno = held.owner, state.seqno
-            return c.Acquire(name, held.collection, held.frontier, NO_LEASE_MS, seqno, owner)
-
         for old, (_, held) in moved.items():
-            yield take(f"{old}\0", held)
+            yield reading(client, f"{old}\0", held.collection, held.frontier)
             yield c.Release(old)
         for old, (new, held) in moved.items():
-            yield take(new, held)
+            yield reading(client, new, held.collection, held.frontier)
             yield c.Release(f"{old}\0")
 
 

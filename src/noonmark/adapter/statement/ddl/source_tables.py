@@ -18,6 +18,7 @@ from noonmark.adapter.schedule.ended import error_now
 from noonmark.adapter.statement.ddl.common import Created, check_free, place, require_create
 from noonmark.adapter.statement.ddl.drop import doomed, removal_of
 from noonmark.adapter.statement.handler import Handlers
+from noonmark.adapter.upstream.connection import postgres_url
 from noonmark.adapter.upstream.prepare import Leftover, upstream_name
 from noonmark.adapter.upstream.refresh import Wanted, at_work, read_beside
 from noonmark.adapter.upstream.renew import renew_topic
@@ -31,6 +32,8 @@ from noonmark.errors import (
     WrongObjectType,
 )
 from noonmark.rows.types import quote_name
+from noonmark.source.contract import NO_OUTPUT
+from noonmark.source.impl.postgres import Postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -92,8 +95,6 @@ def _source_item(session: AdapterSession, statement: st.AlterSourceTables) -> It
 
 
 def _tables(item: Item) -> Postgres:
-    from noonmark.source.impl.postgres import Postgres
-
     return Postgres.from_plain("", dict(item.definition["source"]))
 
 
@@ -165,9 +166,6 @@ def _wanted(item: Item, part: Item) -> Wanted:
 
 def _has_ended(database: Database, worker: SourceWorker) -> bool:
     """Whether the source as a whole has ended, by what is bound."""
-    from noonmark.source.contract import NO_OUTPUT
-    from noonmark.source.impl.postgres import Postgres
-
     ingestion = worker.ingestion
     assert ingestion is not None, "a source that is at work has begun"
     assert isinstance(ingestion.source, Postgres)
@@ -181,8 +179,6 @@ def _has_ended(database: Database, worker: SourceWorker) -> bool:
 
 def _leftover(database: Database, item: Item) -> Leftover:
     """The slot that the source had before."""
-    from noonmark.adapter.upstream.connection import postgres_url
-
     catalog = database.catalog
     url = postgres_url(catalog, catalog.by_number[item.definition["connection"]])
     return Leftover(item.name, url, item.definition["source"]["slot"])
@@ -205,6 +201,7 @@ async def _done(database: Database, item: Item) -> None:
 
 async def _drop(session: AdapterSession, item: Item, statement: st.AlterSourceTables) -> Outcome:
     """Take tables out of a source: their relations go, and the others go on."""
+    # door: PostgreSQL's client: only who has such an object
     from noonmark.source.impl.postgres.restage import retired
 
     database, store = session.database, session.database.store

@@ -22,6 +22,7 @@ from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.statement.ddl.common import Created, create, place, retain_ms
 from noonmark.adapter.statement.ddl.drop import dependents_refused, removal_of
 from noonmark.adapter.statement.handler import Handlers
+from noonmark.compute.plan.maintenance import Way, decisions
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
 from noonmark.persist.pending import foreseen
@@ -136,6 +137,7 @@ async def run_create_materialized_view(
 
     async def make(catalog: Catalog, number: int) -> Created:
         await spark_modules()
+        # door: Spark's modules: a server starts without them
         from noonmark.compute.view.view import View
 
         old = replaced(session, catalog, statement, "materialized-view")
@@ -173,6 +175,7 @@ def maintained(session: AdapterSession, catalog: Catalog, item: Item, client: Cl
     Raises:
         Unsupported: it cannot be maintained, or not as it was asked for; says why.
     """
+    # door: Spark's modules: a server starts without them
     from noonmark.compute.view.view import View
 
     refuse_unmaintained(catalog, item)
@@ -189,7 +192,7 @@ def maintained(session: AdapterSession, catalog: Catalog, item: Item, client: Cl
 
 def check_maintained(view: View, *, strict: bool) -> None:
     """Refuse what no rule maintains; if `strict`, also what a change may cost all of its state."""
-    from noonmark.compute.plan.maintenance import Way, decisions
+    # door: Spark's modules: a server starts without them
     from noonmark.compute.view.explain import described, path_text
 
     refuse_unbounded(view.definition.relation)

@@ -54,7 +54,7 @@ async def run_audit(session: AdapterSession, statement: st.Audit, _: Sequence[An
 
 
 def _audited(worker: ViewWorker, time: int) -> Audit:
-    from noonmark.compute.view.audit import audit  # only who needs Spark imports it
+    from noonmark.compute.view.audit import audit  # door: only who needs Spark imports it
 
     return audit(worker.taken_up(), time)
 

@@ -101,7 +101,7 @@ async def _view(session: AdapterSession, statement: st.Explain) -> list[str]:
 
 
 def _explained(worker: ViewWorker) -> list[str]:
-    from noonmark.compute.view.explain import explain_view  # only who needs Spark imports it
+    from noonmark.compute.view.explain import explain_view  # door: only who needs Spark imports it
 
     return explain_view(worker.taken_up()).splitlines()
 

@@ -74,6 +74,7 @@ async def _begin(
     session: AdapterSession, query: st.QueryText, plan: PlannedQuery, time: int
 ) -> Item:
     await spark_modules()
+    # door: Spark's modules: a server starts without them
     from noonmark.compute.view.view import View
 
     database = session.database
