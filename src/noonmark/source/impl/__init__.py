@@ -1,0 +1,1 @@
+"""The sources: one module, or folder, for each kind of upstream."""
