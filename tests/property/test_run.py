@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noonmark.persist.part import run
 from noonmark.persist.part.run import accumulate, advance, consolidate, merge, sort
 from support.update_tables import (
     contents,
@@ -243,3 +244,12 @@ def test_one_long_history_is_read_as_one(key: tuple[str, ...]) -> None:
     assert list(merge([iter(tables)], key, 30, 10)) == []
     kept = pa.concat_tables(merge([iter(tables)], key, None, 3))
     assert kept.equals(pa.concat_tables(tables))
+
+
+@given(keyed_tables())
+def test_few_rows_are_summed_as_many_are(case: tuple[pa.Table, tuple[str, ...]]) -> None:
+    table, _ = case
+    by_sort = consolidate(table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "_FEW_ROWS", 0)
+        assert rows_of(consolidate(table)) == rows_of(by_sort)

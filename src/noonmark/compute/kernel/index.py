@@ -67,7 +67,9 @@ def _of_array(array: pa.Array) -> Hashes:
             array = array.view(pa.int32())
         elif pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
             array = array.view(pa.int64())
-        plain = pc.fill_null(array, False if pa.types.is_boolean(kind) else 0)
+        plain = array
+        if array.null_count:
+            plain = pc.fill_null(array, False if pa.types.is_boolean(kind) else 0)
         made = plain.to_numpy(zero_copy_only=False).astype(np.int64).view(np.uint64)
     if array.null_count:
         made = np.where(array.is_valid().to_numpy(zero_copy_only=False), made, _NULL)
@@ -128,7 +130,10 @@ def same(left: Sequence[pa.Array], right: Sequence[pa.Array], count: int) -> Int
     """The places at which the values of both sides are the same; NULL is the same as NULL."""
     fine = np.ones(count, np.bool_)
     for a, b in zip(left, right, strict=True):
-        equal = pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
+        found = pc.equal(a, b)
+        if found.null_count:
+            found = pc.fill_null(found, False)
+        equal = found.to_numpy(zero_copy_only=False)
         if a.null_count and b.null_count:
             nulls = pc.and_(pc.is_null(a), pc.is_null(b)).to_numpy(zero_copy_only=False)
             equal = equal | nulls

@@ -131,7 +131,9 @@ def concat(parts: Sequence[Rows], schema: Schema) -> Rows:
 
 def places(mask: pa.Array) -> Ints:
     """Where a boolean array is TRUE."""
-    true = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+    if mask.null_count:
+        mask = pc.fill_null(mask, False)
+    true = mask.to_numpy(zero_copy_only=False)
     return np.flatnonzero(true)
 
 
@@ -142,7 +144,9 @@ def group_ids(arrays: Sequence[pa.Array], count: int) -> tuple[Ints, Ints]:
     """
     ids, firsts = np.zeros(count, np.int64), np.zeros(min(count, 1), np.int64)
     for array in arrays:
-        codes = pc.fill_null(array.dictionary_encode().indices, -1)
+        codes = array.dictionary_encode().indices
+        if codes.null_count:
+            codes = pc.fill_null(codes, -1)
         wide = codes.to_numpy(zero_copy_only=False).astype(np.int64) + 1
         size = int(wide.max(initial=0)) + 1
         ids, firsts = _numbered(ids * size + wide, len(firsts) * size)

@@ -5,7 +5,7 @@ time up to `as_of` whose key has the values of the probe (NULL equals NULL). Upd
 each other may be among them: their diffs sum to what the collection holds.
 
 A collection is its batches; their parts are looked up in the cache of this machine, several at a
-time, each small batch that travels with the state in memory.
+time; small batches, which travel with the state, are merged in memory (`trace.small`).
 
 Where it runs: executors.
 """
@@ -24,9 +24,10 @@ from noonmark.compute.kernel import index as ix
 from noonmark.compute.kernel.scalar import ask
 from noonmark.compute.kernel.updates import BEFORE, Ints, Rows, concat, from_table
 from noonmark.compute.trace.cache import Cached, TooLong, pieces
+from noonmark.compute.trace.small import SmallBatches
 from noonmark.errors import Unsupported
 from noonmark.persist import task
-from noonmark.persist.log.state import Batch, Collection
+from noonmark.persist.log.state import Collection
 from noonmark.persist.part.part import Part
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.read.updates import inline_table
@@ -34,8 +35,8 @@ from noonmark.rows.arrow import arrow_type
 from noonmark.sql.ir.encoding import fingerprint
 from noonmark.sql.ir.scalar import Scalar, columns_of
 
-#: How many small batches stay decoded in a process.
-_MEMORY_MAX = 4096
+#: Of how many collections the small batches stay decoded in a process.
+_SMALL_MAX = 1024
 #: How many labels of indexes are remembered.
 _LABELS_MAX = 4096
 #: How many pieces of runs stay mapped in a process.
@@ -92,7 +93,7 @@ class TraceReader:
         self.touched = 0
         self._pieces: dict[tuple[str, ...], Cached] = {}
         self._too_long: set[tuple[str, ...]] = set()
-        self._inline: dict[tuple[str, int, int], TraceRun] = {}
+        self._small: dict[tuple[str, int, int], SmallBatches[TraceRun]] = {}
 
     def find(
         self,
@@ -121,8 +122,10 @@ class TraceReader:
             values, _ = ask(key, candidates)
             asked = [probe.take(pa.array(places)) for probe in probes]
             fine = ix.same(values, asked, len(places))
-            given.append(places[fine])
-            found.append(_before(candidates.take(fine)))
+            if len(fine) < len(places):  # hashes that are the same, of other values
+                places, candidates = places[fine], candidates.take(fine)
+            given.append(places)
+            found.append(_before(candidates))
         if place.first is not None and len(place.first):
             values, _ = ask(key, place.first)
             places, rows = ix.matches(ix.build(values, len(place.first)), hashes)
@@ -159,14 +162,17 @@ class TraceReader:
 
     def segments(self, place: CollectionAt, columns: set[int]) -> Iterator[TraceRun]:
         """The updates of a collection, piece by piece; some are later than the time."""
+        small = False
         for batch in place.collection.batches:
             if batch.time_min > place.as_of:
                 continue
             if batch.inline is not None:
-                yield self._small(place, batch)
+                small = True
                 continue
             for parts in pieces(batch.parts):
                 yield from self._mapped(place, parts, columns)
+        if small:
+            yield from self._of_small(place)
 
     def _mapped(
         self, place: CollectionAt, parts: tuple[Part, ...], columns: set[int]
@@ -194,14 +200,18 @@ class TraceReader:
         for part in parts:
             yield from self._mapped(place, (part,), columns)
 
-    def _small(self, place: CollectionAt, batch: Batch) -> TraceRun:
-        name = (place.place.url, place.collection.id, batch.id)
-        if name not in self._inline:
-            while len(self._inline) >= _MEMORY_MAX:
-                self._inline.pop(next(iter(self._inline)))
-            rows = from_table(inline_table(place.collection, batch))
-            self._inline[name] = TraceRun(rows, None, {})
-        return self._inline[name]
+    def _of_small(self, place: CollectionAt) -> Sequence[TraceRun]:
+        """The updates of all small batches, in few runs."""
+        collection = place.collection
+        name = (place.place.url, collection.id, len(collection.schemas))
+        # What was not used for longest is forgotten first.
+        found = self._small.pop(name, None)
+        if found is None:
+            while len(self._small) >= _SMALL_MAX:
+                self._small.pop(next(iter(self._small)))
+            found = SmallBatches(lambda rows: TraceRun(rows, None, {}))
+        self._small[name] = found
+        return found.runs(collection, lambda batch: from_table(inline_table(collection, batch)))
 
 
 def _used(key: Sequence[Scalar]) -> set[int]:
