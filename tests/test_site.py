@@ -52,6 +52,17 @@ def test_words_lead_to_the_glossary() -> None:
     )
 
 
+def test_files_that_pages_name_are_there() -> None:
+    """A page about the code names files by the end of their path; decisions are of their day."""
+    known = [f"/{path.relative_to(ROOT).as_posix()}" for path in tracked()]
+    for page in sorted(pages()):
+        if page.startswith("design/"):
+            continue
+        named = re.findall(r"`([a-z][\w./-]+\.(?:py|toml|yml|json|js))`", (DOCS / page).read_text())
+        gone = {name for name in named if not any(path.endswith(f"/{name}") for path in known)}
+        assert gone == set(), page
+
+
 def test_every_page_has_one_place() -> None:
     counted = Counter(navigation())
     assert {name: count for name, count in counted.items() if count > 1} == {}
