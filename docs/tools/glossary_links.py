@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 _HEADING = re.compile(r"^### (.+)$", re.MULTILINE)
 #: Also words of everybody, or of SQL.
@@ -37,7 +38,12 @@ def linked(markdown: str, page: str, terms: Mapping[str, str]) -> str:
     """The text of a page with the first use of every term as a link."""
     glossary = posixpath.relpath("glossary.md", posixpath.dirname(page) or ".")
     left = dict(terms)
-    return "\n".join(_line(line, plain, glossary, left) for line, plain in _lines(markdown))
+    blocks = []
+    # A block of text is taken whole: a link may begin on one line and end on the next.
+    for plain, lines in groupby(_lines(markdown), key=lambda each: each[1]):
+        block = "\n".join(line for line, _ in lines)
+        blocks.append(_block(block, glossary, left) if plain else block)
+    return "\n".join(blocks)
 
 
 def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
@@ -49,10 +55,8 @@ def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
         yield line, not (fenced or fence or line.startswith(("    ", "#", "<!--")))
 
 
-def _line(line: str, plain: bool, glossary: str, left: dict[str, str]) -> str:
-    if not plain or not left:
-        return line
-    pieces = _KEPT.split(line)
+def _block(text: str, glossary: str, left: dict[str, str]) -> str:
+    pieces = _KEPT.split(text)
     pieces[::2] = [_piece(piece, glossary, left) for piece in pieces[::2]]
     return "".join(pieces)
 
