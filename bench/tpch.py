@@ -109,10 +109,10 @@ def hydrate(world: StoredViews, names: Iterable[str], scale: float) -> None:
     """Make the queries views and bring them up; up to a tenth of scale 1 in tasks of walks."""
     world.create(names)
     for view in world.flow.views.values():
-        usual = view.walk_bytes_max
-        view.walk_bytes_max = 1 << 30 if scale <= 0.1 else usual
+        usual = view.task_bytes_max
+        view.task_bytes_max = 1 << 30 if scale <= 0.1 else usual
         print(f"{view.name} hydrated in {timed(view.tick):.2f} s", flush=True)
-        view.walk_bytes_max = usual
+        view.task_bytes_max = usual
 
 
 class Again:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TIMES, HYDRATED = 8, 3
-#: By Spark's own operators, so that a task of each kind meets the fault.
+#: Hydrated by Spark, and ticked by many tasks: so a task of each kind meets the fault.
 LARGE = ("totals", "missing")
 
 
@@ -27,7 +27,7 @@ def test_views_are_their_definitions_though_executors_die(
     world.advance(HYDRATED + 1)
     world.start_views(VIEWS)
     for name in LARGE:
-        world.flow.views[name].walk_bytes_max = 0
+        world.flow.views[name].task_bytes_max = 0
     world.tick()
     world.advance(HYDRATED + 3)
     before = set(executors(spark_cluster))

@@ -79,7 +79,7 @@ def hydrated(client: Client, spark: SparkSession, views: dict[str, str]) -> Data
     flow = Dataflow()
     for name, sql in views.items():
         flow.add(View(client, lambda: spark, Definition.of_sql(name, sql, SCHEMAS)))
-        flow.views[name].walk_bytes_max = -1
+        flow.views[name].task_bytes_max = -1
     flow.tick()
     assert flow.failures == {}
     return flow
@@ -166,7 +166,7 @@ def test_a_damaged_part_is_named_and_nothing_is_committed(
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
         view = View(client, lambda: spark, Definition.of_sql("n", sql, SCHEMAS))
-        view.walk_bytes_max = -1
+        view.task_bytes_max = -1
         with pytest.raises(Corrupt, match=part.key):
             view.tick()
         assert not view.is_hydrated

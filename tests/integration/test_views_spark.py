@@ -72,12 +72,12 @@ LARGE = (
 )
 
 
-def test_large_changes_are_the_same_by_sparks_own_operators(world: World) -> None:
-    """Nothing is small here: hydration, several times by the delta rules, and one time anew."""
+def test_large_changes_are_the_same_by_many_tasks(world: World) -> None:
+    """Nothing is small here: hydration, several times cut over tasks, and one time anew."""
     world.write(0, HYDRATED + 1)
     world.start_views({name: VIEWS[name] for name in LARGE})
     for view in world.flow.views.values():
-        view.walk_bytes_max = 0
+        view.task_bytes_max = 0
     world.tick()
     world.write(HYDRATED + 1, RESTART)
     world.tick()
@@ -87,7 +87,7 @@ def test_large_changes_are_the_same_by_sparks_own_operators(world: World) -> Non
     world.tick()
     assert world.wrong(LARGE, range(HYDRATED, RESTART + 1)) == []
     taken = {(record.view, record.strategy) for record in world.flow.records}
-    assert {("totals", "hydrate"), ("totals", "spark"), ("totals", "recompute")} <= taken
+    assert {("totals", "hydrate"), ("totals", "tasks"), ("totals", "recompute")} <= taken
     assert ("missing", "recompute") not in taken
 
 

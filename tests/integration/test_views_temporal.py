@@ -75,7 +75,7 @@ def wrong(client: Client, view: View, until: int) -> list[Any]:
 def test_large_changes_have_their_turns(client: Client, spark: SparkSession, name: str) -> None:
     write(client, 0, HYDRATED + 1)
     view = view_of(client, spark, name)
-    view.walk_bytes_max = 0
+    view.task_bytes_max = 0
     hydrated = view.tick()
     write(client, HYDRATED + 1, TIMES)
     by_spark = view.tick()
@@ -87,7 +87,7 @@ def test_large_changes_have_their_turns(client: Client, spark: SparkSession, nam
     assert wrong(client, view, END) == []
     assert hydrated is not None
     assert by_spark is not None
-    assert (hydrated.strategy, by_spark.strategy) == ("hydrate", "spark")
+    assert (hydrated.strategy, by_spark.strategy) == ("hydrate", "tasks")
     assert audit_view(view, END - 1) == []
 
 

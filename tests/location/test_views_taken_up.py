@@ -114,7 +114,7 @@ def test_a_crash_between_the_steps_loses_nothing(walker: Walker, tmp_path: Path)
 def test_large_views_are_filled_by_spark(walker: Walker, spark: SparkSession) -> None:
     for name, old in list(walker.views.items()):
         view = View(walker.client, lambda: spark, old.definition)
-        view.walk_bytes_max = 0
+        view.task_bytes_max = 0
         record = view.tick()
         assert record is not None or not view.arrangements() or name == BEHIND
         assert record is None or name == BEHIND or record.strategy == "backfill"

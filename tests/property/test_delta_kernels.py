@@ -1,4 +1,4 @@
-"""The kernels that run on executors, without Spark: `KeyedTask` and `Accumulate`.
+"""The kernels that run on executors, without Spark: `KeyedTask` and accumulators.
 
 Both are tested against the definition: the changes that a kernel gives over [lower, upper), added
 to what was there, are the operator of its inputs at every time.
@@ -9,21 +9,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noonmark.compute.incremental.accumulate import (
+    accumulate,
+    accumulators,
+    merge,
+    partial_sums,
+)
 from noonmark.compute.incremental.by_key import BEFORE, SIDE, KeyedTask
+from noonmark.compute.incremental.matching import matching
 from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
+from noonmark.compute.kernel.layout import ERROR, layout_schema
+from noonmark.compute.kernel.updates import Changes, Rows, concat
 from noonmark.compute.plan.keys import KeyedInput, keyed_inputs, keyed_types, over_scans
-from noonmark.compute.spark.delta.aggregate import Accumulate
-from noonmark.compute.spark.frame import ERROR
 from noonmark.errors import EvaluationError
 from noonmark.persist.part.run import DIFF, TIME
-from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir import relation as r
@@ -176,15 +184,16 @@ def failing_keys(node: r.Relation, rows: dict[Row, int]) -> int:
 
 
 @dataclass(frozen=True)
-class KnownPlace:
+class KnownTraces:
     """Accumulators that are already there."""
 
-    table: pa.Table
-    width: int
+    rows: Rows
 
-    def rows(self, keys: set[Row] | None) -> Iterator[pa.Table]:
-        assert (keys is None) == (self.width == 0)
-        yield self.table
+    def find(self, _: Any, key: Any, probes: list[pa.Array], __: set[int]) -> Any:
+        return matching(self.rows, key, probes)
+
+    def everything(self, *_: Any) -> Rows:
+        return self.rows
 
 
 LINEAR = {
@@ -196,57 +205,38 @@ LINEAR = {
 }
 
 
-def accumulators(node: r.Aggregate, rows: dict[Row, int]) -> dict[Row, list[Any]]:
-    """Group by group, in plain Python."""
-    made: dict[Row, list[Any]] = {} if node.keys else {(): [0] * (1 + 2 * len(node.aggregates))}
-    for row, count in rows.items():
-        key = tuple(evaluate(scalar, row) for scalar in node.keys)
-        own = made.setdefault(key, [0] * (1 + 2 * len(node.aggregates)))
-        own[0] += count
-        for i, call in enumerate(node.aggregates):
-            value = evaluate(call.arguments[0], row) if call.arguments else 1
-            if value is not None:
-                own[1 + 2 * i] += count
-                own[2 + 2 * i] += 0 if call.entry.name == "count" else value * count
-    return made
-
-
-def accumulator_table(node: r.Aggregate, rows: list[Row], extra: dict[str, list[int]]) -> pa.Table:
-    schema = accumulator_schema(node)
-    columns = {
-        f"c{i}": to_array([_fitting(row[i], c.type) for row in rows], c.type)
-        for i, c in enumerate(schema)
-    }
-    return pa.table({**columns, **{n: pa.array(v, pa.int64()) for n, v in extra.items()}})
-
-
-def _fitting(value: Any, kind: t.SqlType) -> Any:
-    from decimal import Decimal
-
-    return Decimal(value) if isinstance(kind, t.Numeric) else value
+def rows_of(updates: list[tuple[Row, int, int]]) -> Rows:
+    values = [to_array([row[i] for row, _, _ in updates], c.type) for i, c in enumerate(LEFT)]
+    times, diffs = (np.array([u[at] for u in updates], np.int64) for at in (1, 2))
+    return Rows(tuple(values), times, diffs)
 
 
 @pytest.mark.parametrize("name", LINEAR)
 @settings(max_examples=40)
-@given(history=histories(TIMES), lower=st.just(LOWER))
-def test_accumulators_follow_the_changes(name: str, history: History, lower: int) -> None:
+@given(history=histories(TIMES), parts=st.integers(1, 3))
+def test_accumulators_follow_the_changes_however_these_are_cut(
+    name: str, history: History, parts: int
+) -> None:
     node = LINEAR[name]
     assert is_linear(node)
-    old = accumulators(node, contents(history["l"], lower - 1))
-    old = {key: own for key, own in old.items() if own[0] or not node.keys}
-    table = accumulator_table(node, [(*k, *v) for k, v in old.items()], {DIFF: [1] * len(old)})
-    changes: list[tuple[Row, int]] = []
-    for time in range(lower, TIMES):
-        now = [u for u in history["l"] if u.time == time]
-        merged: dict[Row, int] = {}
-        for row, _, diff in now:
-            merged[row] = merged.get(row, 0) + diff
-        found = accumulators(node, merged) if merged else {}
-        changes += [((*key, *own), time) for key, own in found.items()]
-    given_batch = accumulator_table(node, [x for x, _ in changes], {TIME: [x for _, x in changes]})
-    place: Any = KnownPlace(table, len(node.keys))
-    made = list(Accumulate(place, node)(given_batch.to_batches()))
-    width = len(node.keys)
-    names = [*(f"c{i}" for i in range(width)), *(f"o{i}" for i in range(len(node.aggregates)))]
-    shown = [batch.select([*names, ERROR, TIME, DIFF]) for batch in made]
-    check(node, history, shown, len(node.schema))
+    there = [(row, 0, n) for row, n in contents(history["l"], LOWER - 1).items()]
+    old: Any = SimpleNamespace(
+        traces=KnownTraces(accumulators(node, rows_of(there), BEFORE)), sums={node: None}
+    )
+    changes = [(u.data, u.time, u.diff) for u in history["l"] if LOWER <= u.time < TIMES]
+    cut = [partial_sums(node, Changes(rows_of(changes[at::parts]))) for at in range(parts)]
+    together = Changes(concat([each.rows for each in cut], accumulator_schema(node)))
+    made, kept = merge(node, together, old)
+    whole, all_kept = accumulate(node, Changes(rows_of(changes)), old)
+    assert _counted(kept) == _counted(all_kept)
+    assert _counted(made.rows) == _counted(whole.rows)
+    layout = pa.RecordBatch.from_arrays(
+        [*made.rows.columns, pa.nulls(len(made.rows), pa.string()), made.rows.time, made.rows.diff],
+        schema=layout_schema(node.schema, timed=True),
+    )
+    check(node, history, [layout], len(node.schema))
+
+
+def _counted(rows: Rows) -> Counter[Any]:
+    columns = [column.to_pylist() for column in rows.columns if column is not None]
+    return Counter(zip(*columns, rows.time.tolist(), rows.diff.tolist(), strict=True))

@@ -10,8 +10,9 @@ from support.views_coverage import OPERATORS, SHARED, operators_of
 from support.views_generated import run
 
 
-def test_generated_views_are_their_definitions_at_every_time(tmp_path: Path) -> None:
-    done = run(tmp_path, seed=9, count=12, ticks=6)
+@pytest.mark.parametrize("tasks", [0, 3], ids=["small", "large"])
+def test_generated_views_are_their_definitions_at_every_time(tmp_path: Path, tasks: int) -> None:
+    done = run(tmp_path, seed=9, count=12, ticks=6, tasks=tasks)
     assert done.wrong == ()
     assert done.compared > 60
     assert done.filled > 20, "agreement about nothing proves little"

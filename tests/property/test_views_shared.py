@@ -107,7 +107,7 @@ def test_what_is_not_known_at_a_first_time_is_not_shared(walker: Walker) -> None
     walker.write(HISTORY, 5)
     walker.tick("sums")  # lets go of what its arrangement was before
     early = View(walker.client, walker.no_spark, defined("early", LARGE), as_of=2)
-    early.walk_bytes_max = walker.views["sums"].walk_bytes_max
+    early.task_bytes_max = walker.views["sums"].task_bytes_max
     walker.views["early"] = early
     assert len(arrangements(walker)) == 2
     for _ in range(2):

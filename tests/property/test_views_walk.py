@@ -27,12 +27,13 @@ def later(history: History) -> History:
 @pytest.mark.parametrize(
     "queries", [QUERIES, TEMPORAL, RECURSIVE], ids=["all", "temporal", "recursive"]
 )
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "tasks"), [(0, 0), (1, 0), (2, 0), (1, 3), (2, 2)])
 def test_views_are_their_definitions_at_every_time(
-    tmp_path: Path, seed: int, queries: dict[str, str]
+    tmp_path: Path, seed: int, queries: dict[str, str], tasks: int
 ) -> None:
+    """In one task, and with every tick cut over some as if it were large."""
     history = later(seeded_history(seed, TIMES))
-    walker = Walker(tmp_path, SCHEMAS, {"l": ("k",)} if seed % 2 else {})
+    walker = Walker(tmp_path, SCHEMAS, {"l": ("k",)} if seed % 2 else {}, tasks=tasks)
     definitions = [Definition.of_sql(name, sql, SCHEMAS) for name, sql in queries.items()]
     begun: dict[str, int] = {}
     now = 0
@@ -54,4 +55,5 @@ def test_views_are_their_definitions_at_every_time(
     walker.stop()
     assert set(begun.values()) == {0, TICKS[0] - 1}
     assert contents(history["l"], TIMES), "a history with nothing in it shows nothing"
+    assert bool(walker.cut) == bool(tasks)
     assert wrong[:3] == []

@@ -96,13 +96,16 @@ def definitions(seed: int, count: int) -> Iterator[Definition]:
             yield definition
 
 
-def run(path: Path, seed: int, count: int, ticks: int) -> Outcome:
-    """Maintain `count` generated views over a generated history, and compare all answers."""
+def run(path: Path, seed: int, count: int, ticks: int, tasks: int = 0) -> Outcome:
+    """Maintain `count` generated views over a generated history, and compare all answers.
+
+    With `tasks`, every tick is cut over so many (`noonmark.compute.runner.large`).
+    """
     chance = random.Random(seed)
     steps = [chance.choice([1, 1, 2, 3]) for _ in range(ticks)]
     times = sum(steps)
     changes = history(seed, times)
-    walker = Walker(path, SCHEMAS, KEYS[seed % 2])
+    walker = Walker(path, SCHEMAS, KEYS[seed % 2], tasks=tasks)
     waiting = list(definitions(seed, count))
     begun: dict[str, tuple[Definition, int]] = {}
     twins: list[Definition] = []

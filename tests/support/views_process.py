@@ -78,9 +78,9 @@ def main(folder: Path, seed: int, phase: str = "", point: str = "") -> None:
     setattr(MultiWriteHandle, "commit", killer.committing())  # noqa: B010 - it is put in its place
     world.advance(HYDRATED + 1)
     world.start_views(VIEWS)
-    if seed % 2:  # nothing is small for some: Spark's own operators
+    if seed % 2:  # nothing is small for some: hydrated by Spark, ticks of many tasks
         for view in list(world.flow.views.values())[seed % 3 :: 3]:
-            view.walk_bytes_max = 0
+            view.task_bytes_max = 0
     killer.now("hydrate")
     world.tick()
     uppers = [world.client.state.collection(name).upper.only() or 0 for name in world.handles]

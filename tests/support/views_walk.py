@@ -6,7 +6,9 @@ and every tick performs the work that a task would, and commits what it made.
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+import pickle
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,8 +18,9 @@ import pyarrow as pa
 from noonmark import persist
 from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.compute.runner.job import perform
+from noonmark.compute.runner.large import LargeTick, Made, Piece, Stage, gathered, last_level
 from noonmark.compute.trace.by_key import TraceReader
-from noonmark.compute.view.tick import NO_OUTPUT
+from noonmark.compute.view.tick import NO_OUTPUT, output_of_large
 from noonmark.compute.view.view import View
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client, Options
@@ -43,8 +46,16 @@ class Walker:
     """A location, its collections and its views; times begin at 1, and 0 is before everything."""
 
     def __init__(
-        self, path: Path, schemas: Mapping[str, Schema], keys: Mapping[str, tuple[str, ...]]
+        self,
+        path: Path,
+        schemas: Mapping[str, Schema],
+        keys: Mapping[str, tuple[str, ...]],
+        *,
+        tasks: int = 0,
     ) -> None:
+        """`tasks` is over how many tasks every tick is cut, as if it were large; 0 for none."""
+        self.tasks = tasks
+        self.cut = 0
         self.client: Client = persist.open(path / "data", options=Options(notify_host=None))
         self.traces = TraceReader(path / "cache")
         self.views: dict[str, View] = {}
@@ -67,15 +78,17 @@ class Walker:
     def create(self, definition: Definition) -> int:
         """Begin a view at the latest time that is known of its inputs, which is returned."""
         view = View(self.client, self.no_spark, definition)
-        view.walk_bytes_max = 1 << 60
+        view.task_bytes_max = 1 << 60
         self.views[view.name] = view
         self.tick(view.name)
+        if self.tasks:
+            view.task_bytes_max, view.recompute_share = 0, math.inf
         return view.hydrated_at
 
     def take_up(self, definition: Definition) -> View:
         """A view that is there already."""
         view = View(self.client, self.no_spark, definition)
-        view.walk_bytes_max = 1 << 60
+        view.task_bytes_max = 1 << 60
         self.views[view.name] = view
         return view
 
@@ -116,7 +129,12 @@ class Walker:
         if begun is None:
             return
         output = NO_OUTPUT
-        if begun.strategy != "idle":
+        if begun.strategy == "tasks":
+            self.cut += 1
+            output = output_of_large(
+                name, cut_over(self.traces, view.large_tick(begun, self.tasks))
+            )
+        elif begun.strategy != "idle":
             assert begun.work is not None, "every tick is a walk"
             output = view.output(begun, perform(self.traces, name, begun.work))
         view.add_to(txn, begun, output)
@@ -150,3 +168,16 @@ class Walker:
     def stop(self) -> None:
         """Close the location."""
         self.client.stop()
+
+
+def cut_over(traces: TraceReader, tick: LargeTick) -> Made:
+    """A tick that is cut over tasks, which are done here one after another, level by level."""
+    tick = pickle.loads(pickle.dumps(tick))
+    sent: dict[int, list[Piece]] = {}
+    for level in range(last_level(tick) + 1):
+        next_level: dict[int, list[Piece]] = defaultdict(list)
+        for index in range(tick.tasks):
+            for to, piece in Stage(traces, tick, level, index, sent.get(index, [])).run():
+                next_level[to].append(pickle.loads(pickle.dumps(piece)))
+        sent = next_level
+    return gathered(piece for pieces in sent.values() for piece in pieces)

@@ -15,6 +15,8 @@ changed.
     output        what a view shows of what it keeps
     beginning     what is there when nothing is
 
-Law: for every plan and range of times the changes are those of `noonmark.compute.spark.delta`,
-which does the same for large changes with Spark's own operators.
+    share         a task's share of a tick that is cut over many
+
+Law: for every plan and range of times, the changes that are found are
+differentiate(plan(integrate(inputs))); in one task or, cut over many, as the sum of their shares.
 """

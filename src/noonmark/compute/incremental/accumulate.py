@@ -1,14 +1,17 @@
-"""Linear aggregates of small changes: `noonmark.compute.spark.delta.aggregate`, for many groups.
+"""Linear aggregates: those for which sums are enough.
 
 Law: the accumulators of a group at time t are those before the tick plus the sum of the changes'
 accumulators at times up to t; a group is there while its number of rows is not 0, without keys
 always. Where they change, the old row goes and the new one comes.
+
+Sums of sums are sums: ``accumulate(d)`` is ``merge`` of the `partial_sums` of any parts of d.
 
 Where it runs: executors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +25,7 @@ from noonmark.compute.kernel.accumulator import (
 )
 from noonmark.compute.kernel.finish import finished
 from noonmark.compute.kernel.scalar import projected
-from noonmark.compute.kernel.sums import Bools, Members, loaded, nothing, stored, sums_of
+from noonmark.compute.kernel.sums import Bools, Members, added_to, loaded, nothing, stored, sums_of
 from noonmark.compute.kernel.updates import (
     Changes,
     Errors,
@@ -57,14 +60,65 @@ class _Groups:
 
 def accumulate(node: r.Aggregate, source: Changes, old: Old) -> tuple[Changes, Rows]:
     """The changes of the aggregation, and those of its accumulators."""
-    schema = accumulator_schema(node)
     errors = Errors(list(source.errors))
-    width = len(node.keys)
+    keys, arguments, rows = _given(node, source.rows, errors)
+
+    def sums(now: Ints, given: Members) -> list[number.Values]:
+        return sums_of(node, [each.take(pa.array(now)) for each in arguments], given)
+
+    return _evolved(node, keys, rows, sums, errors=errors, old=old)
+
+
+def partial_sums(node: r.Aggregate, source: Changes) -> Changes:
+    """The accumulators of changes, by group and time: what a task sends instead of its rows.
+
+    So a group of very many changes is added up where they are, and is one row from every task.
+    """
+    errors = Errors(list(source.errors))
+    keys, arguments, rows = _given(node, source.rows, errors)
+    if not len(rows):
+        return Changes(empty_rows(accumulator_schema(node)), tuple(errors.found))
+    ids, firsts = group_ids([*keys, pa.array(rows.time)], len(rows))
+    added = added_to(node, arguments, Members(rows.diff, ids, len(firsts)))
+    columns = [*(key.take(pa.array(firsts)) for key in keys), *added]
+    made = Rows(tuple(columns), rows.time[firsts], np.ones(len(firsts), np.int64))
+    return Changes(made, tuple(errors.found))
+
+
+def merge(node: r.Aggregate, partial: Changes, old: Old) -> tuple[Changes, Rows]:
+    """As `accumulate`, of the partial sums of changes."""
+    columns, width = partial.rows.columns, len(node.keys)
+    parts = [loaded(each) for each in columns[width:]]
+
+    def sums(now: Ints, given: Members) -> list[number.Values]:
+        return [number.sums(each[now], given.ids, given.count) for each in parts]
+
+    keys, errors = list(columns[:width]), Errors(list(partial.errors))
+    return _evolved(node, keys, partial.rows, sums, errors=errors, old=old)
+
+
+def _given(
+    node: r.Aggregate, source: Rows, errors: Errors
+) -> tuple[list[pa.Array], list[pa.Array], Rows]:
+    """The keys and the arguments of the rows that have them."""
     scalars = [*node.keys, *(argument(call) for call in node.aggregates)]
-    arrays, rows = projected(scalars, source.rows, errors)
+    arrays, rows = projected(scalars, source, errors)
+    return arrays[: len(node.keys)], arrays[len(node.keys) :], rows
+
+
+def _evolved(
+    node: r.Aggregate,
+    keys: list[pa.Array],
+    rows: Rows,
+    sums: Callable[[Ints, Members], list[number.Values]],
+    *,
+    errors: Errors,
+    old: Old,
+) -> tuple[Changes, Rows]:
+    """The groups of the rows, time by time; `sums` are the accumulators of some of the rows."""
+    schema, width = accumulator_schema(node), len(node.keys)
     if not len(rows):
         return Changes(empty_rows(node.schema), tuple(errors.found)), empty_rows(schema)
-    keys, arguments = arrays[:width], arrays[width:]
     ids, firsts = group_ids(keys, len(rows))
     groups = _before(node, old, [key.take(pa.array(firsts)) for key in keys], len(firsts))
     made: list[Rows] = []
@@ -72,7 +126,7 @@ def accumulate(node: r.Aggregate, source: Changes, old: Old) -> tuple[Changes, R
     for time in np.unique(rows.time).tolist():
         now = np.flatnonzero(rows.time == time)
         given = members.take(now)
-        more = sums_of(node, [each.take(pa.array(now)) for each in arguments], given)
+        more = sums(now, given)
         made += _step(groups, more, np.unique(given.ids), schema, time, always=not width)
     kept = concat(made, schema)
     shown, _ = finished(node, kept, errors)
@@ -82,13 +136,11 @@ def accumulate(node: r.Aggregate, source: Changes, old: Old) -> tuple[Changes, R
 def accumulators(node: r.Aggregate, source: Rows, time: int) -> Rows:
     """The accumulators of rows that are all there is, as they are kept from `time` on."""
     schema, width = accumulator_schema(node), len(node.keys)
-    scalars = [*node.keys, *(argument(call) for call in node.aggregates)]
-    arrays, rows = projected(scalars, source, Errors())
+    keys, arguments, rows = _given(node, source, Errors())
     if not len(rows) and width:
         return empty_rows(schema)
     if not len(rows):
         return Rows(tuple(nothing(schema)), np.array([time], np.int64), np.ones(1, np.int64))
-    keys, arguments = arrays[:width], arrays[width:]
     ids, firsts = group_ids(keys, len(rows))
     sums = sums_of(node, arguments, Members(rows.diff, ids, len(firsts)))
     there = (sums[0] != 0) if width else np.ones(len(firsts), np.bool_)

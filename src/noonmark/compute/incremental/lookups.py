@@ -18,9 +18,10 @@ Where it runs: executors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,7 @@ from noonmark.compute.kernel.updates import Errors, Ints, Rows, empty_rows, grou
 from noonmark.compute.plan.multiway import Offer, Step, orders
 from noonmark.compute.plan.pushdown import is_whole, usable
 from noonmark.compute.plan.range_delta import range_delta_of
+from noonmark.sql.ir.scalar import Scalar
 
 if TYPE_CHECKING:
     from noonmark.compute.incremental.old import Old
@@ -42,8 +44,33 @@ PAIRS_MAX = 1 << 18
 FEW, FEW_EACH = 1_024, 4
 
 
+class Met(Protocol):
+    """The changes of a leaf, each at its time."""
+
+    def everything(self) -> Rows:
+        """All of them."""
+
+    def ask(self, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> Found:
+        """Pairs of a probe and a change with its key."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtHand:
+    """Changes that this task has."""
+
+    rows: Rows
+
+    def everything(self) -> Rows:
+        """All of them."""
+        return self.rows
+
+    def ask(self, key: tuple[Scalar, ...], probes: Sequence[pa.Array]) -> Found:
+        """Pairs of a probe and a change with its key."""
+        return matching(self.rows, key, probes)
+
+
 def combinations(
-    old: Old, walk: Binding, errors: Errors, earlier: Mapping[int, Rows] | None = None
+    old: Old, walk: Binding, errors: Errors, earlier: Mapping[int, Met] | None = None
 ) -> Iterator[tuple[Rows, Ints]]:
     """Outputs, and of each in which row of the walk it began.
 
@@ -172,13 +199,13 @@ def _product(count: int, rows: Rows) -> Iterator[Found]:
         yield np.repeat(some, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(some)))
 
 
-def _changed(walk: Binding, step: Step, rows: Rows | None) -> Iterator[Found]:
+def _changed(walk: Binding, step: Step, met: Met | None) -> Iterator[Found]:
     """The changes of the next leaf, beside the rows of the walk that they may meet."""
-    if rows is None:
+    if met is None:
         return
     if not step.key:
-        yield from _product(len(walk.rows), rows)
+        yield from _product(len(walk.rows), met.everything())
         return
     probes, asked = walk.probes(step)
-    places, found = matching(rows, step.key, probes)
+    places, found = met.ask(step.key, probes)
     yield asked[places], found

@@ -59,6 +59,8 @@ class Old:
         wholes: the places of relations that are kept as a whole.
         keys: the keys of the collections.
         as_of: the time before the tick.
+        changes: whether the places are of what changed in a range of times: then this is what
+            changed of relations that follow from that row by row, each update at its time.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Old:
         keys: Keys,
         *,
         as_of: int,
+        changes: bool = False,
     ) -> None:
         self.traces = traces
         self.places = places
@@ -77,6 +80,7 @@ class Old:
         self.wholes = wholes
         self.keys = keys
         self.as_of = as_of
+        self.changes = changes
 
     # -- as a whole -----------------------------------------------------------------------------
 
@@ -89,7 +93,7 @@ class Old:
             case r.Scan():
                 return self.traces.everything(self.places[node.collection], _all(node))
             case r.Constant():
-                return constant(node)
+                return self._constant(node)
             case r.Filter():
                 return filtered(self._bound(node), self.whole(node.input))
             case r.Project():
@@ -104,6 +108,9 @@ class Old:
                 rows = self.traces.everything(place, set(range(len(schema))))
                 return finished(node, rows.consolidated(), Errors())[0]
         raise AssertionError(f"{type(node).__name__} is not kept as a whole")
+
+    def _constant(self, node: r.Constant) -> Rows:
+        return empty_rows(node.schema) if self.changes else constant(node)
 
     def _bound(self, node: r.Filter) -> r.Filter:
         """A filter as it was before the tick, also if it follows the time."""
@@ -135,7 +142,7 @@ class Old:
             case r.Project():
                 return self._asked_projection(node, key, probes, wanted)
             case r.Constant():
-                return matching(constant(node), key, probes)
+                return matching(self._constant(node), key, probes)
             case r.Union():
                 found = [self._ask(each, key, probes, wanted) for each in node.inputs]
                 rows = concat([rows for _, rows in found], node.schema)

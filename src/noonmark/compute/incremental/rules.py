@@ -11,15 +11,15 @@
     Filter that follows time   `temporal`
     all others with a key      the operator before and after, for the keys that changed
 
-Law: ``Walk(...).delta(r)`` is differentiate(r(integrate(inputs))) over the range of the tick; equal
-subplans are computed once.
+Law: ``Evaluation(...).delta(r)`` is differentiate(r(integrate(inputs))) over the range of the tick;
+equal subplans are computed once.
 
 Where it runs: executors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from noonmark.compute.incremental import by_key
 from noonmark.compute.incremental.accumulate import accumulate
 from noonmark.compute.incremental.binding import Binding
 from noonmark.compute.incremental.first import first_of
-from noonmark.compute.incremental.lookups import combinations
+from noonmark.compute.incremental.lookups import AtHand, Met, combinations
 from noonmark.compute.incremental.old import Old, distinct
 from noonmark.compute.incremental.temporal import follow
 from noonmark.compute.kernel import index as ix
@@ -48,6 +48,7 @@ from noonmark.compute.kernel.updates import (
 )
 from noonmark.compute.plan.first import orders_of, shown
 from noonmark.compute.plan.keys import KeyedInput, is_keyed, keyed_inputs
+from noonmark.compute.plan.levels import order_of
 from noonmark.compute.plan.multiway import MultiwayJoin, multiway_at, multiway_of
 from noonmark.compute.plan.pushdown import usable
 from noonmark.compute.trace.pending import turns_schema
@@ -119,7 +120,7 @@ class Evaluation:
                 return made
         if not is_keyed(node):
             raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        return self._keyed(node, keyed_inputs(node))
+        return self.keyed(node, [self.delta(part.relation) for part in keyed_inputs(node)])
 
     def _linear(self, node: r.Filter | r.Project | r.FlatMap, source: Changes) -> Changes:
         errors = Errors(list(source.errors))
@@ -143,27 +144,27 @@ class Evaluation:
         errors = Errors(list(_errors(deltas)))
         for at, scalar in group.checks:
             projected([scalar], deltas[at].rows, errors)
-        made = [
-            rows
-            for first in range(len(deltas))
-            for rows in self._path(group, first, deltas, errors)
-        ]
+        made: list[Rows] = []
+        earlier: dict[int, Met] = {}
+        for first in order_of(group):
+            rows = deltas[first].rows
+            walk = Binding.begin(group, first, rows, np.arange(len(rows)))
+            made += [each for each, _ in combinations(self.old, walk, errors, earlier)]
+            met = self.met(group.leaves[first], rows)
+            if met is not None:
+                earlier[first] = met
         return Changes(concat(made, node.schema).consolidated(), tuple(errors.found))
 
-    def _path(
-        self, group: MultiwayJoin, first: int, deltas: Sequence[Changes], errors: Errors
-    ) -> Iterator[Rows]:
-        """The combinations that have a change of this leaf, and of none after it."""
-        rows = deltas[first].rows
-        walk = Binding.begin(group, first, rows, np.arange(len(rows)))
-        earlier = {at: each.rows for at, each in enumerate(deltas[:first]) if len(each.rows)}
-        return (made for made, _ in combinations(self.old, walk, errors, earlier))
+    def met(self, leaf: r.Relation, rows: Rows) -> Met | None:
+        """All changes of an input, for the changes of others to meet; `rows` are those here."""
+        del leaf
+        return AtHand(rows) if len(rows) else None
 
     # -- operators with keys --------------------------------------------------------------------
 
-    def _keyed(self, node: r.Relation, parts: Sequence[KeyedInput]) -> Changes:
-        """The operator before and after, for the keys that changed."""
-        deltas = [self.delta(part.relation) for part in parts]
+    def keyed(self, node: r.Relation, deltas: Sequence[Changes]) -> Changes:
+        """The operator before and after, for the keys that changed; `deltas` are of its inputs."""
+        parts = keyed_inputs(node)
         errors = Errors(list(_errors(deltas)))
         keys: list[list[pa.Array]] = []
         changed: list[Rows] = []

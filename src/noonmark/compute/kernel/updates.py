@@ -189,3 +189,9 @@ def errors_table(errors: Sequence[Error]) -> pa.Table | None:
             run.DIFF: pa.array([diff for _, _, diff in errors], pa.int64()),
         }
     )
+
+
+def errors_in(table: pa.Table) -> tuple[Error, ...]:
+    """The updates of a view's errors, as evaluations have them."""
+    columns = [table.column(n).to_pylist() for n in ("sqlstate", "message", run.TIME, run.DIFF)]
+    return tuple((f"{a} {b}", time, diff) for a, b, time, diff in zip(*columns, strict=True))

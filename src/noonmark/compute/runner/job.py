@@ -149,7 +149,7 @@ def timed(traces: TraceReader, name: str, work: TickTask) -> TickResult | Noonma
 
 def perform(traces: TraceReader, name: str, work: TickTask) -> TickResult:
     """Runs on executors: one tick of one view."""
-    program = _unpacked(work.program)
+    program = unpacked(work.program)
     before = traces.touched
     first: dict[str, Rows] = {}
     if work.hydrates:
@@ -161,7 +161,7 @@ def perform(traces: TraceReader, name: str, work: TickTask) -> TickResult:
         if keeper.name not in work.behind:
             continue
         begun = [first[keeper.name]] if work.hydrates else []
-        rows = concat([*begun, _of_keeper(walk, keeper)], keeper.schema).consolidated()
+        rows = concat([*begun, of_keeper(walk, keeper)], keeper.schema).consolidated()
         if len(rows):
             table = rows.table(keeper.schema.names)
             arrangements[keeper.name] = _stored(work, keeper.name, table)
@@ -169,7 +169,7 @@ def perform(traces: TraceReader, name: str, work: TickTask) -> TickResult:
     table = shown.rows.table(program.plan.schema.names)
     made = _stored(work, name, table) if len(shown.rows) else None
     touched = traces.touched - before
-    return TickResult(made, _summed(shown.errors), arrangements, touched=touched)
+    return TickResult(made, summed(shown.errors), arrangements, touched=touched)
 
 
 def _shown(walk: Evaluation, plan: r.Relation, work: TickTask) -> Changes:
@@ -202,7 +202,8 @@ def _due(program: Program, work: TickTask) -> dict[r.Relation, Rows]:
     return made
 
 
-def _unpacked(packed: bytes) -> Program:
+def unpacked(packed: bytes) -> Program:
+    """The program; equal ones are unpacked once in a process."""
     if packed not in _PROGRAMS:
         while len(_PROGRAMS) >= _PROGRAMS_MAX:
             _PROGRAMS.pop(next(iter(_PROGRAMS)))
@@ -225,7 +226,7 @@ def _inputs(program: Program, work: TickTask) -> dict[str, Changes]:
     return made
 
 
-def _of_keeper(walk: Evaluation, keeper: Arrangement) -> Rows:
+def of_keeper(walk: Evaluation, keeper: Arrangement) -> Rows:
     """What an arrangement is to be changed by."""
     relation = keeper.need.relation
     changes = walk.delta(relation)
@@ -241,7 +242,7 @@ def _stored(work: TickTask, name: str, table: pa.Table) -> pa.Table | task.Writt
     return task.write(work.place, collection, [table], one_run=True)
 
 
-def _summed(errors: Sequence[Error]) -> tuple[Error, ...]:
+def summed(errors: Sequence[Error]) -> tuple[Error, ...]:
     """The errors, each once, without those that were taken away again."""
     counts: dict[tuple[str, int], int] = {}
     for text, time, diff in errors:

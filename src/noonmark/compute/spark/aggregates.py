@@ -1,4 +1,4 @@
-"""Linear aggregates on Spark: the accumulators of contents and of changes, and what they show.
+"""Linear aggregates on Spark: the accumulators of contents, and what they show.
 
     Aggregate(R) = finished(accumulated(R))
 
@@ -40,13 +40,12 @@ from noonmark.compute.spark.frame import (
     no_error,
     one,
     renamed,
-    rest,
     rows_of,
     union,
 )
 from noonmark.compute.spark.linear import computed
 from noonmark.compute.spark.summing import summed
-from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.spark import spark_name
 from noonmark.sql.functions.fit import numeric_for
@@ -59,12 +58,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def arguments(node: r.Aggregate, frame: DataFrame, *, timed: bool = False) -> DataFrame:
+def arguments(node: r.Aggregate, frame: DataFrame) -> DataFrame:
     """Of the input the keys, k0 and on, and the arguments of the aggregates, a0 and on."""
     scalars = [*node.keys, *(argument(call) for call in node.aggregates)]
     wanted = [*names(len(node.keys), "k"), *names(len(node.aggregates), "a")]
     values, error = computed(scalars, columns(len(node.input.schema)), wanted)
-    return frame.select(*values, error, *rest(timed=timed))
+    return frame.select(*values, error, DIFF)
 
 
 def sums(node: r.Aggregate, *, once: bool = False) -> list[Column]:
@@ -119,26 +118,11 @@ def accumulated(
     if _is_native(node):
         made, error, diff = grouped(source, keys, sums(node, once=once), fails=fails and not apart)
     else:
-        made, error, diff = summed(node, source, timed=False), no_error(), one()
+        made, error, diff = summed(node, source), no_error(), one()
     if keys and not once:
         made = made.where(error.isNotNull() | (col(f"c{len(keys)}") != 0))
     rows = made.select(*columns(len(schema)), error, diff)
     return union([rows, errors_of(given, schema)]) if apart else rows
-
-
-def accumulated_changes(node: r.Aggregate, rows: DataFrame) -> DataFrame:
-    """The accumulators of changes, group by group and time by time; a group is in one partition.
-
-    Args:
-        node: the aggregation.
-        rows: a frame of `arguments`, with times and without errors.
-    """
-    width = len(node.keys)
-    if not _is_native(node):
-        return summed(node, rows, timed=True)
-    made = rows.groupBy(*renamed(width, "k"), TIME).agg(*sums(node))
-    made = made.select(*columns(len(accumulator_schema(node))), TIME)
-    return made.repartition(*columns(width)) if width else made.coalesce(1)
 
 
 def _is_native(node: r.Aggregate) -> bool:

@@ -157,10 +157,10 @@ class AsWritten:
 
     def _constant(self, node: r.Constant) -> DataFrame:
         if not node.rows:
-            return empty_frame(self.spark, node.schema, timed=False)
+            return empty_frame(self.spark, node.schema)
         table = to_table(list(node.rows), node.columns).rename_columns(names(len(node.schema)))
         rows = keyed.as_updates(table, len(node.rows))
-        return local_frame(self.spark, rows, node.schema, timed=False)
+        return local_frame(self.spark, rows, node.schema)
 
     def _filter(self, node: r.Filter) -> DataFrame:
         frame = self.frame(node.input)
@@ -247,7 +247,7 @@ class AsWritten:
             raise Unsupported("a recursion inside of WITH cannot be judged on Spark")
         frames = [_consolidated(self.frame(part.relation), part.relation) for part in parts]
         fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
-        return keyed.recomputed(node, parts, frames, timed=False, fails=fails)
+        return keyed.recomputed(node, parts, frames, fails=fails)
 
 
 def _consolidated(frame: DataFrame, relation: r.Relation) -> DataFrame:

@@ -144,11 +144,11 @@ class BatchQuery:
 
     def _constant(self, node: r.Constant) -> DataFrame:
         if not node.rows:
-            return empty_frame(self.spark, node.schema, timed=False)
+            return empty_frame(self.spark, node.schema)
         table = to_table(list(node.rows), node.columns)
         table = table.rename_columns(names(len(node.schema)))
         rows = keyed.as_updates(table, len(node.rows))
-        return local_frame(self.spark, rows, node.schema, timed=False)
+        return local_frame(self.spark, rows, node.schema)
 
     def _inner_join(self, node: r.Join) -> DataFrame:
         left, right = self.frame(node.left), self.frame(node.right)
@@ -197,7 +197,7 @@ class BatchQuery:
         parts = keyed_inputs(node)
         frames = [self.frame(part.relation) for part in parts]
         fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
-        return keyed.recomputed(node, parts, frames, timed=False, fails=fails)
+        return keyed.recomputed(node, parts, frames, fails=fails)
 
     def _native(self, node: r.Relation) -> DataFrame:
         frames = [self.frame(each) for each in r.relations_below(node)]

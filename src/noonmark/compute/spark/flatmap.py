@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from noonmark.compute.incremental.flat_map import FlatMapTask
 from noonmark.compute.plan.keys import over_scans
 from noonmark.compute.spark.frame import frame_schema
-from noonmark.persist.part.run import TIME
 from noonmark.sql.ir import relation as r
 
 if TYPE_CHECKING:
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def flat_mapped(node: r.FlatMap, frame: DataFrame) -> DataFrame:
-    """The function applied to every update."""
-    timed = TIME in frame.columns
+    """The function applied to every row."""
     operator = over_scans(node)
     assert isinstance(operator, r.FlatMap)
-    return frame.mapInArrow(FlatMapTask(operator, timed), frame_schema(node.schema, timed=timed))
+    return frame.mapInArrow(FlatMapTask(operator, timed=False), frame_schema(node.schema))

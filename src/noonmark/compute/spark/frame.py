@@ -1,13 +1,11 @@
-"""Updates of a relation in Spark, in the layout of `noonmark.compute.kernel.layout`.
+"""The contents of a relation in Spark, in the layout of `noonmark.compute.kernel.layout`.
 
 Where it runs: driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,49 +14,13 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from noonmark.compute.kernel.layout import ERROR, layout_schema
 from noonmark.compute.spark.column import col, constant, named, null
-from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.rows.spark import spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-#: Changes up to this size are walked by one task; larger ones are joined by Spark.
-WALK_BYTES_MAX = 16 << 20
-
-
-@dataclass(frozen=True)
-class Delta:
-    """The changes of a relation over a range of times.
-
-    Attributes:
-        make: gives the updates in the layout, with `_time`; None when there are no changes.
-        fails: whether there may be errors among the updates.
-        settled: whether they are computed already.
-    """
-
-    make: Callable[[], DataFrame] | None
-    fails: bool = False
-    settled: bool = False
-
-    @property
-    def empty(self) -> bool:
-        """Whether it is known that nothing changed."""
-        return self.make is None
-
-    @cached_property
-    def frame(self) -> DataFrame:
-        """The updates. What is never asked for is never handed to Spark."""
-        assert self.make is not None, "nothing changed"
-        return self.make()
-
-    def then(self, frame: DataFrame, *, fails: bool = False) -> Delta:
-        """What an operator makes of it."""
-        return Delta(lambda: frame, self.fails or fails)
-
-
-NOTHING = Delta(None)
 
 
 def names(width: int, letter: str = "c") -> list[str]:
@@ -87,28 +49,22 @@ def one() -> Column:
     return constant(1, DIFF)
 
 
-def rest(*, timed: bool) -> tuple[str, ...]:
-    """The last names of the layout."""
-    return (TIME, DIFF) if timed else (DIFF,)
-
-
-def frame_schema(schema: Schema, *, timed: bool) -> StructType:
+def frame_schema(schema: Schema) -> StructType:
     """The Spark schema of the frames of a relation."""
     fields = [StructField(f"c{at}", spark_type(c.type)) for at, c in enumerate(schema)]
     fields.append(StructField(ERROR, StringType()))
-    times = [StructField(TIME, LongType())] if timed else []
-    return StructType([*fields, *times, StructField(DIFF, LongType())])
+    return StructType([*fields, StructField(DIFF, LongType())])
 
 
-def local_frame(spark: SparkSession, table: pa.Table, schema: Schema, *, timed: bool) -> DataFrame:
+def local_frame(spark: SparkSession, table: pa.Table, schema: Schema) -> DataFrame:
     """A small table in the layout as a DataFrame of one partition."""
-    return spark.createDataFrame(table, schema=frame_schema(schema, timed=timed)).coalesce(1)
+    return spark.createDataFrame(table, schema=frame_schema(schema)).coalesce(1)
 
 
-def empty_frame(spark: SparkSession, schema: Schema, *, timed: bool) -> DataFrame:
+def empty_frame(spark: SparkSession, schema: Schema) -> DataFrame:
     """No rows and no errors."""
-    empty = layout_schema(schema, timed=timed).empty_table()
-    return local_frame(spark, empty, schema, timed=timed)
+    empty = layout_schema(schema, timed=False).empty_table()
+    return local_frame(spark, empty, schema)
 
 
 def union(frames: Sequence[DataFrame]) -> DataFrame:
@@ -140,8 +96,8 @@ def grouped(
     return made, col(ERROR), often.alias(DIFF)
 
 
-def errors_of(frame: DataFrame, schema: Schema, *, timed: bool = False) -> DataFrame:
+def errors_of(frame: DataFrame, schema: Schema) -> DataFrame:
     """The errors, in the layout of another relation."""
     empty = [null(each.type, f"c{at}") for at, each in enumerate(schema)]
     failed = frame.where(col(ERROR).isNotNull())
-    return failed.select(*empty, ERROR, *rest(timed=timed))
+    return failed.select(*empty, ERROR, DIFF)

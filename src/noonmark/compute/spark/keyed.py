@@ -14,13 +14,13 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from noonmark.compute.incremental.by_key import BEFORE, SIDE, KeyedTask
+from noonmark.compute.incremental.by_key import SIDE, KeyedTask
 from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.plan.keys import KeyedInput, keyed_types, over_scans
 from noonmark.compute.spark.column import col, null
 from noonmark.compute.spark.frame import errors_of, frame_schema, rows_of, union
 from noonmark.compute.spark.linear import extended
-from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF
 from noonmark.sql.ir import relation as r
 
 if TYPE_CHECKING:
@@ -34,12 +34,10 @@ def as_updates(table: pa.Table, count: int) -> pa.Table:
     return pa.table([*table.columns, errors, ones], names=[*table.column_names, ERROR, DIFF])
 
 
-def keyed_frames(
-    parts: Sequence[KeyedInput], frames: Sequence[DataFrame], *, timed: bool
-) -> list[DataFrame]:
+def keyed_frames(parts: Sequence[KeyedInput], frames: Sequence[DataFrame]) -> list[DataFrame]:
     """The frames with the values of the key, k0 and on."""
     return [
-        extended(frame, len(part.relation.schema), part.key, "k", timed=timed)
+        extended(frame, len(part.relation.schema), part.key, "k")
         for part, frame in zip(parts, frames, strict=True)
     ]
 
@@ -49,25 +47,21 @@ def recomputed(
     parts: Sequence[KeyedInput],
     frames: Sequence[DataFrame],
     *,
-    timed: bool,
     fails: bool = True,
     tasks: int | None = None,
 ) -> DataFrame:
-    """The operator of the frames: its contents, or with times its changes.
+    """The operator of the contents of the frames.
 
     Args:
         node: the operator.
         parts: its inputs.
-        frames: what is known of each; with times, old contents are at `BEFORE`.
-        timed: whether the frames have times.
+        frames: what each holds.
         fails: whether the frames, or the keys, may have errors.
         tasks: how many tasks to spread the keys over; None lets Spark decide.
     """
-    with_keys = keyed_frames(parts, frames, timed=timed)
+    with_keys = keyed_frames(parts, frames)
     widths = [len(part.relation.schema) for part in parts]
-    tagged = [
-        _tagged(rows_of(frame, fails), side, parts, timed) for side, frame in enumerate(with_keys)
-    ]
+    tagged = [_tagged(rows_of(frame, fails), side, parts) for side, frame in enumerate(with_keys)]
     keys = [col(f"k{at}") for at in range(len(parts[0].key))]
     if not keys:
         tagged.append(_marker(tagged[0]))
@@ -77,24 +71,21 @@ def recomputed(
     else:
         rows = rows.repartition(tasks, *keys) if tasks else rows.repartition(*keys)
     operator = over_scans(node)
-    work = KeyedTask(operator, tuple(keyed_types(parts)), len(keys), tuple(widths), timed)
-    made = rows.mapInArrow(work, frame_schema(node.schema, timed=timed))
-    errors = [errors_of(frame, node.schema, timed=timed) for frame in with_keys] if fails else []
-    if timed:
-        errors = [frame.where(col(TIME) != BEFORE) for frame in errors]
+    work = KeyedTask(operator, tuple(keyed_types(parts)), len(keys), tuple(widths), timed=False)
+    made = rows.mapInArrow(work, frame_schema(node.schema))
+    errors = [errors_of(frame, node.schema) for frame in with_keys] if fails else []
     return union([made, *errors])
 
 
-def _tagged(frame: DataFrame, side: int, parts: Sequence[KeyedInput], timed: bool) -> DataFrame:
+def _tagged(frame: DataFrame, side: int, parts: Sequence[KeyedInput]) -> DataFrame:
     """Rows of all inputs side by side: each has the columns of its own, and NULL for the others."""
     values: list[Column] = []
     for number, part in enumerate(parts):
         for at, each in enumerate(part.relation.schema):
             own = col(f"c{at}") if number == side else null(each.type)
             values.append(own.alias(f"s{number}_{at}"))
-    times = [TIME] if timed else []
     keys = [f"k{at}" for at in range(len(parts[0].key))]
-    return frame.select(f.lit(side).alias(SIDE), *keys, *values, *times, DIFF)
+    return frame.select(f.lit(side).alias(SIDE), *keys, *values, DIFF)
 
 
 def _marker(frame: DataFrame) -> DataFrame:

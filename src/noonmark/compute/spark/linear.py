@@ -16,7 +16,8 @@ from pyspark.sql import functions as f
 from noonmark.compute.kernel.layout import ERROR
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.expression import compile_scalar
-from noonmark.compute.spark.frame import columns, rest
+from noonmark.compute.spark.frame import columns
+from noonmark.persist.part.run import DIFF
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -48,20 +49,18 @@ def kept(frame: DataFrame, width: int, predicate: Scalar) -> DataFrame:
     )
 
 
-def projected(node: r.Project, frame: DataFrame, *, timed: bool = False) -> DataFrame:
+def projected(node: r.Project, frame: DataFrame) -> DataFrame:
     """[Project(R, f)](s) = the sum of [R](r) over all r with f(r) = s."""
     names = [f"c{at}" for at in range(len(node.scalars))]
     values, error = computed(node.scalars, columns(len(node.input.schema)), names)
-    return frame.select(*values, error, *rest(timed=timed))
+    return frame.select(*values, error, DIFF)
 
 
-def extended(
-    frame: DataFrame, width: int, scalars: Sequence[Scalar], letter: str, *, timed: bool = False
-) -> DataFrame:
+def extended(frame: DataFrame, width: int, scalars: Sequence[Scalar], letter: str) -> DataFrame:
     """The frame with a further column for each scalar, named by the letter and a number."""
     row, names = columns(width), [f"{letter}{at}" for at in range(len(scalars))]
     values, error = computed(scalars, row, names)
-    return frame.select(*row, *values, error, *rest(timed=timed))
+    return frame.select(*row, *values, error, DIFF)
 
 
 def computed(

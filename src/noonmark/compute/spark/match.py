@@ -1,7 +1,7 @@
 """Pairs of rows that match: the inner join of two frames.
 
 Law (bilinear): ``pairs(x + y, z) = pairs(x, z) + pairs(y, z)``, and so on the other side. A pair is
-there as often as the product of the two diffs says, from the later of the two times on.
+there as often as the product of the two diffs says.
 
 Where it runs: driver.
 """
@@ -27,7 +27,7 @@ from noonmark.compute.spark.frame import (
     union,
 )
 from noonmark.compute.spark.linear import computed, extended, kept
-from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF
 from noonmark.persist.spark import typed_errors
 from noonmark.rows.exact import is_ordered
 from noonmark.sql.functions.key import KEY_FORM
@@ -51,16 +51,16 @@ class Side:
     all: DataFrame
 
 
-def left_side(node: r.Join, frame: DataFrame, *, fails: bool, timed: bool = False) -> Side:
+def left_side(node: r.Join, frame: DataFrame, *, fails: bool) -> Side:
     """The left side, as l0, ..., lk0, ..., ltime and ldiff."""
     keys = [_comparable(key.left, key.right) for key in node.keys]
-    return _side(frame, len(node.left.schema), keys, "l", fails=fails, timed=timed)
+    return _side(frame, len(node.left.schema), keys, "l", fails=fails)
 
 
-def right_side(node: r.Join, frame: DataFrame, *, fails: bool, timed: bool = False) -> Side:
+def right_side(node: r.Join, frame: DataFrame, *, fails: bool) -> Side:
     """The right side, as r0, ..., rk0, ..., rtime and rdiff."""
     keys = [_comparable(key.right, key.left) for key in node.keys]
-    return _side(frame, len(node.right.schema), keys, "r", fails=fails, timed=timed)
+    return _side(frame, len(node.right.schema), keys, "r", fails=fails)
 
 
 def _comparable(key: Scalar, other: Scalar) -> Scalar:
@@ -70,17 +70,16 @@ def _comparable(key: Scalar, other: Scalar) -> Scalar:
 
 
 def _side(
-    frame: DataFrame, width: int, keys: Sequence[Scalar], letter: str, *, fails: bool, timed: bool
+    frame: DataFrame, width: int, keys: Sequence[Scalar], letter: str, *, fails: bool
 ) -> Side:
     if any(map(may_fail, keys)):
-        frame = extended(frame, width, keys, "k", timed=timed)
+        frame = extended(frame, width, keys, "k")
         values = renamed(len(keys), "k", f"{letter}k")
     else:
         values, _ = computed(keys, columns(width), names(len(keys), f"{letter}k"))
     rows = rows_of(frame, fails).select(
         *renamed(width, "c", letter),
         *values,
-        *([named(TIME, f"{letter}time")] if timed else []),
         named(DIFF, f"{letter}diff"),
     )
     return Side(rows, frame)
@@ -89,9 +88,9 @@ def _side(
 def joined(
     node: r.Join, left: DataFrame, right: DataFrame, *, fails: tuple[bool, bool]
 ) -> DataFrame:
-    """The inner join of two frames without times, and the errors of the sides that may have any."""
+    """The inner join of two frames, and the errors of the sides that may have any."""
     sides = left_side(node, left, fails=fails[0]), right_side(node, right, fails=fails[1])
-    made = pairs(node, sides[0].rows, sides[1].rows, timed=False)
+    made = pairs(node, sides[0].rows, sides[1].rows)
     return union([made, *errors_of_sides(node, sides, fails)])
 
 
@@ -110,7 +109,7 @@ def same_keys(node: r.Join) -> list[Column]:
     ]
 
 
-def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> DataFrame:
+def pairs(node: r.Join, left: DataFrame, right: DataFrame) -> DataFrame:
     """The pairs of rows whose keys are equal and for which `on` is TRUE, without errors."""
     conditions = same_keys(node)
     if conditions:
@@ -123,11 +122,9 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame, *, timed: bool) -> Da
         both = left.crossJoin(f.broadcast(_here(right) if one else right))
     widths = len(node.left.schema), len(node.right.schema)
     values = [*names(widths[0], "l"), *names(widths[1], "r")]
-    times = [f.greatest("ltime", "rtime").alias(TIME)] if timed else []
     made = both.select(
         *(named(name, f"c{at}") for at, name in enumerate(values)),
         no_error(),
-        *times,
         (col("ldiff") * col("rdiff")).alias(DIFF),
     )
     return made if node.on == TRUE else kept(made, sum(widths), node.on)

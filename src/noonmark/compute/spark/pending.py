@@ -49,12 +49,7 @@ def waiting(node: r.Filter, rows: DataFrame, upper: int) -> DataFrame:
     """Of rows with turns, those whose turn is still to come; the turn is their last column."""
     width = len(node.schema)
     later = rows.where((col(AT) >= upper) & (col(AT) < FOREVER))
-    rest = [name for name in later.columns if name not in (AT, DIFF, *_layout(width))]
-    return later.select(*_layout(width)[:-1], named(AT, f"c{width}"), ERROR, *rest, DIFF)
-
-
-def _layout(width: int) -> list[str]:
-    return [*(f"c{at}" for at in range(width)), ERROR]
+    return later.select(*columns(width), named(AT, f"c{width}"), ERROR, DIFF)
 
 
 def _turns(what: Temporal, arrays: Sequence[pa.Array], _: int) -> Answers:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from noonmark.compute.kernel.accumulator import accumulator_schema, argument
 from noonmark.compute.kernel.sums import added, nothing, together
 from noonmark.compute.kernel.updates import one_array
 from noonmark.compute.spark.frame import columns, names
-from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import stored
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import BigInt, SqlType
@@ -32,25 +32,23 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 1 << 20
 
 
-def summed(node: r.Aggregate, rows: DataFrame, *, timed: bool) -> DataFrame:
-    """The accumulators of a frame of arguments: c0 and on, and the time.
+def summed(node: r.Aggregate, rows: DataFrame) -> DataFrame:
+    """The accumulators of a frame of arguments: c0 and on.
 
     Args:
         node: the aggregation.
         rows: keys, k0 and on, arguments, a0 and on, and the rest of the layout; without errors.
-        timed: whether times are told apart.
     """
     width, schema = len(node.keys), accumulator_schema(node)
-    times = [TIME] if timed else []
-    given = rows.select(*names(width, "k"), *names(len(node.aggregates), "a"), *times, DIFF)
+    given = rows.select(*names(width, "k"), *names(len(node.aggregates), "a"), DIFF)
     fields = [StructField(f"c{at}", spark_type(each.type)) for at, each in enumerate(schema)]
-    layout = StructType([*fields, *(StructField(name, LongType()) for name in times)])
-    parts = given.mapInArrow(Adding(node, timed), layout)
-    if not width and not timed:
+    layout = StructType(fields)
+    parts = given.mapInArrow(Adding(node), layout)
+    if not width:
         zero = pa.table(nothing(schema), names=names(len(schema)))
         parts = parts.unionAll(rows.sparkSession.createDataFrame(zero, schema=layout))
     parts = parts.repartition(*columns(width)) if width else parts.coalesce(1)
-    return parts.mapInArrow(Together(node, timed), layout)
+    return parts.mapInArrow(Together(node), layout)
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,12 @@ class Adding:
     """The accumulators of the rows of one partition, as many at a time as fit."""
 
     node: r.Aggregate
-    timed: bool
 
     @property
     def kinds(self) -> list[SqlType]:
         """Of the columns that are given."""
         arguments = [argument(call).type for call in self.node.aggregates]
-        return [*(key.type for key in self.node.keys), *arguments, *_times(self.timed), BigInt()]
+        return [*(key.type for key in self.node.keys), *arguments, BigInt()]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Runs on executors."""
@@ -80,10 +77,8 @@ class Adding:
     def _added(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         *given, diff = _arrays(batches, self.kinds)
         width = len(self.node.keys)
-        times = [given.pop()] if self.timed else []
-        keys = [*given[:width], *times]
-        made = added(self.node, keys, given[width:], diff.to_numpy())
-        return _batch(self.node, made, self.timed)
+        made = added(self.node, given[:width], given[width:], diff.to_numpy())
+        return pa.RecordBatch.from_arrays(made, names=names(len(made)))
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,6 @@ class Together:
     """The accumulators of all parts of the groups of one partition."""
 
     node: r.Aggregate
-    timed: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Runs on executors."""
@@ -99,26 +93,13 @@ class Together:
         if not gathered:
             return
         kinds = [each.type for each in accumulator_schema(self.node)]
-        given = _arrays(gathered, [*kinds, *_times(self.timed)])
+        given = _arrays(gathered, kinds)
         width = len(self.node.keys)
-        times = [given.pop()] if self.timed else []
-        made = together(self.node, [*given[:width], *times], given[width:])
-        yield _batch(self.node, made, self.timed)
-
-
-def _times(timed: bool) -> list[SqlType]:
-    return [BigInt()] if timed else []
+        made = together(self.node, given[:width], given[width:])
+        yield pa.RecordBatch.from_arrays(made, names=names(len(made)))
 
 
 def _arrays(batches: list[pa.RecordBatch], kinds: list[SqlType]) -> list[pa.Array]:
     table = pa.Table.from_batches(batches)
     found = zip(table.columns, kinds, strict=True)
     return [stored(one_array(column), kind) for column, kind in found]
-
-
-def _batch(node: r.Aggregate, made: list[pa.Array], timed: bool) -> pa.RecordBatch:
-    """Keys, times and sums as they are handed on: times last."""
-    width = len(node.keys)
-    times = [made.pop(width)] if timed else []
-    layout = [*names(len(made)), *([TIME] if timed else [])]
-    return pa.RecordBatch.from_arrays([*made, *times], names=layout)

@@ -58,12 +58,21 @@ class CollectionAt:
         collection: with its batches.
         as_of: the time.
         first: rows that are there too: what a view that is hydrated begins with.
+        after: only what changed after this time, each update at its own; None for all there was.
     """
 
     place: task.TaskLocation
     collection: Collection
     as_of: int
     first: Rows | None = None
+    after: int | None = None
+
+    def known(self, rows: Rows) -> Rows:
+        """Of stored updates those that count, as they are asked for."""
+        if self.after is not None:
+            return rows.take(np.flatnonzero((rows.time > self.after) & (rows.time <= self.as_of)))
+        there = rows.time <= self.as_of
+        return (rows if there.all() else rows.take(np.flatnonzero(there))).at(BEFORE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +122,10 @@ class TraceReader:
         for segment in self.segments(place, wanted):
             index = segment.index(label, partial(_index, key))
             places, rows = ix.matches(index, hashes[order])
-            known = segment.rows.time[rows] <= place.as_of
+            times = segment.rows.time[rows]
+            known = times <= place.as_of
+            if place.after is not None:
+                known &= times > place.after
             places, rows = order[places[known]], rows[known]
             if not len(places):
                 continue
@@ -125,7 +137,7 @@ class TraceReader:
             if len(fine) < len(places):  # hashes that are the same, of other values
                 places, candidates = places[fine], candidates.take(fine)
             given.append(places)
-            found.append(_before(candidates))
+            found.append(place.known(candidates))
         if place.first is not None and len(place.first):
             values, _ = ask(key, place.first)
             places, rows = ix.matches(ix.build(values, len(place.first)), hashes)
@@ -154,9 +166,7 @@ class TraceReader:
         """All updates up to the time."""
         found = [] if place.first is None else [_before(place.first)]
         for segment in self.segments(place, columns):
-            known = segment.rows.time <= place.as_of
-            rows = segment.rows if known.all() else segment.rows.take(np.flatnonzero(known))
-            found.append(_before(rows))
+            found.append(place.known(segment.rows))
         self.touched += sum(map(len, found))
         return concat(found, place.collection.schema)
 
@@ -165,6 +175,8 @@ class TraceReader:
         small = False
         for batch in place.collection.batches:
             if batch.time_min > place.as_of:
+                continue
+            if place.after is not None and batch.time_max <= place.after:
                 continue
             if batch.inline is not None:
                 small = True

@@ -1,6 +1,5 @@
-"""Ticks that are too large for a task: Spark's own operators, and executors that store.
+"""Contents of views that are too large for a task: Spark's own operators; executors store.
 
-    changes   the delta rules over a range of times (`noonmark.compute.spark.delta`)
     contents  everything at a time: how a view is hydrated (`noonmark.compute.spark.contents`)
     arrangements  of that, what the view lacks: an earlier version made it
     anew      everything at a time, less what was stored before: changes that are all at that time
@@ -25,8 +24,6 @@ from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec
 from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.compute.spark.column import col, constant, named, quoted
 from noonmark.compute.spark.contents import BatchQuery
-from noonmark.compute.spark.delta.rules import Rules
-from noonmark.compute.spark.delta.scope import Scope
 from noonmark.compute.spark.frame import no_error, rows_of, union
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.compute.spark.stage import Contents, stage_together
@@ -59,27 +56,6 @@ class Large:
     keepers: Mapping[ArrangementSpec, Arrangement]
     behind: frozenset[str]
     inputs_fail: bool
-
-    def changes(self, lower: int, upper: int) -> Output:
-        """Those of the view and of its arrangements over ``[lower, upper)``."""
-        plan, view = self.definition.plan, self.definition.name
-        times, fails = (lower, upper), self.inputs_fail
-        scope = Scope(self._spark, self.client, self.keepers, times, inputs_fail=fails)
-        rules = Rules(scope)
-        top = rules.settled(plan)
-        arrangements: dict[str, Stored] = {}
-        for need, keeper in self.keepers.items():
-            delta = rules.settled(need.relation)
-            kept = scope.sums.get(need) if need.sums else delta
-            kept = scope.turns.get(need) if need.turns else kept
-            if kept is not None and not kept.empty and keeper.name in self.behind:
-                frame = _named(rows_of(kept.frame), keeper.schema.names)
-                arrangements[keeper.name] = self._staged(frame, keeper.name)
-        if top.empty:
-            return Output(arrangements=arrangements)
-        rows = self._staged(_named(rows_of(top.frame), plan.schema.names), view)
-        errors = self._staged(_errors(top.frame), errors_name(view))
-        return Output(rows, errors, arrangements)
 
     def contents(self, time: int, *, replaces: bool = False) -> Output:
         """Everything at a time, less what the collection held before, if the view `replaces` it."""

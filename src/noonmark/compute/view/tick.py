@@ -1,10 +1,9 @@
-"""What a tick of a view computes, by its size: nothing, a walk, Spark's own joins, or everything.
+"""What a tick of a view computes, by its size: nothing, changes in one task or many, or everything.
 
     idle       no input changed: the control plane alone moves on
-    delta      changes up to `WALK_BYTES_MAX`: one task (`noonmark.compute.incremental`)
-    spark      larger changes: the delta rules by Spark's own operators
-    (`noonmark.compute.view.large`) recompute  changes at one time of more than `RECOMPUTE_SHARE` of
-    the inputs: the definition at
+    delta      changes up to `TASK_BYTES_MAX`: one task (`noonmark.compute.runner.job`)
+    tasks      larger changes: the same, cut over many tasks (`noonmark.compute.runner.large`)
+    recompute  changes at one time of more than `RECOMPUTE_SHARE` of the inputs: the definition at
                that time, compared with what is stored; never when maintenance is strict
 
 Law: whatever the way, what is made over ``[lower, upper)`` is the same multiset of updates.
@@ -21,13 +20,14 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.kernel.updates import Error, errors_table
+from noonmark.compute.kernel.updates import errors_in, errors_table
 from noonmark.compute.plan.definition import errors_name
 from noonmark.compute.runner.job import TickResult, TickTask
+from noonmark.compute.runner.large import LargeTick, Made, cut
 from noonmark.compute.spark.inputs import is_view
 from noonmark.persist import task
 from noonmark.persist.client import Client
-from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.part.run import TIME
 from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.spark import Staged
@@ -35,6 +35,8 @@ from noonmark.persist.spark.read import changes_query
 
 #: Beyond this part of the inputs a change costs more than the whole.
 RECOMPUTE_SHARE = 0.25
+#: Changes up to this size are for one task; of larger ones no task has more.
+TASK_BYTES_MAX = 16 << 20
 
 Stored: TypeAlias = "pa.Table | Staged | None"
 
@@ -172,10 +174,34 @@ def work_of(
     )
 
 
-def errors_in(table: pa.Table) -> tuple[Error, ...]:
-    """The updates of a view's errors, as walks have them."""
-    columns = [table.column(n).to_pylist() for n in ("sqlstate", "message", TIME, DIFF)]
-    return tuple((f"{a} {b}", time, diff) for a, b, time, diff in zip(*columns, strict=True))
+def large_tick(
+    client: Client,
+    program: bytes,
+    plans: Mapping[str, Plan],
+    names: tuple[str, ...],
+    times: tuple[int, int],
+    *,
+    view: str,
+    behind: frozenset[str],
+    tasks: int,
+) -> LargeTick:
+    """What so many tasks are to do over [lower, upper) for a view; the rest as for `work_of`.
+
+    `plans` are of the changes of the inputs, and of what is due, by arrangement.
+    """
+    lower, upper = times
+    state = client.state
+    return LargeTick(
+        view,
+        program,
+        {name: state.collection(name) for name in names},
+        frozenset(name for name in names if is_view(client, name)),
+        task.TaskLocation(client.blob.url, client.config, client.parts.epoch),
+        lower - 1,
+        upper,
+        behind,
+        cut(plans, tasks),
+    )
 
 
 def output_of(made: TickResult) -> Output:
@@ -186,3 +212,10 @@ def output_of(made: TickResult) -> Output:
 
 def _as_stored(what: pa.Table | task.Written | None) -> Stored:
     return Staged(what.runs, what.rest) if isinstance(what, task.Written) else what
+
+
+def output_of_large(view: str, made: Made) -> Output:
+    """What many tasks made, as it is committed."""
+    stored: dict[str, Stored] = {n: _as_stored(each) for n, each in made.stored.items()}
+    rows, errors = stored.pop(view, None), stored.pop(errors_name(view), None)
+    return Output(rows, errors, stored, made.touched)

@@ -29,7 +29,7 @@ from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec
 from noonmark.compute.plan.columns_used import used
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.runner.job import Program, TickResult, TickTask, run
-from noonmark.compute.spark.frame import WALK_BYTES_MAX
+from noonmark.compute.runner.large import LargeTick, run_large
 from noonmark.compute.spark.inputs import inputs_with_errors
 from noonmark.compute.trace.pending import PendingUpdates
 from noonmark.compute.view.adoption import adopt
@@ -38,11 +38,14 @@ from noonmark.compute.view.owned import Owned, removal
 from noonmark.compute.view.tick import (
     NO_OUTPUT,
     RECOMPUTE_SHARE,
+    TASK_BYTES_MAX,
     Inputs,
     Output,
     Stored,
     contents_of,
+    large_tick,
     output_of,
+    output_of_large,
     work_of,
 )
 from noonmark.errors import ConfigError, NoonmarkError, UsageError
@@ -125,7 +128,8 @@ class View:
         self.strict = strict
         self._spark = spark
         self._adopted = False
-        self.walk_bytes_max = WALK_BYTES_MAX
+        self.task_bytes_max = TASK_BYTES_MAX
+        self.recompute_share = RECOMPUTE_SHARE
         #: How long its last walk took; None before there was one.
         self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
@@ -263,7 +267,7 @@ class View:
         # Of what is complete for ever all turns are known, however late they are.
         until = FOREVER if upper is None and self.follows_time else last
         waiting = self.turns.due(lower, until)
-        if inputs.bytes + waiting.bytes > self.walk_bytes_max:
+        if inputs.bytes + waiting.bytes > self.task_bytes_max:
             strategy = self._strategy(inputs)
             return Begun(lower, upper, strategy, group, now, inputs.rows, behind)
         tables, due = inputs.read(self.client), waiting.read(self.client)
@@ -280,7 +284,7 @@ class View:
         behind = self.owned.behind(as_of + 1)
         work = None
         replaces = strategy == "hydrate" and self._replaces
-        if self._input_bytes() <= self.walk_bytes_max // 2 and not replaces:
+        if self._input_bytes() <= self.task_bytes_max // 2 and not replaces:
             tables = contents_of(self.client, self.inputs, as_of)
             names = (*self.inputs, *self.owned.names)
             times = as_of, as_of + 1
@@ -379,24 +383,46 @@ class View:
 
     def _strategy(self, inputs: Inputs) -> str:
         """Of a large change: what is cheaper, as far as it may be chosen."""
-        large = inputs.bytes > RECOMPUTE_SHARE * self._input_bytes()
+        large = inputs.bytes > self.recompute_share * self._input_bytes()
         may = not self.strict and not self.follows_time and inputs.time is not None
-        return "recompute" if large and may else "spark"
+        return "recompute" if large and may else "tasks"
 
     def _large(self, begun: Begun) -> Output:
-        """Everything at one time, the changes by Spark's own operators, or the whole anew."""
+        """Everything at one time or the whole anew, by Spark; or the changes, by many tasks."""
+        if begun.strategy == "tasks":
+            return self._by_tasks(begun)
         large = self._on_spark(begun)
         if begun.strategy == "hydrate":
             return large.contents(begun.lower, replaces=self._replaces)
         if begun.strategy == "backfill":
             return large.arrangements(begun.lower)
         last = self._end() if begun.upper is None else begun.upper
-        if begun.strategy == "recompute":
-            time = Inputs.of(self.client, self.inputs, begun.lower, last).time
-            assert time is not None, "what is recomputed has one time"
-            return large.anew(begun.lower - 1, time)
+        time = Inputs.of(self.client, self.inputs, begun.lower, last).time
+        assert time is not None, "what is recomputed has one time"
+        return large.anew(begun.lower - 1, time)
+
+    def large_tick(self, begun: Begun, cores: int) -> LargeTick:
+        """What many tasks are to do: one a core at least, and as many as the change needs."""
+        last = self._end() if begun.upper is None else begun.upper
         until = FOREVER if begun.upper is None and self.follows_time else last
-        return large.changes(begun.lower, until)
+        inputs = Inputs.of(self.client, self.inputs, begun.lower, last, self._used)
+        plans = {**inputs.plans, **self.turns.due(begun.lower, until).plans}
+        size = sum(plan.bytes for plan in plans.values())
+        return large_tick(
+            self.client,
+            self._program,
+            plans,
+            (*self.inputs, *self.owned.names),
+            (begun.lower, until),
+            view=self.name,
+            behind=begun.behind,
+            tasks=max(cores, -(-size // TASK_BYTES_MAX)),
+        )
+
+    def _by_tasks(self, begun: Begun) -> Output:
+        spark = self._session(f"{begun.strategy} {self.name}", begun.group)
+        tick = self.large_tick(begun, spark.sparkContext.defaultParallelism)
+        return output_of_large(self.name, run_large(spark, tick))
 
     @property
     def _replaces(self) -> bool:
