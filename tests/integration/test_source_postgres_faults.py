@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from noonmark.errors import SourceStalled
@@ -19,53 +18,13 @@ from noonmark.persist.client import Client, open_location
 from noonmark.source.impl.postgres import Postgres, drop_slot
 from support.clocks import SetClock
 from support.logical import Upstream
-from support.logical_ingest import contents, error_of, ingest, reasons
+from support.logical_ingest import Running, contents, ingest, reasons
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
     with open_location(tmp_path / "location") as opened:
         yield opened
-
-
-class Running:
-    """Two tables, one of each identity, with a row each, ingested."""
-
-    def __init__(self, upstream: Upstream, client: Client) -> None:
-        upstream.run(
-            "create table a (id int primary key, word text)",
-            "create table b (id int primary key, word text)",
-            "alter table b replica identity full",
-            "insert into a values (1, 'a')",
-            "insert into b values (1, 'b')",
-        )
-        self.upstream, self.client = upstream, client
-        self.source: Postgres = upstream.source()
-        self.ingestion: Ingestion = ingest(client, self.source)
-        self.ingestion.tick()
-
-    def after(self, *statements: str) -> list[str]:
-        """The errors, once the statements have been ingested."""
-        self.upstream.run(*statements)
-        self.ingestion.tick()
-        return reasons(self.client)
-
-    def ended(self) -> dict[str, str]:
-        """The tables without an answer now, and why; before the last tick they have one."""
-        made = {}
-        for name in ("a", "b"):
-            message = error_of(self.client, name)
-            if message is not None:
-                made[name] = message
-                (change,) = self.client.state.collection(name).errors
-                assert change.error is not None
-                assert (change.error.sqlstate, change.error.message) == ("55000", message)
-                assert change.error.hint
-                assert sum(contents(self.client, name, change.time - 1).values()) == 1
-        return made
-
-    def errors_of(self, output: str | None) -> list[str]:
-        return [row[5] for row in contents(self.client, "pg_errors") if row[0] == output]
 
 
 @pytest.fixture
@@ -220,34 +179,6 @@ def test_a_table_that_is_published_no_more(running: Running) -> None:
     assert found == sorted([gone, running.ended()["b"]])
 
 
-def test_a_publication_that_is_changed_and_changed_back_ends_its_table(running: Running) -> None:
-    """What was done while a table was not published is not in the log: nobody would see it."""
-    running.upstream.run("drop publication p", "create publication p for table a, b")
-    reason = (
-        "the publication of table public.{} was changed: what it left out meanwhile is not known"
-    )
-    source = running.upstream.source(slot="again")
-    again = ingest(running.client, source, "again", ["again_a", "again_b"])
-    again.tick()
-    running.upstream.run(
-        "alter publication p drop table a",
-        "insert into a values (2, 'unseen')",
-        "alter publication p add table a",
-        "insert into b values (2, 'seen')",
-    )
-    again.tick()
-    assert error_of(running.client, "again_a") == reason.format("a")
-    assert len(contents(running.client, "again_b")) == 2
-    running.upstream.run(
-        "alter publication p set (publish = 'insert')",
-        "delete from b",
-        "alter publication p set (publish = 'insert, update, delete, truncate')",
-    )
-    again.tick()
-    assert error_of(running.client, "again_b") == reason.format("b")
-    source.close()
-
-
 def test_another_replica_identity_ends_its_table(running: Running) -> None:
     found = running.after("alter table b replica identity default", "update b set word = 'x'")
     assert set(found) == {
@@ -255,20 +186,6 @@ def test_another_replica_identity_ends_its_table(running: Running) -> None:
         "the replica identity of table public.b was changed",
     }
     assert set(running.ended()) == {"b"}
-
-
-@pytest.mark.parametrize("table", ["a", "b"])
-def test_a_table_that_is_not_logged_ends(running: Running, table: str) -> None:
-    running.after(f"alter table {table} set unlogged", f"insert into {table} values (2, 'x')")
-    assert set(running.ended()) == {table}
-    running.after(f"alter table {table} set logged")
-    assert set(running.ended()) == {table}, "what was written meanwhile is not in the log"
-
-
-def test_what_is_published_by_name_stays_logged(running: Running) -> None:
-    running.upstream.run("create publication named for table a")
-    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="publication"):
-        running.upstream.run("alter table a set unlogged")
 
 
 def test_a_dropped_publication_ends_the_source(running: Running) -> None:

@@ -23,6 +23,7 @@ FILES = (
     "integration/test_source_postgres_faults.py",
     "integration/test_source_postgres.py",
     "integration/test_source_postgres_failover.py",
+    "integration/test_source_postgres_published.py",
     "integration/test_source_postgres_roles.py",
     "integration/test_source_postgres_snapshot.py",
     "integration/test_source_postgres_truncate.py",

@@ -14,6 +14,7 @@ from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client
 from noonmark.rows.arrow import from_table
 from noonmark.source.impl.postgres import Postgres
+from support.logical import Upstream
 
 
 def ingest(
@@ -57,3 +58,43 @@ def _hashable(value: Any) -> Any:
 def reasons(client: Client, name: str = "pg_errors") -> list[str]:
     """The reasons in a collection of errors."""
     return sorted(row[5] for row in contents(client, name))
+
+
+class Running:
+    """Two tables, one of each identity, with a row each, ingested."""
+
+    def __init__(self, upstream: Upstream, client: Client) -> None:
+        upstream.run(
+            "create table a (id int primary key, word text)",
+            "create table b (id int primary key, word text)",
+            "alter table b replica identity full",
+            "insert into a values (1, 'a')",
+            "insert into b values (1, 'b')",
+        )
+        self.upstream, self.client = upstream, client
+        self.source: Postgres = upstream.source()
+        self.ingestion: Ingestion = ingest(client, self.source)
+        self.ingestion.tick()
+
+    def after(self, *statements: str) -> list[str]:
+        """The errors, once the statements have been ingested."""
+        self.upstream.run(*statements)
+        self.ingestion.tick()
+        return reasons(self.client)
+
+    def ended(self) -> dict[str, str]:
+        """The tables without an answer now, and why; before the last tick they have one."""
+        made = {}
+        for name in ("a", "b"):
+            message = error_of(self.client, name)
+            if message is not None:
+                made[name] = message
+                (change,) = self.client.state.collection(name).errors
+                assert change.error is not None
+                assert (change.error.sqlstate, change.error.message) == ("55000", message)
+                assert change.error.hint
+                assert sum(contents(self.client, name, change.time - 1).values()) == 1
+        return made
+
+    def errors_of(self, output: str | None) -> list[str]:
+        return [row[5] for row in contents(self.client, "pg_errors") if row[0] == output]

@@ -149,11 +149,21 @@ select c.oid::bigint, p.schemaname::text, p.tablename::text, c.relreplident::tex
             union all
             select format('r%%s:%%s', r.oid, r.xmin) from pg_publication_rel r
             join pg_publication b on b.oid = r.prpubid
-            where b.pubname = p.pubname and r.prrelid = c.oid) m) as membership
+            where b.pubname = p.pubname and r.prrelid = c.oid {schemas}) m) as membership
 from pg_publication_tables p
 join pg_namespace n on n.nspname = p.schemaname
 join pg_class c on c.relnamespace = n.oid and c.relname = p.tablename
 where p.pubname = %s order by 2, 3
+"""
+#: From version 15 on a schema may be published: then also since when the table is in it.
+_SCHEMAS_VERSION = 150_000
+_SCHEMAS = """
+            union all
+            select format('n%%s:%%s:%%s', s.oid, s.xmin, d.xmin) from pg_publication_namespace s
+            join pg_publication b on b.oid = s.pnpubid
+            join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = c.oid
+                and d.objsubid = 0 and d.refclassid = 'pg_namespace'::regclass
+            where b.pubname = p.pubname and s.pnnspid = c.relnamespace
 """
 
 
@@ -169,7 +179,8 @@ def read_tables(
             f'publication "{publication}" does not exist upstream',
             hint=f"Run upstream: CREATE PUBLICATION {identifier(publication)} FOR ALL TABLES;",
         )
-    rows = connection.execute(_TABLES, (publication,)).fetchall()
+    schemas = _SCHEMAS if connection.info.server_version >= _SCHEMAS_VERSION else ""
+    rows = connection.execute(_TABLES.format(schemas=schemas), (publication,)).fetchall()
     by_name = {(row[1], row[2]): row for row in rows}
     if wanted is not None:
         for schema_name, name in wanted:
@@ -238,7 +249,7 @@ def changed(table: Table, now: Table | None, exists: bool) -> Fate | None:
     """What has befallen a table, given how its publication describes it now."""
     if now is None or now.oid != table.oid:
         return Fate.UNPUBLISHED if exists else Fate.DROPPED
-    if table.membership and now.membership != table.membership:
+    if table.membership and _memberships(now, table) != _memberships(table, table):
         return Fate.REPUBLISHED
     current = {column.name: column for column in now.columns}
     for column in table.columns:
@@ -254,6 +265,16 @@ def changed(table: Table, now: Table | None, exists: bool) -> Fate | None:
     if table.full != now.full or (not table.full and table.key != now.key):
         return Fate.IDENTITY_CHANGED
     return None
+
+
+def _memberships(table: Table, known: Table) -> set[str]:
+    """The rows that make a table a part of the publication, of the kinds that were known of it.
+
+    Who is published by name is not less so by a schema that comes or goes, and an earlier version
+    did not ask for schemas.
+    """
+    kinds = {row[0] for row in known.membership.split()}
+    return {row for row in table.membership.split() if row[0] in kinds}
 
 
 def added_columns(table: Table, now: Table) -> tuple[str, ...]:
