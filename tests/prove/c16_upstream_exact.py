@@ -21,13 +21,14 @@ from support.servers import server_folder
 
 TRANSACTIONS = 1_000_000
 _PER_BINDING = 1000
-_SERVER_KILLS = 12
+_PER_SERVER_KILL = 40_000
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = options(argv, TRANSACTIONS, "transactions upstream")
     with server_folder("exact") as folder:
-        wanted = (chosen.count, chosen.count // _PER_BINDING, _SERVER_KILLS)
+        kills = max(1, chosen.count // _PER_SERVER_KILL)
+        wanted = (chosen.count, chosen.count // _PER_BINDING, kills)
         run = ExactRun(folder / "run", chosen.seed, *wanted)
         try:
             with bar("transactions", chosen.count) as advance:

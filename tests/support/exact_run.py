@@ -35,6 +35,11 @@ _VIOLATIONS_MAX = 5
 #: At so many bindings, chosen at random, the collections are also read as a user reads them.
 _READ = 20
 
+#: A process is killed after so many ticks at the most.
+_LIFE_MAX = 24
+#: The writers are ahead of the reader by so many bindings at the most.
+_AHEAD = 5
+
 Row = tuple[Any, ...]
 
 
@@ -64,9 +69,12 @@ class ExactRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         server = self.folder / "server"
         server.mkdir()
-        self.upstream = ExactUpstream(server, self.seed, self.rate)
+        self._per_binding = max(1, self.transactions // self.bindings)
+        ahead = _AHEAD * self._per_binding
+        self.upstream = ExactUpstream(server, self.seed, self.rate, ahead)
         self.faults = self.upstream.faults
         self._calm_until = 0
+        self._tick_s, self._last_tick = self._per_binding / self.rate, SYSTEM.monotonic()
 
     def close(self) -> None:
         self.upstream.close()
@@ -100,8 +108,10 @@ class ExactRun:
         with running("exact_process", self.folder) as (child, lines):
             if not self._hear(lines, 300, "r"):
                 raise Violation(f"a process did not start: status {child.poll()}")
+            self._last_tick = SYSTEM.monotonic()
             is_early = self._random.random() < 0.2
-            life = 0 if is_early else self._random.randint(2, max(6, self.bindings // 15))
+            longest = min(_LIFE_MAX, max(6, self.bindings // 2))
+            life = 0 if is_early else self._random.randint(2, longest)
             end, deadline = self.ticks + life, SYSTEM.monotonic() + self._random.uniform(0, 1.5)
             while self.ticks < end or SYSTEM.monotonic() < deadline:
                 self._hear(lines, self._random.uniform(0.1, 1.0), "")
@@ -140,10 +150,19 @@ class ExactRun:
         deadline = SYSTEM.monotonic() + seconds
         while not lines.ended and (left := deadline - SYSTEM.monotonic()) > 0:
             line = lines.read(left)
-            self.ticks += line == "t"
+            if line == "t":
+                self._ticked()
             if line == until:
                 return True
         return False
+
+    def _ticked(self) -> None:
+        self.ticks += 1
+        before, self._last_tick = self._last_tick, SYSTEM.monotonic()
+        self._tick_s += 0.2 * (self._last_tick - before - self._tick_s)
+        self.upstream.writers.follow(
+            self.ticks * self._per_binding, self._per_binding / max(self._tick_s, 1e-3)
+        )
 
     # -- the judgement ----------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -41,6 +42,9 @@ _PHASE_S = 4
 SYSTEM_SETTINGS = (
     "alter system set wal_keep_size = '2GB'",
     "alter system set deadlock_timeout = '100ms'",
+    # Rarely enough for pages to fill up: then the log on disk ends with a page, and often inside of
+    # a commit record.
+    "alter system set wal_writer_delay = '1s'",
     "select pg_reload_conf()",
 )
 SCHEMA = """
@@ -88,12 +92,12 @@ begin
   for step in 1..steps loop
     -- For seconds nobody waits for the disk, and the log is written out page by page; then some do.
     phase := (extract(epoch from clock_timestamp())::int / {phase}) % 4;
-    off := (array[1.0, 1.0, 0.5, 0.1])[1 + phase];
+    off := (array[1.0, 1.0, 1.0, 0.3])[1 + phase];
     perform set_config('synchronous_commit', case when random() < off then 'off' else 'on' end,
                        true);
     r := random();
     k := (random() * 199)::int;
-    if phase = 0 and random() < 0.95 then
+    if phase <= 1 and random() < 0.95 then
       insert into added (w) values ('t');
     elsif r < 0.40 then
       insert into acct values (k, 0, 'a') on conflict (id) do update set n = acct.n + 1;
@@ -160,7 +164,8 @@ begin
 end $$;
 """.replace("{large}", str(_LARGE)).replace("{phase}", str(_PHASE_S))
 _COMMITS = """
-select xid::text::bigint, (end_lsn - '0/0'::pg_lsn)::bigint, end_lsn::text
+select xid::text::bigint, (start_lsn - '0/0'::pg_lsn)::bigint, (end_lsn - '0/0'::pg_lsn)::bigint,
+  end_lsn::text
 from pg_get_wal_records_info(%s::pg_lsn, %s::pg_lsn)
 where resource_manager = 'Transaction' and record_type like 'COMMIT%%'
 """
@@ -177,15 +182,27 @@ join commits c using (xid) order by c.ended, h.seq
 
 @dataclass
 class Writers:
-    """Threads that keep `work` going, through everything that happens to the server."""
+    """Threads that keep `work` going, through everything that happens to the server.
+
+    They follow the pace of who reads (`follow`), so that as many bindings are made on a busy
+    machine as on an idle one, and never pause while he binds: a log at rest has no position that is
+    hard to bind.
+
+    Attributes:
+        rate: transactions a second, all writers together; at most `RATE`.
+        ahead: so many more than were read are begun at most.
+    """
 
     url: str
     seed: int
     rate: float
+    ahead: int
     errors: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._begun, self._allowed = 0, self.ahead
         self._threads = [
             threading.Thread(target=self._run, args=(number,)) for number in range(WRITERS)
         ]
@@ -196,8 +213,22 @@ class Writers:
 
     def stop(self) -> None:
         self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
         for thread in self._threads:
             thread.join()
+
+    def follow(self, transactions: int, rate: float) -> None:
+        """Somebody has read so many, and reads so many a second."""
+        with self._changed:
+            self.rate = min(RATE, rate)
+            self._allowed = transactions + self.ahead
+            self._changed.notify_all()
+
+    def _may_begin(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._begun < self._allowed or self._stop.is_set())
+            self._begun += _CALL
 
     def _run(self, number: int) -> None:
         random = Random(f"{self.seed}/{number}")
@@ -205,6 +236,7 @@ class Writers:
             try:
                 with psycopg.connect(self.url, autocommit=True, connect_timeout=5) as session:
                     while not self._stop.is_set():
+                        self._may_begin()
                         began = SYSTEM.monotonic()
                         session.execute("call work(%s, %s)", (_CALL, random.random()))
                         pause_s = _CALL * WRITERS / self.rate - (SYSTEM.monotonic() - began)
@@ -221,6 +253,7 @@ class ExactUpstream:
     folder: Path
     seed: int
     rate: float = RATE
+    ahead: int = 3000
     commits: dict[int, int] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
 
@@ -231,12 +264,13 @@ class ExactUpstream:
         # Where the next record begins; later, where a commit record ended: never inside of one.
         self._scanned = str(self.run("select pg_current_wal_insert_lsn()::text")[0][0])
         self.scanned_to = 0
+        self._flushed: list[int] = []
         for statement in (*SYSTEM_SETTINGS, SCHEMA, *map(WATCH.format, WATCHED), WORK):
             self.run(statement)
         self.run("create publication p for table " + ", ".join(TABLES))
         self.run("insert into acct select i, i, 'old' from generate_series(1, 150) i")
         self.run("insert into log select i % 50, i, 'old' from generate_series(1, 300) i")
-        self.writers = Writers(self.url, self.seed, self.rate)
+        self.writers = Writers(self.url, self.seed, self.rate, self.ahead)
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """One statement, in a session of its own."""
@@ -275,6 +309,7 @@ class ExactUpstream:
     def scan(self) -> None:
         """Note the commits that the log on disk has got since the last time."""
         end, self.scanned_to = self.run(_FLUSHED)[0]
+        self._flushed.append(self.scanned_to)
         try:
             found = self.run(_COMMITS, self._scanned, end)
         except psycopg.errors.InternalError_ as error:
@@ -282,8 +317,17 @@ class ExactUpstream:
                 raise
             return  # the next record is not on disk, or not all of it
         if found:
-            self.commits.update((xid, ended) for xid, ended, _ in found)
-            self._scanned = found[-1][2]
+            self.commits.update((xid, ended) for xid, _, ended, _ in found)
+            self._scanned = found[-1][3]
+            self._note_straddled([(began, ended) for _, began, ended, _ in found])
+
+    def _note_straddled(self, records: list[tuple[int, int]]) -> None:
+        """Count the flush positions that lay inside of a commit record: none may be bound."""
+        for position in self._flushed:
+            at = bisect_left(records, (position, 0)) - 1
+            if at >= 0 and position < records[at][1]:
+                self.faults["flush position inside of a commit record"] += 1
+        self._flushed = [each for each in self._flushed if each >= records[-1][1]]
 
     def changes(self) -> Iterator[tuple[Any, ...]]:
         """What every transaction did: in the order of the commits, and with their positions."""
