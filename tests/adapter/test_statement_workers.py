@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from noonmark.adapter import planner
 from noonmark.adapter.database import Database
 from noonmark.adapter.planner import HERE_MAX, PLANNER, SHORT_MAX, text_weight
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
@@ -315,6 +316,35 @@ async def test_planning_is_cancelled(opened: Database) -> None:
     with pytest.raises(QueryCanceled):
         await client.ask(text)
     assert SYSTEM.monotonic() - begun < 1.5
+
+
+async def _spin() -> None:
+    def spin() -> None:
+        while True:
+            pass
+
+    await PLANNER.aside(SHORT_MAX + 1, spin)
+
+
+def test_planning_is_bounded_by_what_it_takes_not_by_what_others_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planner, "TIMEOUT_S", 0.2)
+
+    async def run() -> None:
+        planned = threading.Event()
+        first = asyncio.ensure_future(PLANNER.aside(SHORT_MAX + 1, lambda: planned.wait(60)))
+        second = asyncio.ensure_future(PLANNER.aside(SHORT_MAX + 1, lambda: 7))
+        await asyncio.sleep(1)
+        assert not first.done(), "it took no processor time"
+        assert not second.done(), "it waits for its turn"
+        planned.set()
+        assert await first
+        assert await second == 7
+        with pytest.raises(TooComplex, match="cannot be planned in 0 seconds"):
+            await _spin()
+
+    asyncio.run(run())
 
 
 @with_database

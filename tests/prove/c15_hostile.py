@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.hostile_load import Run, hostile_run
+from support.polite_process import KINDS
 from support.proving import answer, options
 from support.serve_process import serving
 
@@ -68,15 +69,18 @@ def measured(seconds: float, seed: int, clients: int, view: bool) -> Run:
             return asyncio.run(load)
 
 
-def violations(run: Run, late_max_s: float = LATE_MAX_S) -> list[str]:
+def violations(
+    run: Run, late_max_s: float = LATE_MAX_S, slow_max_ms: float = SLOW_MAX_MS
+) -> list[str]:
     """What was not as it must be."""
     found = [
         f"late: {late:.1f} s: {statement.kind}: {statement.text[:200]}"
         for late, statement in run.seen.late_s
         if late > late_max_s
     ]
-    for kind, busy in run.busy_p99.items():
-        if busy > min(SLOW_MAX_MS, max(NOTICED_MS, SLOWER_MAX * run.idle_p99[kind])):
+    for kind in KINDS:
+        busy = run.busy_p99[kind]
+        if busy > min(slow_max_ms, max(NOTICED_MS, SLOWER_MAX * run.idle_p99[kind])):
             found.append(f"slow: {kind}: {busy:.0f} ms, idle {run.idle_p99[kind]:.0f} ms")
     if run.memory_mb > SERVER_MB + WORKERS * WORKER_MB:
         found.append(f"memory: {run.memory_mb} MB")

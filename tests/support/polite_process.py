@@ -3,7 +3,8 @@
     python -m support.polite_process PORT SECONDS KIND...
 
 prints how long everything took, in milliseconds, as JSON. Each client does one kind of thing, again
-and again, with a little pause.
+and again, with a little pause. `NOTHING` is a client that only sleeps: how long that takes longer
+than it should is what the machine makes everybody wait, and no server could help it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ POLITE: dict[str, str] = {
     "view": "select n from busy where what = 'polite'",
     "worker": "select count(*) from generate_series(1, 4000)",
 }
+NOTHING = "nothing"
 KINDS = (*POLITE, "ddl")
 
 
@@ -52,11 +54,23 @@ async def polite(port: int, kind: str, until: float, note: Callable[[str, float]
             await asyncio.sleep(0.02)
 
 
+async def nothing(until: float, note: Callable[[str, float], None]) -> None:
+    """How late one is who asks nobody."""
+    while SYSTEM.monotonic() < until:
+        begun = SYSTEM.monotonic()
+        await asyncio.sleep(0.01)
+        note(NOTHING, 1000 * (SYSTEM.monotonic() - begun) - 10)
+
+
 async def polite_all(port: int, kinds: Sequence[str], seconds: float) -> dict[str, list[float]]:
     """How long everything polite takes, in milliseconds."""
-    found: dict[str, list[float]] = {kind: [] for kind in kinds}
+    found: dict[str, list[float]] = {kind: [] for kind in (*kinds, NOTHING)}
     until = SYSTEM.monotonic() + seconds
-    await asyncio.gather(*(polite(port, k, until, lambda a, b: found[a].append(b)) for k in kinds))
+
+    def note(kind: str, took_ms: float) -> None:
+        found[kind].append(took_ms)
+
+    await asyncio.gather(nothing(until, note), *(polite(port, k, until, note) for k in kinds))
     return found
 
 

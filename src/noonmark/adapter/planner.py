@@ -2,12 +2,14 @@
 
 A thread has a large stack, because trees are deep, and what runs in it can be ended: a statement
 that is cancelled, or whose time is up, stops being planned at the next step. There are three
-threads, for what is short, light and heavy: a statement never waits for heavier ones.
+threads, for what is short, light and heavy: a statement never waits for heavier ones. They take
+turns (`noonmark.sql.turns`), because the adapter's loop waits for every thread that works.
 
     weight    about how many steps planning takes: words, and much more for queries inside of
               queries, which are rewritten together
 
-Law (bounded): planning ends after `TIMEOUT_S` at the latest, with `TooComplex`.
+Law (bounded): planning ends after `TIMEOUT_S` of the thread's processor time at the latest, with
+`TooComplex`. What waits for its turn, or for a processor that others have, is not refused for that.
 
 Where it runs: `Planner` on the adapter's loop; what it is given in a thread.
 """
@@ -20,12 +22,15 @@ import heapq
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.worker.child import RECURSION_MAX
+from noonmark.clock import SYSTEM
 from noonmark.errors import NoonmarkError, TooComplex
+from noonmark.sql import turns
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,6 +43,8 @@ SHORT_MAX = 400
 LIGHT_MAX = 20_000
 TIMEOUT_S = 10.0
 _AGAIN_S = 0.1
+#: How often it is looked at what planning took, once it may be too much.
+_LOOK_S = 0.25
 _STACK_BYTES = 512 << 20
 #: How much more a query inside of a query is than another word.
 _QUERY = 60
@@ -76,7 +83,14 @@ class _Task:
         self.loop = loop
         self.done: asyncio.Future[Any] = loop.create_future()
         self.thread: int | None = None
+        self.begun_s = 0.0
         self.is_over = False
+
+    @property
+    def spent_s(self) -> float:
+        """The processor time that it took until now; while it waits for its turn, none."""
+        thread = self.thread
+        return 0.0 if thread is None else _processor_s(thread) - self.begun_s
 
     def tell(self, result: Any, error: BaseException | None) -> None:
         def tell() -> None:
@@ -89,6 +103,13 @@ class _Task:
 
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(tell)
+
+
+def _processor_s(thread: int) -> float:
+    """The processor time of a thread; where the system does not say it, the time."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return SYSTEM.monotonic()
+    return time.clock_gettime(time.pthread_getcpuclockid(thread))
 
 
 class _Lane:
@@ -140,6 +161,7 @@ class _Lane:
             except _Ended:
                 with self._turn:
                     task.thread, task.is_over = None, True
+                turns.leave()
             finally:
                 self._is_working = False
 
@@ -147,10 +169,12 @@ class _Lane:
         with self._turn:
             if task.is_over:
                 return
-            task.thread = threading.get_ident()
+            thread = threading.get_ident()
+            task.begun_s, task.thread = _processor_s(thread), thread
         result: Any = None
         error: Exception | None = None
         try:
+            turns.enter()
             result = task.act()
         except RecursionError:
             error = TooComplex.of_statement()
@@ -158,6 +182,7 @@ class _Lane:
             error = _bare(found)
         except Exception as found:
             error = found
+        turns.leave()
         with self._turn:
             task.thread, task.is_over = None, True
         for _ in range(10):
@@ -224,17 +249,24 @@ class Planner:
         task = _Task(act, asyncio.get_running_loop())
         lane.add(weight, task)
         try:
-            async with asyncio.timeout(TIMEOUT_S):
-                found: T = await task.done
-                return found
-        except TimeoutError:
-            raise TooComplex(
-                f"the statement cannot be planned in {TIMEOUT_S:.0f} seconds",
-                detail="That is planning_timeout.",
-                hint="Make it shorter, or of several statements.",
-            ) from None
+            pause_s = TIMEOUT_S
+            while not (await asyncio.wait({task.done}, timeout=pause_s))[0]:
+                if task.spent_s > TIMEOUT_S:
+                    raise _too_long()
+                pause_s = _LOOK_S
+            found: T = task.done.result()
+            return found
         finally:
+            task.done.cancel()
             lane.end(task)
+
+
+def _too_long() -> TooComplex:
+    return TooComplex(
+        f"the statement cannot be planned in {TIMEOUT_S:.0f} seconds",
+        detail="That is the processor time that planning may take.",
+        hint="Make it shorter, or of several statements.",
+    )
 
 
 PLANNER = Planner()

@@ -198,8 +198,9 @@ async def _check_listening(settings: Settings, database: Database) -> None:
 def run(settings: Settings) -> None:
     """Serve until a signal comes; blocks."""
     start_log(settings.log_format)
-    # The loop gets its turn soon though a text is planned in another thread.
-    sys.setswitchinterval(0.0005)
+    # The loop gets its turn soon though texts are planned in other threads. A request is some ten
+    # turns: beside three such threads 63 ms with 0.5 ms, 25 ms with this.
+    sys.setswitchinterval(0.0001)
     with contextlib.suppress(ValueError, OSError):
         # Plans are trees: the stack may grow. Where the system says less, it is less.
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]

@@ -24,6 +24,7 @@ from noonmark.sql import numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
 from noonmark.sql.precedence import Precedence
+from noonmark.sql.turns import WAITING, pass_on
 
 TEXT_LENGTH_MAX = 1_000_000
 #: Expressions and queries inside of each other; of a chain of AND, OR or UNION, all are one.
@@ -94,6 +95,8 @@ class _Parser(Precedence):
 
     def _parse_primary(self) -> Any:
         """Strings on lines of their own, one after the other, are one string."""
+        if WAITING:
+            pass_on()
         text = super()._parse_primary()
         if isinstance(text, exp.Literal):
             return _constant(text)

@@ -11,6 +11,7 @@ import re
 from typing import Literal, NamedTuple
 
 from noonmark.errors import InvalidSyntax
+from noonmark.sql.turns import WAITING, pass_on
 
 Kind = Literal["word", "quoted", "string", "number", "parameter", "sign", "end"]
 
@@ -59,6 +60,8 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     at = 0
     while at < len(text):
+        if WAITING:
+            pass_on()
         match = _TOKEN.match(text, at)
         assert match is not None, "the last alternative takes any character"
         kind = str(match.lastgroup)

@@ -29,14 +29,15 @@ _SORT = 10
 def scalar_effort(*scalars: Node) -> float:
     """What it takes to ask scalars of one row."""
     total = 0.0
+    lengths: dict[int, int] = {}
     stack: list[Node] = list(scalars)
     while stack and total <= LITTLE:
         node = stack.pop()
         total += 1
         if isinstance(node, s.Call):
-            total += _call(node)
+            total += _call(node, lengths)
         elif isinstance(node, s.Cast):
-            total += s.length(node.operand)  # a character of nested JSON takes so long
+            total += s.length(node.operand, lengths)  # a character of nested JSON takes so long
         elif isinstance(node, s.Literal):
             total += len(node.value) / 1_000 if isinstance(node.value, str | bytes | tuple) else 0
         elif isinstance(node, Ask):
@@ -45,7 +46,7 @@ def scalar_effort(*scalars: Node) -> float:
     return total
 
 
-def _call(call: s.Call) -> float:
+def _call(call: s.Call, lengths: dict[int, int]) -> float:
     size = call.size / 1_000
     steps = call.entry.steps
     if steps is None:
@@ -53,7 +54,7 @@ def _call(call: s.Call) -> float:
     text, pattern = call.arguments[:2]
     if not isinstance(pattern, s.Literal):
         return _NEVER  # it is compiled for every row
-    return size + s.pattern_steps(steps, pattern, max(_TEXT, s.length(text)))
+    return size + s.pattern_steps(steps, pattern, max(_TEXT, s.length(text, lengths)))
 
 
 class _Estimate:

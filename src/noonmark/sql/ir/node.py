@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
+from noonmark.sql.turns import WAITING, pass_on
+
 N = TypeVar("N", bound="Node")
 
 
@@ -51,6 +53,8 @@ def walk(node: Node) -> Iterator[Node]:
     """The node and everything below it, from the top."""
     stack = [node]
     while stack:
+        if WAITING:
+            pass_on()
         each = stack.pop()
         yield each
         stack += reversed(list(children(each)))
@@ -70,6 +74,8 @@ def walk_once(node: Node) -> Iterator[Node]:
 
 def rebuild(node: N, change: Callable[[Any], Node]) -> N:
     """The node with every child replaced; the same object when none changed."""
+    if WAITING:
+        pass_on()
     changed: dict[str, Any] = {}
     for name in _field_names(type(node)):
         old = getattr(node, name)

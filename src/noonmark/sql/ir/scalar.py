@@ -134,18 +134,23 @@ def pattern_steps(steps: Callable[[str, int], float], pattern: Literal, length: 
         return 0
 
 
-def length(scalar: Scalar) -> int:
-    """About how long a text is, without what of it depends on the row."""
+def length(scalar: Scalar, known: dict[int, int] | None = None) -> int:
+    """About how long a text is, without what of it depends on the row; `known` by identity."""
+    known = {} if known is None else known
+    found = known.get(id(scalar))
+    return known.setdefault(id(scalar), _length(scalar, known)) if found is None else found
+
+
+def _length(scalar: Scalar, known: dict[int, int]) -> int:
     if isinstance(scalar, Literal):
         return len(scalar.value) if isinstance(scalar.value, str | bytes | tuple) else 0
     if isinstance(scalar, Cast):
-        return length(scalar.operand)
+        return length(scalar.operand, known)
     if not isinstance(scalar, Call):
         return 0
-    size = scalar.size
-    if 0 < size < math.inf:
-        return int(size)
-    return sum(map(length, scalar.arguments))
+    if 0 < scalar.size < math.inf:
+        return int(scalar.size)
+    return sum(length(each, known) for each in scalar.arguments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from noonmark.sql.ir.scalar import (
     same_kind,
 )
 from noonmark.sql.plan.row import Row, unsupported
+from noonmark.sql.turns import WAITING, pass_on
 
 Planner = Callable[[Any, Row], Scalar]
 
@@ -66,6 +67,8 @@ def plan(tree: exp.Expr, row: Row) -> Scalar:
     """The scalar that a syntax tree means; it may still be of type unknown."""
     if not isinstance(tree, exp.Expr):
         raise InvalidSyntax(f"an expression is missing in {row.place}")
+    if WAITING:
+        pass_on()
     found = row.computed.get(tree)
     if found is not None:
         return found
