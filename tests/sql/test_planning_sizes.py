@@ -86,4 +86,4 @@ def test_it_grows_as_its_text_does(shape: str) -> None:
     make: Callable[[int], str] = PLANNING[shape]
     planned_s(make(100))
     small, large = planned_s(make(400)), planned_s(make(2_400))
-    assert large < 6 * small * 2.5, "a quadratic one takes 36 times as long"
+    assert large < 6 * small * 2.5 + 0.5, "a quadratic one takes 36 times as long"
