@@ -31,6 +31,7 @@ from noonmark.adapter.peek.reads import Reads
 from noonmark.adapter.replica.questions import answerer
 from noonmark.adapter.schedule.engine import Engine, starting
 from noonmark.adapter.schedule.schedule import Schedule
+from noonmark.adapter.sequence.sequences import Sequences
 from noonmark.adapter.session import temporary
 from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.statement.query.subscribe_view import end_leftovers
@@ -103,6 +104,8 @@ class Database:
             retain_ms=self.retain_ms,
             supervisor=self.supervisor,
         )
+        self.sequences = Sequences(client, self.oracle, read_only=self.read_only)
+        self.tables.before_commit = self.sequences.settle
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}
         self.loop = asyncio.get_running_loop()
@@ -179,6 +182,7 @@ class Database:
     async def _start(self, maintain: bool) -> None:
         await asyncio.to_thread(self.store.load)
         await asyncio.to_thread(self._catch_up_oracle)
+        await asyncio.to_thread(self.sequences.load)
         self.tables.start()
         self.client.answerer = answerer(self)
         if not maintain:
@@ -334,6 +338,7 @@ class Database:
         self.reads.answers.files.close()
         await self.work.stop()
         await self.tables.stop()
+        await self.sequences.close()
         await self.oracle.close()
         await asyncio.to_thread(self.client.stop)
         await asyncio.to_thread(self.telemetry.close)

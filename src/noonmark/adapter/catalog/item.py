@@ -4,7 +4,8 @@ An item is a value. Its `number` is given by the system, once, and never again: 
 back, numbers do not. What only its kind has (the text of a view, the options of a source, the
 verifier of a role) is in `definition`, as plain data.
 
-    relations   table, source, subsource, progress, errors, view, materialized-view, system
+    relations   table, source, subsource, progress, errors, view, materialized-view, system,
+                sequence
     the rest    index, connection, secret, sink, role, schema, database
 
 A relation that is stored has a `collection` of persist, which carries the item's own name.
@@ -34,6 +35,7 @@ Kind = Literal[
     "schema",
     "database",
     "system",
+    "sequence",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 RELATIONS: frozenset[Kind] = frozenset(
@@ -46,6 +48,7 @@ RELATIONS: frozenset[Kind] = frozenset(
         "view",
         "materialized-view",
         "system",
+        "sequence",
     )
 )
 #: Kinds whose names stand beside no schema, and do not clash with those of relations.
@@ -127,6 +130,11 @@ class Item:
         return self.kind == "table" or self.definition.get("upstream") == "webhook"
 
     @property
+    def is_virtual(self) -> bool:
+        """Whether its rows are made up when they are read: there is no time that they are of."""
+        return self.kind in ("system", "sequence")
+
+    @property
     def is_stored(self) -> bool:
         """Whether it has a collection of its own."""
         return bool(self.collection)
@@ -134,7 +142,9 @@ class Item:
     @property
     def collection(self) -> str:
         """The collection of persist that has its rows; "" when there is none."""
-        if self.kind in ("view", "system") or (not self.is_relation and self.kind != "index"):
+        if self.kind == "view" or self.is_virtual:
+            return ""
+        if not self.is_relation and self.kind != "index":
             return ""
         if self.kind == "source" and not self.schema.columns:
             return ""  # all its rows are in its subsources

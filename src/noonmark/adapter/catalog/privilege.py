@@ -33,16 +33,17 @@ PRIVILEGES: dict[str, tuple[str, ...]] = {
     "errors": ("SELECT",),
     "view": ("SELECT",),
     "materialized-view": ("SELECT",),
+    "sequence": ("USAGE", "SELECT", "UPDATE"),
     "connection": ("USAGE",),
     "secret": ("USAGE",),
     "schema": ("USAGE", "CREATE"),
     "database": ("CREATE", "TEMPORARY", "CONNECT", "USAGE"),
 }
 #: Kinds that GRANT must name; without one it is about a relation.
-GRANTED_BY_KIND = ("connection", "secret", "schema", "database")
+GRANTED_BY_KIND = ("sequence", "connection", "secret", "schema", "database")
 #: What ALTER DEFAULT PRIVILEGES calls the kinds of objects.
-DEFAULT_KINDS = {"tables": "table", "schemas": "schema", "connections": "connection",
-                 "secrets": "secret"}  # fmt: skip
+DEFAULT_KINDS = {"tables": "table", "sequences": "sequence", "schemas": "schema",
+                 "connections": "connection", "secrets": "secret"}  # fmt: skip
 #: Where a role remembers the rights on what it makes.
 DEFAULTS = "default_privileges"
 #: Whose members may have the server read its own files.

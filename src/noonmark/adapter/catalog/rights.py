@@ -57,9 +57,19 @@ KEPT: tuple[Kind, ...] = ("table", "source", "subsource", "progress", "errors",
 _INDEXED: tuple[Kind, ...] = (*KEPT, "view")
 #: What DDL can name; the errors of a source go with it.
 _OWNED: tuple[Kind, ...] = ("table", "source", "subsource", "progress", "view", "materialized-view",
-                            "index", "connection", "secret", "sink")  # fmt: skip
-_GRANTED: tuple[Kind, ...] = (*_INDEXED, "connection", "secret", "schema", "database")
-_MADE = ("TABLE", "VIEW", "MATERIALIZED VIEW", "SOURCE", "SINK", "CONNECTION", "SECRET", "INDEX")
+                            "index", "connection", "secret", "sink", "sequence")  # fmt: skip
+_GRANTED: tuple[Kind, ...] = (*_INDEXED, "sequence", "connection", "secret", "schema", "database")
+_MADE = (
+    "TABLE",
+    "VIEW",
+    "MATERIALIZED VIEW",
+    "SOURCE",
+    "SINK",
+    "CONNECTION",
+    "SECRET",
+    "INDEX",
+    "SEQUENCE",
+)
 
 
 def _rows(statement: str, *parts: tuple[str, Sequence[Kind], str]) -> list[Need]:
@@ -126,6 +136,7 @@ NEEDS: tuple[Need, ...] = (
     *_rows("ALTER SECRET", ("object", ("secret",), OWN)),
     *_rows("ALTER CONNECTION", ("object", ("connection",), OWN), ("secret", ("secret",), "USAGE")),
     *_rows("ALTER SET", ("object", ("table", "source", "materialized-view", "index"), OWN)),
+    *_rows("ALTER SEQUENCE", ("object", ("sequence",), OWN), ("table", ("table",), OWN)),
     *_rows("ALTER TABLE ADD COLUMN", ("object", ("table",), OWN)),
     *_rows("ALTER RENAME", ("object", _OWNED, OWN), ("schema", ("schema",), "CREATE")),
     *_rows(

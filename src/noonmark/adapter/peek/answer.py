@@ -28,6 +28,7 @@ from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.peek.gather import Gatherer, Given, Multiset, own_rows, touched
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.adapter.peek.tables import TableFiles
+from noonmark.adapter.sequence.options import SCHEMA as SEQUENCE
 from noonmark.adapter.system.relations import relations
 from noonmark.adapter.worker.columnar import Columnar, Input
 from noonmark.adapter.worker.effort import LITTLE, is_little, longest_value
@@ -40,7 +41,7 @@ from noonmark.compute.kernel.number import NoKernel
 from noonmark.persist.log.state import Collection, State
 from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.asked import Ask, asked, bind
+from noonmark.sql.ir.asked import Ask, asked, bind, is_volatile
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import Compare, Or, Scalar, column, conjunction
 from noonmark.sql.meaning.relation import in_order
@@ -126,6 +127,11 @@ class Peek:
         """Whether kernels can compute it; the session's own functions are asked row by row."""
         sorts = not self.order or can_sort(self.relation, self.order)
         return not self.system and Ask not in self.asks and sorts and has_rules(self.shape.rest)
+
+    @cached_property
+    def is_volatile(self) -> bool:
+        """Whether asking it does something, as nextval does."""
+        return Ask in self.asks and is_volatile(self.relation)
 
     @cached_property
     def collections(self) -> tuple[str, ...]:
@@ -367,7 +373,8 @@ def is_little_over(plan: Computed, given: Mapping[str, Given], order: tuple[Sort
 
 def system_leaf(leaf: Leaf, rows: Sequence[Row]) -> Given:
     """The rows of a system relation, reduced to the columns of the scan."""
-    names = relations()[leaf.collection].schema.names
+    known = relations().get(leaf.collection)
+    names = (SEQUENCE if known is None else known.schema).names
     places = [names.index(name) for name in leaf.scan.columns.names]
     return own_rows(leaf, [(tuple([whole[place] for place in places]), 1) for whole in rows])
 

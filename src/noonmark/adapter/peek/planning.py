@@ -104,7 +104,7 @@ def _planned_query(
     query = planned.query
     relation = simplify(query.ordered if query.order else query.relation)
     refuse_constants(relation)
-    system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
+    system = frozenset(item.scan_name for item in planned.leaves if item.is_virtual)
     width = len(query.names)
     columns = relation.schema.columns[:width]
     told = _as_oids if planned.leaves and len(system) == len(planned.leaves) else _as_is

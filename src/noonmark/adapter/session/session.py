@@ -33,6 +33,7 @@ from noonmark.adapter.contract import (
 )
 from noonmark.adapter.peek.chunks import Listed, Watched
 from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
+from noonmark.adapter.sequence.taken import Taken
 from noonmark.adapter.session.recorded import recorded, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import current
@@ -79,7 +80,6 @@ REPORTED = {
 _OVERTAKEN_MAX = 3
 #: Statements that end a transaction: the only ones that a failed one takes.
 _ENDS = (st.Commit, st.Rollback, st.RollbackTo)
-
 
 #: Texts up to this length are parsed once, whoever sends them: a statement is a value.
 _TEXT_KEPT_MAX = 4_096
@@ -139,6 +139,7 @@ class AdapterSession:
         self.cursors: dict[str, Any] = {}
         #: Planned queries, by the query and the types of its parameters.
         self.plans: dict[Any, Any] = {}
+        self.taken = Taken()
         self._watched: asyncio.Task[Any] | None = None
         self._busy = False
         self._ended: QueryCanceled | None = None
@@ -281,10 +282,10 @@ class AdapterSession:
         told = prepared if fixed else None
         try:
             outcome = await self._watch(self.run(prepared.statement, values, told))
+            await self.database.sequences.settle()  # a number is shown once it cannot come again
         except Exception as error:
-            self.database.ended(
-                self, prepared, spent_s, self.database.clock.monotonic() - begun, error
-            )
+            took_s = self.database.clock.monotonic() - begun
+            self.database.ended(self, prepared, spent_s, took_s, error)
             raise await without_secrets(error, prepared.text) from None
         self.database.ended(self, prepared, spent_s, begun)
         if isinstance(outcome, Done | Rows) and outcome.notices:

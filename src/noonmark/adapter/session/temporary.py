@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.session.session import AdapterSession
 
-Made = TypeVar("Made", st.CreateTable, st.CreateTableAs, st.CreateView)
+Made = TypeVar("Made", st.CreateTable, st.CreateTableAs, st.CreateView, st.CreateSequence)
 
 
 async def placed(session: AdapterSession, statement: Made) -> Made:

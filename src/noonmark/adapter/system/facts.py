@@ -60,6 +60,13 @@ class Facts:
             database.clock.now_ms(),
         )
 
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The schemas whose relations need no schema in front of their names."""
+        from noonmark.adapter.system.settings import path_of  # which is about sessions
+
+        return tuple(path_of(self.session))
+
     def schema_oid(self, name: str) -> int:
         """The number of a schema."""
         if name in SCHEMA_OIDS:

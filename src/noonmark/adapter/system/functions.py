@@ -12,6 +12,7 @@ from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.system.objects import about_objects, ask
 from noonmark.adapter.system.rights import about_rights
+from noonmark.adapter.system.sequences import about_sequences
 from noonmark.adapter.system.settings import checked, search_path, value_of
 from noonmark.errors import InsufficientPrivilege, Unsupported
 from noonmark.rows import types as t
@@ -33,6 +34,7 @@ def session_functions(session: AdapterSession) -> Table[Function]:
     table.add(_about_time(session))
     table.add(about_objects(session))
     table.add(about_rights(session))
+    table.add(about_sequences(session))
     table.add(_constants())
     return table
 
@@ -128,7 +130,6 @@ def _constants() -> list[Function]:
         ask("pg_get_ruledef", (_INT, _BOOL), text, lambda *_: None),
         ask("pg_get_triggerdef", (_INT, _BOOL), text, lambda *_: None),
         ask("pg_get_statisticsobjdef_columns", (_INT,), text, lambda _: None),
-        ask("pg_get_serial_sequence", (_TEXT, _TEXT), text, lambda *_: None),
         ask("pg_relation_is_publishable", (_INT,), t.Boolean(), lambda _: False),
         ask("pg_relation_size", (_INT,), t.BigInt(), zero),
         ask("pg_table_size", (_INT,), t.BigInt(), zero),

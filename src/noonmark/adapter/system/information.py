@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from noonmark.adapter.catalog.item import DATABASE, Item
 from noonmark.adapter.catalog.privilege import BUILT_IN, PRIVILEGES, has, owner_of
+from noonmark.adapter.sequence.default import shown_defaults
 from noonmark.adapter.system.facts import Facts, Row, nothing, relation
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_roles import applicable_roles, enabled_roles
 from noonmark.adapter.system.qualify import query_now
+from noonmark.adapter.system.sequences import SEQUENCES
 from noonmark.adapter.system.types import TYPES
 from noonmark.rows import types as t
 from noonmark.rows.pg.oid import oid
@@ -29,7 +31,9 @@ def _seen(facts: Facts) -> list[Item]:
     return [
         item
         for item in catalog.items()
-        if item.is_relation and any(has(catalog, user, each, item) for each in rights[item.kind])
+        if item.is_relation
+        and item.kind != "sequence"
+        and any(has(catalog, user, each, item) for each in rights[item.kind])
     ]
 
 
@@ -43,7 +47,7 @@ def _tables(facts: Facts) -> Iterable[Row]:
 
 def _columns(facts: Facts) -> Iterable[Row]:
     for item in _seen(facts):
-        defaults = item.definition.get("defaults", {}) if item.kind == "table" else {}
+        defaults = shown_defaults(facts.catalog, item, facts.path)
         updatable = "YES" if item.kind == "table" else "NO"
         for at, column in enumerate(item.schema, 1):
             number, kind = oid(column.type), column.type
@@ -53,8 +57,17 @@ def _columns(facts: Facts) -> Iterable[Row]:
                 DATABASE, item.schema_name, item.name, column.name, at, defaults.get(column.name),
                 "YES" if column.nullable else "NO", _type_name(kind), length, None, precision,
                 radix, scale, _seconds(kind), None, DATABASE, "pg_catalog",
-                _UDT.get(number, str(kind)), str(at), "NO", "NO", None, "NEVER", None, updatable,
+                _UDT.get(number, str(kind)), str(at), "NO", *_identity(item, column.name),
+                updatable,
             )  # fmt: skip
+
+
+def _identity(item: Item, column: str) -> Row:
+    """is_identity, identity_generation, is_generated, generation_expression."""
+    found = item.definition.get("identity", {}).get(column) if item.kind == "table" else None
+    if found is None:
+        return "NO", None, "NEVER", None
+    return "YES", "ALWAYS" if found[0] == "a" else "BY DEFAULT", "NEVER", None
 
 
 def _type_name(kind: t.SqlType) -> str:
@@ -174,10 +187,7 @@ RELATIONS = (
         specific_catalog=_T, specific_schema=_T, specific_name=_T, routine_catalog=_T,
         routine_schema=_T, routine_name=_T, routine_type=_T, data_type=_T,
     ),
-    relation(
-        "information_schema.sequences", nothing,
-        sequence_catalog=_T, sequence_schema=_T, sequence_name=_T, data_type=_T,
-    ),
+    SEQUENCES,
     relation("information_schema.enabled_roles", enabled_roles, role_name=_T),
     relation("information_schema.applicable_roles", applicable_roles, grantee=_T, role_name=_T,
              is_grantable=_T),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.privilege import BUILT_IN
+from noonmark.adapter.sequence.default import remembered
 from noonmark.adapter.system.facts import SUPERUSER_OID, Facts
 from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
 from noonmark.adapter.system.pg_index import constraint_definition, index_definition
@@ -43,9 +44,19 @@ def ask(
     *,
     strict: bool = True,
     fallible: bool = False,
+    volatile: bool = False,
 ) -> Function:
     """A function that the session answers."""
-    return Function(name, parameters, result, meaning, strict, gives_null=True, fallible=fallible)
+    return Function(
+        name,
+        parameters,
+        result,
+        meaning,
+        strict,
+        gives_null=True,
+        fallible=fallible,
+        volatile=volatile,
+    )
 
 
 class Objects:
@@ -78,7 +89,7 @@ class Objects:
         """The oid of a relation; raises `UndefinedTable`."""
         if name.isdigit():
             return int(name)
-        item = self._find(parts_of(name))
+        item = remembered(self._session.catalog, name) or self._find(parts_of(name))
         if item is None or not (item.is_relation or item.kind == "index"):
             raise UndefinedTable(f'relation "{name}" does not exist')
         return item.oid

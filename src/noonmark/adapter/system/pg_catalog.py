@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from noonmark.adapter.catalog.item import DATABASE, Item
 from noonmark.adapter.catalog.privilege import acl
+from noonmark.adapter.sequence.default import shown_defaults
 from noonmark.adapter.system import pg_roles
 from noonmark.adapter.system.facts import (
     DATABASE_OID,
@@ -36,6 +37,7 @@ RELKIND = {
     "materialized-view": "m",
     "index": "i",
     "system": "v",
+    "sequence": "S",
 }
 #: The primary key of a table is an index whose number stands apart from all items.
 KEY_OID_BASE = 1_000_000_000
@@ -86,16 +88,17 @@ def _pg_namespace(facts: Facts) -> Iterable[Row]:
 
 def _pg_attribute(facts: Facts) -> Iterable[Row]:
     for item in listed(facts):
-        defaults = item.definition.get("defaults", {}) if item.kind == "table" else {}
-        declared = RELKIND[item.kind] == "r"  # of views, PostgreSQL never says NOT NULL
+        own = item.definition if item.kind == "table" else {}
+        defaults, identity = own.get("defaults", {}), own.get("identity", {})
+        declared = RELKIND[item.kind] in "rS"  # of views, PostgreSQL never says NOT NULL
         for at, column in enumerate(item.schema, 1):
             size, number = type_size(column.type), -6 if column.name == SYSTEM_COLUMN else at
             yield (
                 item.oid, column.name, oid(column.type), -1, size, number, 0, -1,
                 typmod(column.type), 0 < size <= 8, "i", "p", "", declared and not column.nullable,
                 column.name in defaults, False,
-                "", "", False, True, 0, 100 if _is_text(oid(column.type)) else 0, None, None, None,
-                None,
+                identity.get(column.name, [""])[0], "", False, True, 0,
+                100 if _is_text(oid(column.type)) else 0, None, None, None, None,
             )  # fmt: skip
 
 
@@ -115,11 +118,16 @@ def _pg_type(_: Facts) -> Iterable[Row]:
         )  # fmt: skip
 
 
+def default_oid(item: Item, column: str) -> int:
+    """The number of a column's default."""
+    return item.oid * 1600 + item.schema.index(column) + 1
+
+
 def _pg_attrdef(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("table"):
-        for name, text in item.definition.get("defaults", {}).items():
+        for name, text in shown_defaults(facts.catalog, item, facts.path).items():
             at = item.schema.index(name) + 1
-            yield (item.oid * 1600 + at, item.oid, at, text)
+            yield (default_oid(item, name), item.oid, at, text)
 
 
 def _pg_description(facts: Facts) -> Iterable[Row]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.sequence.default import by_uid, used
 from noonmark.adapter.system.facts import SCHEMA_OIDS, SUPERUSER_OID, Facts, Row, relation
+from noonmark.adapter.system.pg_catalog import default_oid
 from noonmark.version import __version__
 
 _PG_CLASS, _PG_REWRITE, _PG_NAMESPACE, _PG_EXTENSION = 1259, 2618, 2615, 3079
+_PG_ATTRDEF = 2604
 #: What Noonmark brings is an extension that is always there: nobody dumps its relations.
 _EXTENSION_OID = 13_004
 _EXTENSION_SCHEMAS = ("noonmark", "mz_catalog", "mz_internal")
@@ -40,11 +43,31 @@ def _pg_depend(facts: Facts) -> Iterable[Row]:
         rule = rule_oid(item)
         yield _PG_REWRITE, rule, 0, _PG_CLASS, item.oid, 0, "i"
         yield from ((_PG_REWRITE, rule, 0, _PG_CLASS, on, 0, "n") for on in needed)
+    yield from _of_sequences(facts)
     member = (0, _PG_EXTENSION, _EXTENSION_OID, 0, "e")
     yield from ((_PG_NAMESPACE, SCHEMA_OIDS[name], *member) for name in _EXTENSION_SCHEMAS)
     for item in facts.catalog.items("system"):
         if item.schema_name in _EXTENSION_SCHEMAS:
             yield (_PG_CLASS, item.oid, *member)
+
+
+def _of_sequences(facts: Facts) -> Iterable[Row]:
+    """What owns a sequence, and what takes from it by default."""
+    found = by_uid(facts.catalog)
+    for item in found.values():
+        column = item.definition.get("column")
+        if item.part_of and column is not None:
+            table = facts.catalog.by_number[item.part_of]
+            kind = "i" if item.definition.get("identity") else "a"
+            at = table.schema.index(column) + 1
+            yield _PG_CLASS, item.oid, 0, _PG_CLASS, table.oid, at, kind
+    for table in facts.catalog.items("table"):
+        for column, text in table.definition.get("defaults", {}).items():
+            own = _PG_ATTRDEF, default_oid(table, column), 0
+            yield (*own, _PG_CLASS, table.oid, table.schema.index(column) + 1, "a")
+            for uid in used(text):
+                if uid in found:
+                    yield (*own, _PG_CLASS, found[uid].oid, 0, "n")
 
 
 def _pg_extension(_: Facts) -> Iterable[Row]:

@@ -16,6 +16,7 @@ from noonmark.adapter.system import (
     pg_depend,
     pg_index,
     pg_roles,
+    sequences,
 )
 from noonmark.adapter.system.facts import Facts, Row, SystemRelation
 from noonmark.sql.scope import SYSTEM_COLUMN
@@ -35,7 +36,10 @@ def relations() -> dict[str, SystemRelation]:
         for first, modules in _NUMBERED
         for at, each in enumerate(each for module in modules for each in module.RELATIONS)
     ]
-    return {each.full_name: each for each in (*found, *pg_roles.LATER, *pg_absent.RELATIONS)}
+    return {
+        each.full_name: each
+        for each in (*found, *pg_roles.LATER, *sequences.RELATIONS, *pg_absent.RELATIONS)
+    }
 
 
 @cache
@@ -49,6 +53,10 @@ def system_items() -> tuple[Item, ...]:
 
 def system_rows(session: AdapterSession, name: str) -> list[Row]:
     """The rows of a system relation at this moment, each fit for the evaluator."""
+    if name not in relations():
+        item = session.catalog.find(tuple(name.split(".", 1)))
+        assert item is not None, "what is planned over is in the catalog"
+        return sequences.sequence_rows(session, item)
     found = relations()[name]
     if SYSTEM_COLUMN in found.schema:
         return [(*row, found.number) for row in found.rows(Facts.of(session))]

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -112,6 +112,8 @@ class Tables:
         self._written: dict[int, int] = {}
         self._stopping = False
         self.commits = 0
+        #: What must be durable before rows are: the numbers of sequences that they have.
+        self.before_commit: Callable[[], Awaitable[None]] = _nothing
 
     def start(self) -> None:
         """Begin to commit."""
@@ -183,6 +185,7 @@ class Tables:
 
     async def _asked(self, request: Request) -> int:
         self._check_open()
+        await self.before_commit()
         self._waiting.append(request)
         self._wake.set()
         # Once it is queued it happens: a cancelled caller only does not learn when.
@@ -439,6 +442,10 @@ class Tables:
         plan = reader.plan(collection.id, query)
         tables = [table async for table in reader.contents(plan)]
         return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
+
+
+async def _nothing() -> None:
+    """Nothing comes before a commit."""
 
 
 def _moved(name: str) -> SerializationFailure:

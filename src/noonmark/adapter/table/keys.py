@@ -71,6 +71,7 @@ class Keys:
             f'duplicate key value violates unique constraint "{name}_pkey"',
             detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
             table=name,
+            constraint=f"{name}_pkey",
         )
 
 

@@ -93,7 +93,7 @@ def sources_below(database: Database, items: Iterable[Item]) -> list[Item]:
     Raises:
         Unsupported: one of them cannot say how far it is.
     """
-    found = database.catalog.needs(item.number for item in items if item.kind != "system")
+    found = database.catalog.needs(item.number for item in items if not item.is_virtual)
     sources = [item for item in found if item.kind == "source" and not item.is_written]
     for item in sources:
         if not _source(database, item).latest_is_linearizable:

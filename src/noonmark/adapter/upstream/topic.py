@@ -19,7 +19,7 @@ from typing import Any
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.schedule.definitions import format_of
-from noonmark.adapter.statement.ddl.table import columns_of
+from noonmark.adapter.statement.ddl.columns import columns_of
 from noonmark.adapter.upstream.connection import registry_named, registry_of
 from noonmark.errors import InvalidValue, Unsupported
 from noonmark.ingest.feed import Feed, raw

@@ -32,8 +32,8 @@ import pyarrow as pa
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
+from noonmark.adapter.statement.ddl.columns import columns_of
 from noonmark.adapter.statement.ddl.common import refuse_options
-from noonmark.adapter.statement.ddl.table import columns_of
 from noonmark.adapter.upstream.check import check, check_definition, check_secrets
 from noonmark.adapter.upstream.secret import secret_of, unseal
 from noonmark.errors import (

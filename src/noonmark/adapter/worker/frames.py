@@ -47,7 +47,7 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, Function):
             # One whose result depends on its arguments stays where its session is.
             result = value.result if isinstance(value.result, t.SqlType) else None
-            return value.id, value.strict, result
+            return value.id, value.strict, result, value.volatile
         return None
 
 
@@ -74,6 +74,7 @@ class Remote:
     strict: bool
     result: t.SqlType | None
     ask: Callable[[str, tuple[Any, ...]], Any]
+    volatile: bool = False
 
     def takes(self, _: tuple[t.SqlType, ...]) -> bool:
         """Yes: that was found where the call was planned."""
@@ -99,7 +100,7 @@ def load_job(body: bytes, ask: Callable[[str, tuple[Any, ...]], Any]) -> Any:
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, pid: Any) -> Any:
-            name, strict, result = pid
-            return Remote(name, strict, result, ask)
+            name, strict, result, volatile = pid
+            return Remote(name, strict, result, ask, volatile)
 
     return Unpickler(io.BytesIO(body)).load()

@@ -108,6 +108,7 @@ class Function(Signature):
     decided_by: tuple[int, ...] = ()  # the arguments that alone decide whether it fails
     null_by_first: bool = False  # not strict, and yet NULL if the first argument is
     typed: bool = False  # the meaning takes the tuple of argument types before the arguments
+    volatile: bool = False  # it does something: it is asked once for every row, equal or not
     #: For a function whose result may be much longer than its arguments: about how long it is,
     #: or how long a text is that takes as much to make.
     size: Callable[..., float] | None = None

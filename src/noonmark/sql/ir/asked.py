@@ -89,6 +89,11 @@ class Ask(Scalar):
         return self.entry.fails(tuple(argument.type for argument in self.arguments))
 
 
+def is_volatile(node: Node) -> bool:
+    """Whether a plan asks the session something that it answers anew for every row."""
+    return any(isinstance(each, Ask) and each.entry.volatile for each in walk_once(node))
+
+
 def asked(node: Node) -> frozenset[type[Scalar]]:
     """The kinds of what a plan still needs to be told."""
     kinds = (Parameter, Now, Ask)

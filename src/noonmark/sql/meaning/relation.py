@@ -26,6 +26,7 @@ from noonmark.sql.evaluate import Outer
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.functions.fit import fit
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.asked import is_volatile
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.scalar import Scalar
 from noonmark.sql.meaning.window import window
@@ -137,6 +138,9 @@ def _filter(relation: r.Filter, inputs: Inputs) -> Multiset:
 
 def _project(relation: r.Project, inputs: Inputs) -> Multiset:
     rows = ask(relation.input, inputs)
+    if any(map(is_volatile, relation.scalars)):
+        each = (row for row, n in rows.items() for _ in range(n))
+        return summed((values_of(relation.scalars, row, inputs), 1) for row in each)
     return summed((values_of(relation.scalars, row, inputs), n) for row, n in rows.items())
 
 

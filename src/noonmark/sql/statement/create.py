@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.statement import statement as s
+from noonmark.sql.statement.columns import column_list
 from noonmark.sql.statement.options import in_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import create_role
+from noonmark.sql.statement.sequence import create_sequence
 from noonmark.sql.statement.source import create_sink, create_source
 
 _TEMPORARY = ("global temporary", "global temp", "local temporary", "local temp",
               "temporary", "temp")  # fmt: skip
-_CONSTRAINTS = "PRIMARY KEY, NOT NULL and CHECK are enforced; no others are."
-_AFTER_TYPE = (
-    ",",
-    "not",
-    "null",
-    "default",
-    "primary",
-    "unique",
-    "check",
-    "references",
-    "constraint",
-    "generated",
-    "collate",
-)
 
 
 def create(reader: Reader) -> s.Statement:
@@ -37,12 +24,13 @@ def create(reader: Reader) -> s.Statement:
     position = reader.position
     scope = reader.accept_any(*_TEMPORARY, "unlogged")
     if scope is not None:
-        kind = reader.accept_any("table", "view" if scope != "unlogged" else "table")
+        kind = reader.accept_any("table", "sequence", "view" if scope != "unlogged" else "table")
         if kind is None:
             raise reader.unsupported(
                 f"CREATE {scope.upper()} {reader.token.value.upper()}", position=position
             )
-        made = _table(reader) if kind == "table" else _view(reader, or_replace)
+        made: s.CreateTable | s.CreateTableAs | s.CreateSequence | s.CreateView
+        made = _view(reader, or_replace) if kind == "view" else _TEMPORARY_KINDS[kind](reader)
         return made if scope == "unlogged" else replace(made, temporary=True)
     for words, parser in _REPLACEABLE.items():
         if reader.accept(*words.split()):
@@ -60,83 +48,6 @@ def create(reader: Reader) -> s.Statement:
 # --- tables
 
 
-Columns: TypeAlias = "tuple[tuple[s.ColumnSpec, ...], tuple[str, ...], tuple[s.CheckText, ...]]"
-
-
-def column_list(reader: Reader) -> Columns:
-    """``(name type ..., PRIMARY KEY (...), CHECK (...))``: columns, key, and what rows fulfil."""
-    columns: list[s.ColumnSpec] = []
-    checks: list[s.CheckText] = []
-    key: tuple[str, ...] = ()
-    reader.expect("(")
-    while not reader.accept(")"):
-        constraint = reader.identifier() if reader.accept("constraint") else None
-        if reader.is_next("primary", "key"):
-            position = reader.position
-            reader.expect("primary", "key")
-            own = reader.names_in_parens()
-            reader.accept("not", "enforced")
-            if key:
-                raise _two_keys(position)
-            key = own
-        elif reader.accept("check"):
-            checks.append(_check(reader, constraint))
-        elif constraint or reader.accept_any("unique", "foreign", "exclude", "like"):
-            raise reader.unsupported("this constraint of a table", _CONSTRAINTS)
-        else:
-            column, is_key = column_spec(reader)
-            if is_key and key:
-                raise _two_keys(column.position)
-            key = (column.name,) if is_key else key
-            columns.append(column)
-            checks += column.checks
-        if not reader.is_next(")"):
-            reader.expect(",")
-    return tuple(columns), key, tuple(checks)
-
-
-def _check(reader: Reader, name: str | None, column: str | None = None) -> s.CheckText:
-    """What follows CHECK."""
-    reader.expect("(")
-    condition = reader.scalar_to(")")
-    reader.expect(")")
-    if reader.accept("no", "inherit") or reader.accept("not", "valid"):
-        raise reader.unsupported("a CHECK that does not hold everywhere")
-    return s.CheckText(condition, name, column)
-
-
-def _two_keys(position: int) -> InvalidSyntax:
-    return InvalidSyntax("a table cannot have two primary keys", position=position)
-
-
-def column_spec(reader: Reader) -> tuple[s.ColumnSpec, bool]:
-    """One column, and whether it is the PRIMARY KEY."""
-    position = reader.position
-    name = reader.identifier()
-    sql_type = reader.type_to(*_AFTER_TYPE)
-    nullable, key, default = True, False, None
-    checks: list[s.CheckText] = []
-    while not (reader.is_next(",") or reader.is_next(")") or reader.ended):
-        constraint = reader.identifier() if reader.accept("constraint") else None
-        if reader.accept("not", "null"):
-            nullable = False
-        elif reader.accept("check"):
-            checks.append(_check(reader, constraint, name))
-        elif reader.accept("primary", "key"):
-            key = True
-        elif reader.accept("default"):
-            default = reader.scalar_to(
-                ",", "not", "null", "primary", "unique", "check", "constraint"
-            )
-        elif reader.accept("collate"):
-            collation = reader.name().last
-            if collation not in ("default", "C", "POSIX"):
-                raise reader.unsupported(f'collation "{collation}"')
-        elif not reader.accept("null"):
-            raise reader.unsupported(f"{reader.token.value.upper()} of a column", _CONSTRAINTS)
-    return s.ColumnSpec(name, sql_type, nullable, default, position, tuple(checks)), key
-
-
 def _table(reader: Reader) -> s.CreateTable | s.CreateTableAs:
     if_not_exists = reader.if_not_exists()
     name = reader.name()
@@ -144,11 +55,24 @@ def _table(reader: Reader) -> s.CreateTable | s.CreateTableAs:
         raise reader.unsupported("CREATE TABLE FROM SOURCE")
     if _is_query_next(reader):
         return _table_as(reader, name, if_not_exists)
-    columns, key, checks = column_list(reader)
+    made = column_list(reader, name.last)
+    if reader.is_next("inherits"):
+        raise reader.unsupported("INHERITS")
+    if reader.is_next("partition"):
+        raise reader.unsupported("PARTITION BY")
     found = with_options(reader)
     drop = _on_commit_drop(reader)
     return s.CreateTable(
-        name, columns, key, if_not_exists, found, on_commit_drop=drop, checks=checks
+        name,
+        made.columns,
+        made.key,
+        if_not_exists,
+        found,
+        on_commit_drop=drop,
+        checks=made.checks,
+        uniques=made.uniques,
+        foreigns=made.foreigns,
+        likes=made.likes,
     )
 
 
@@ -328,8 +252,12 @@ _REPLACEABLE: dict[str, Callable[[Reader, bool], s.Statement]] = {
     "view": _view,
     "materialized view": _materialized_view,
 }
+_TEMPORARY_KINDS: dict[
+    str, Callable[[Reader], s.CreateTable | s.CreateTableAs | s.CreateSequence]
+] = {"table": _table, "sequence": create_sequence}
 _CREATE: dict[str, Callable[[Reader], s.Statement]] = {
     "table": _table,
+    "sequence": create_sequence,
     "source": create_source,
     "sink": create_sink,
     "index": _index,

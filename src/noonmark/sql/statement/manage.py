@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import cast
 
 from noonmark.sql.statement import statement as s
-from noonmark.sql.statement.create import column_spec
+from noonmark.sql.statement.columns import column_spec
 from noonmark.sql.statement.options import options, with_options
 from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import alter_default_privileges, alter_role
+from noonmark.sql.statement.sequence import alter_sequence
 from noonmark.sql.statement.source import subsource
 
 _KINDS = (
     "materialized view",
+    "sequence",
     "table",
     "source",
     "view",
@@ -63,6 +65,8 @@ def alter(reader: Reader) -> s.Statement:
         return s.Swap(kind, name, reader.identifier())
     if reader.accept("owner", "to"):
         return s.AlterOwner(kind, name, reader.identifier(), if_exists)
+    if kind == "sequence":
+        return alter_sequence(reader, name, if_exists)
     if kind == "secret" and reader.accept("as"):
         return s.AlterSecret(name, reader.scalar_to(), if_exists)
     if kind == "connection" and (reader.is_next("set", "(") or reader.is_next("reset", "(")):
@@ -76,9 +80,9 @@ def alter(reader: Reader) -> s.Statement:
     if kind == "table" and reader.accept("add"):
         reader.accept("column")
         if_not_exists = reader.if_not_exists()
-        column, key = column_spec(reader)
-        if key:
-            raise reader.unsupported("ADD COLUMN ... PRIMARY KEY", position=position)
+        column, constraints = column_spec(reader, name.last)
+        if constraints:
+            raise reader.unsupported("ADD COLUMN with a constraint of the table", position=position)
         return s.AddColumn(name, column, if_not_exists)
     words = [each.value for each in reader.tokens[reader.at : reader.at + 2] if each.kind == "word"]
     shown = " ".join([kind.replace("-", " "), "...", *words]).upper()

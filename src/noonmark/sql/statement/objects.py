@@ -5,57 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from noonmark.rows.types import SqlType
 from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
-
-
-@dataclass(frozen=True)
-class CheckText:
-    """A CHECK as it is written; `column` is the one that it stands at."""
-
-    condition: ScalarText
-    name: str | None = None
-    column: str | None = None
-
-
-@dataclass(frozen=True)
-class ColumnSpec:
-    """A column as CREATE writes it."""
-
-    name: str
-    type: SqlType
-    nullable: bool = True
-    default: ScalarText | None = None
-    position: int = field(default=1, compare=False)
-    checks: tuple[CheckText, ...] = ()
-
-
-@dataclass(frozen=True)
-class CreateTable(Statement):
-    """CREATE [TEMPORARY] TABLE; `key` are the columns of PRIMARY KEY."""
-
-    name: Name
-    columns: tuple[ColumnSpec, ...]
-    key: tuple[str, ...] = ()
-    if_not_exists: bool = False
-    options: Options = field(default_factory=dict)
-    temporary: bool = False
-    on_commit_drop: bool = False
-    checks: tuple[CheckText, ...] = ()
-
-
-@dataclass(frozen=True)
-class CreateTableAs(Statement):
-    """CREATE [TEMPORARY] TABLE name [(columns)] AS query [WITH NO DATA]; SELECT ... INTO name."""
-
-    name: Name
-    query: QueryText
-    columns: tuple[str, ...] = ()
-    if_not_exists: bool = False
-    options: Options = field(default_factory=dict)
-    temporary: bool = False
-    on_commit_drop: bool = False
-    with_data: bool = True
+from noonmark.sql.statement.tables import ColumnSpec
 
 
 @dataclass(frozen=True)
@@ -267,6 +218,7 @@ ObjectKind = Literal[
     "schema",
     "database",
     "column",
+    "sequence",
 ]
 
 
@@ -338,15 +290,6 @@ class AlterSourceTables(Statement):
     tables: tuple[Subsource, ...] = ()
     if_exists: bool = False
     cascade: bool = False
-
-
-@dataclass(frozen=True)
-class AddColumn(Statement):
-    """ALTER TABLE t ADD [COLUMN] c type."""
-
-    name: Name
-    column: ColumnSpec
-    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)

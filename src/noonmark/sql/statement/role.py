@@ -93,11 +93,13 @@ def _subject(
             return (), "role", (), words
         privileges = _checked(reader, words)
     reader.expect("on")
-    if reader.accept("all", "tables", "in", "schema"):
-        return privileges, "all tables", reader.list_of(reader.name), ()
+    for what in ("tables", "sequences"):
+        if reader.accept("all", what, "in", "schema"):
+            return privileges, f"all {what}", reader.list_of(reader.name), ()
     if reader.is_next("all"):
         raise reader.unsupported("GRANT ON ALL", "ALL TABLES IN SCHEMA, or name the objects.")
-    kind = reader.accept_any("table", "schema", "database", "secret", "connection") or "table"
+    kinds = ("table", "sequence", "schema", "database", "secret", "connection")
+    kind = reader.accept_any(*kinds) or "table"
     return privileges, kind, reader.list_of(reader.name), ()
 
 
@@ -125,7 +127,7 @@ def alter_default_privileges(reader: Reader) -> s.Statement:
     else:
         privileges = _checked(reader, reader.list_of(reader.identifier))
     reader.expect("on")
-    kind = reader.accept_any("tables", "schemas", "connections", "secrets")
+    kind = reader.accept_any("tables", "sequences", "schemas", "connections", "secrets")
     if kind is None:
         raise reader.unsupported(
             "ALTER DEFAULT PRIVILEGES of these objects", "TABLES, SCHEMAS, CONNECTIONS, SECRETS."

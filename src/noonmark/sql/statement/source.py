@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.statement import statement as s
+from noonmark.sql.statement.columns import column_list
 from noonmark.sql.statement.options import in_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 
@@ -17,17 +18,20 @@ _GENERATORS = ("counter", "auction", "tpch", "key value")
 
 def create_source(reader: Reader) -> s.Statement:
     """What follows CREATE SOURCE."""
-    from noonmark.sql.statement.create import column_list  # door: it uses this module
-
     parts: dict[str, Any] = {"if_not_exists": reader.if_not_exists(), "name": reader.name()}
     in_cluster(reader)
     if reader.is_next("("):
         if _only_names(reader):
             parts["column_names"] = reader.names_in_parens()
         else:
-            parts["columns"], parts["key"], checks = column_list(reader)
-            if checks:
+            made = column_list(reader)
+            parts["columns"], parts["key"] = made.columns, made.key
+            if made.checks:
                 raise reader.unsupported("CHECK of a source's columns", "Filter in a view.")
+            if made.foreigns or made.likes or any(not each.primary for each in made.uniques):
+                raise reader.unsupported("a constraint of a source other than PRIMARY KEY")
+            if any(each.serial or each.identity or each.generated for each in made.columns):
+                raise reader.unsupported("a column of a source that is generated")
     reader.expect("from")
     parts["upstream"] = _upstream(reader)
     while not reader.ended:

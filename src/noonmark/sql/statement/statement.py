@@ -18,7 +18,6 @@ from sqlglot import exp
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
 from noonmark.sql.statement.objects import (
-    AddColumn,
     AlterConnection,
     AlterOwner,
     AlterSecret,
@@ -26,8 +25,6 @@ from noonmark.sql.statement.objects import (
     AlterSourceTables,
     Check,
     CheckInput,
-    CheckText,
-    ColumnSpec,
     Comment,
     CreateConnection,
     CreateDatabase,
@@ -37,8 +34,6 @@ from noonmark.sql.statement.objects import (
     CreateSecret,
     CreateSink,
     CreateSource,
-    CreateTable,
-    CreateTableAs,
     CreateView,
     Drop,
     Files,
@@ -66,6 +61,20 @@ from noonmark.sql.statement.roles import (
     SetRole,
     SetSessionAuthorization,
 )
+from noonmark.sql.statement.tables import (
+    AddColumn,
+    AlterSequence,
+    CheckText,
+    Columns,
+    ColumnSpec,
+    CreateSequence,
+    CreateTable,
+    CreateTableAs,
+    ForeignText,
+    Identity,
+    Like,
+    UniqueText,
+)
 
 __all__ = [
     "AddColumn",
@@ -74,6 +83,7 @@ __all__ = [
     "AlterOwner",
     "AlterRole",
     "AlterSecret",
+    "AlterSequence",
     "AlterSource",
     "AlterSourceTables",
     "Audit",
@@ -83,6 +93,7 @@ __all__ = [
     "CheckText",
     "CloseCursor",
     "ColumnSpec",
+    "Columns",
     "Comment",
     "Commit",
     "Copy",
@@ -93,6 +104,7 @@ __all__ = [
     "CreateRole",
     "CreateSchema",
     "CreateSecret",
+    "CreateSequence",
     "CreateSink",
     "CreateSource",
     "CreateTable",
@@ -108,11 +120,14 @@ __all__ = [
     "Explain",
     "Fetch",
     "Files",
+    "ForeignText",
     "Format",
     "Generator",
     "Grant",
+    "Identity",
     "Insert",
     "Kafka",
+    "Like",
     "Lock",
     "Name",
     "ObjectKind",
@@ -144,6 +159,7 @@ __all__ = [
     "Subsource",
     "Swap",
     "Truncate",
+    "UniqueText",
     "Unlisten",
     "Update",
     "Upstream",
@@ -245,6 +261,7 @@ class Insert(Statement):
     assignments: tuple[tuple[str, exp.Expr], ...] = field(default=(), compare=False)
     conflict_where: exp.Expr | None = field(default=None, compare=False)
     text: str = ""
+    overriding: Literal["system", "user"] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from sqlglot import exp
@@ -55,8 +56,34 @@ def _assignment(tree: exp.Expr) -> tuple[str, exp.Expr]:
     return name_of(tree.this.this), tree.expression
 
 
+def _overriding(reader: Reader) -> tuple[Reader, Literal["system", "user"] | None]:
+    """The statement without OVERRIDING {SYSTEM | USER} VALUE, and which it was."""
+    for at, token in enumerate(reader.tokens):
+        words = [each.value for each in reader.tokens[at : at + 3] if each.kind == "word"]
+        for which in _OVERRIDING:
+            if words == ["overriding", which, "value"]:
+                end = reader.tokens[at + 2].end
+                text = reader.text[: token.start] + " " * (end - token.start) + reader.text[end:]
+                rest = Reader(text, [*reader.tokens[:at], *reader.tokens[at + 3 :]])
+                rest.at = reader.at
+                return rest, which
+    return reader, None
+
+
+_OVERRIDING: tuple[Literal["system", "user"], ...] = ("system", "user")
+
+
 def insert(reader: Reader) -> s.Statement:
     """What follows INSERT."""
+    plain, overriding = _overriding(reader)
+    if overriding is None:
+        return _insert(reader)
+    made = replace(_insert(plain), overriding=overriding, text=reader.text)
+    reader.at = len(reader.tokens) - 1
+    return made
+
+
+def _insert(reader: Reader) -> s.Insert:
     if reader.accept("into") and _default_values(reader):
         return _insert_defaults(reader)
     tree, text = _whole(reader)
@@ -86,7 +113,7 @@ def _default_values(reader: Reader) -> bool:
     return "default" in words and words[words.index("default") :][:2] == ["default", "values"]
 
 
-def _insert_defaults(reader: Reader) -> s.Statement:
+def _insert_defaults(reader: Reader) -> s.Insert:
     table = reader.name()
     reader.expect("default", "values")
     returning: tuple[exp.Expr, ...] = ()

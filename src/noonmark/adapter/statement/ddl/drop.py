@@ -15,6 +15,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, PUBLIC, TEMPORARY
 from noonmark.adapter.catalog.rights import Access, require_role
 from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.sequence.default import used
 from noonmark.adapter.session.commit import STAGED
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.handler import Handlers
@@ -25,6 +26,7 @@ from noonmark.errors import (
     NoonmarkError,
     UndefinedObject,
     UndefinedTable,
+    Unsupported,
     WrongObjectType,
 )
 from noonmark.persist.log import command as c
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from noonmark.compute.view.owned import Owned
 
 #: What the names of these kinds are called in errors, as in PostgreSQL.
-_RELATION_KINDS = ("table", "source", "view", "materialized-view")
+_RELATION_KINDS = ("table", "source", "view", "materialized-view", "sequence")
 
 
 async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]) -> Outcome:
@@ -126,8 +128,17 @@ def doomed(
     for item in targets:
         if within is not None and item.part_of == within.number:
             continue
+        if item.kind == "sequence" and not item.definition.get("identity"):
+            continue  # it may go before its table
         if item.part_of and catalog.by_number[item.part_of] not in targets:
             owner = catalog.by_number[item.part_of]
+            if item.kind == "sequence":
+                column = item.definition["column"]
+                raise DependentObjects(
+                    f"cannot drop {_named(item)} because column {column} of {_named(owner)} "
+                    "requires it",
+                    hint=f"You can drop column {column} of {_named(owner)} instead.",
+                )
             raise DependentObjects(
                 f"cannot drop {item} because {owner} requires it",
                 hint=f"You can drop {owner} instead.",
@@ -137,6 +148,7 @@ def doomed(
         if always or item.kind == "database" or (item.kind == "schema" and item.name == PUBLIC):
             raise DependentObjects(f"cannot drop {item} because the database system requires it")
     _refuse_owners(catalog, targets)
+    refuse_defaults(catalog, targets, cascade)
     own = [*targets, *_contents(catalog, targets, cascade)]
     numbers = [item.number for item in own]
     needing = [item for item in catalog.dependents(numbers) if item.number not in numbers]
@@ -145,6 +157,34 @@ def doomed(
     parts = [part for number in numbers for part in catalog.parts_of(number)]
     parts += [part for each in needing for part in catalog.parts_of(each.number)]
     return list({item.number: item for item in (*needing, *parts, *own)}.values())
+
+
+def refuse_defaults(catalog: Catalog, targets: list[Item], cascade: bool) -> None:
+    """A sequence that the default of a column takes from stays, unless its table goes with it."""
+    going = {item.number for item in targets}
+    for item in (each for each in targets if each.kind == "sequence"):
+        lines = [
+            f"default value for column {column} of {table} depends on {item}"
+            for table in catalog.items("table")
+            for column, text in table.definition.get("defaults", {}).items()
+            if table.number not in going and item.definition["uid"] in used(text)
+        ]
+        if not lines:
+            continue
+        if cascade:
+            raise Unsupported(
+                f"DROP ... CASCADE of {item} that a default takes from is not supported",
+                hint="ALTER TABLE ... ALTER COLUMN ... DROP DEFAULT first.",
+            )
+        raise DependentObjects(
+            f"cannot drop {_named(item)} because other objects depend on it",
+            detail="\n".join(lines).replace('"', ""),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+
+
+def _named(item: Item) -> str:
+    return f"{_shown(item.kind)} {item.name}"
 
 
 def _stands_alone(item: Item) -> bool:

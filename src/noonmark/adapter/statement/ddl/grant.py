@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.item import RELATIONS, Kind
 from noonmark.adapter.catalog.privilege import (
     DEFAULT_KINDS,
     DEFAULTS,
@@ -72,18 +73,26 @@ def _check_roles(catalog: Catalog, names: Iterable[str]) -> None:
             catalog.role(name)
 
 
+#: What GRANT ... ON ALL ... IN SCHEMA is about.
+_EVERY: dict[str, tuple[Kind, ...]] = {
+    "all tables": tuple(sorted(RELATIONS - {"sequence"})),
+    "all sequences": ("sequence",),
+}
+
+
 def _objects(access: Access, kind: str, name: st.Name) -> list[Item]:
     """What rights are granted on."""
     if kind == "table":  # which stands for every relation
         return [access.named(name.parts, name.position)]
-    sought = "schema" if kind == "all tables" else kind
+    every = _EVERY.get(kind)
+    sought = kind if every is None else "schema"
     found = find(access, sought, name)
     if found is None:
         raise missing(sought, name)
-    if kind != "all tables":
+    if every is None:
         return [found]
     catalog = access.catalog
-    return [item for item in catalog.items() if item.schema_name == name.last and item.is_relation]
+    return [item for item in catalog.items(*every) if item.schema_name == name.last]
 
 
 def _rights(privileges: Sequence[str], known: Sequence[str]) -> frozenset[str]:

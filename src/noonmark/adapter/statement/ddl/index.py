@@ -76,7 +76,7 @@ async def run_create_index(
 def _target(session: AdapterSession, statement: st.CreateIndex) -> Item:
     access = session.access("CREATE INDEX")
     item = access.named(statement.on.parts, statement.on.position)
-    if not item.is_relation or item.kind == "system" or not item.schema.columns:
+    if not item.is_relation or item.is_virtual or not item.schema.columns:
         raise WrongObjectType(f"cannot create an index on {item}", position=statement.on.position)
     access.check("relation", item)
     return item

@@ -26,6 +26,7 @@ _MAKES = (
     st.CreateSink,
     st.CreateConnection,
     st.CreateSecret,
+    st.CreateSequence,
 )
 
 
@@ -40,6 +41,7 @@ _CHANGES = (
     st.AlterSecret,
     st.AlterConnection,
     st.Refresh,
+    st.AlterSequence,
 )
 
 

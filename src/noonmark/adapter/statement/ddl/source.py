@@ -18,6 +18,7 @@ from noonmark.adapter.catalog.rights import require_role
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.schedule.definitions import file_feed, generator, source_of
 from noonmark.adapter.session.commit import creation
+from noonmark.adapter.statement.ddl.columns import columns_of
 from noonmark.adapter.statement.ddl.common import (
     Created,
     create,
@@ -26,7 +27,6 @@ from noonmark.adapter.statement.ddl.common import (
     require_place,
     retain_ms,
 )
-from noonmark.adapter.statement.ddl.table import columns_of
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.upstream.prepare import Prepared, prepare
 from noonmark.adapter.upstream.topic import topic_feed

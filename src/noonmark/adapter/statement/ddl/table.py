@@ -12,6 +12,7 @@ from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.session.temporary import placed
+from noonmark.adapter.statement.ddl.columns import columns_of
 from noonmark.adapter.statement.ddl.common import (
     Created,
     create,
@@ -19,43 +20,23 @@ from noonmark.adapter.statement.ddl.common import (
     refuse_options,
     retain_ms,
 )
+from noonmark.adapter.statement.ddl.sequence import serials
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.table.checks import named
 from noonmark.errors import (
     DuplicateObject,
-    NameTaken,
     SchemaMismatch,
-    UndefinedColumn,
     Unsupported,
     UsageError,
     WrongObjectType,
 )
 from noonmark.persist.log import command as c
 from noonmark.persist.log.state import schema_to_wire
-from noonmark.rows.schema import Column, Schema
+from noonmark.rows.schema import Column
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
-
-
-def columns_of(specs: Sequence[st.ColumnSpec], key: Sequence[str]) -> Schema:
-    """The columns as they were written; those of the key take no NULL."""
-    seen: set[str] = set()
-    for spec in specs:
-        if spec.name in seen:
-            raise NameTaken(
-                f'column "{spec.name}" specified more than once', position=spec.position
-            )
-        seen.add(spec.name)
-    for name in key:
-        if name not in seen:
-            raise UndefinedColumn(f'column "{name}" named in key does not exist')
-    return Schema(
-        tuple(
-            Column(spec.name, spec.type, spec.nullable and spec.name not in key) for spec in specs
-        )
-    )
 
 
 async def run_create_table(
@@ -63,12 +44,12 @@ async def run_create_table(
 ) -> Outcome:
     """CREATE TABLE: an empty collection that sessions write."""
     refuse_options("a table", statement.options, ("retain_history",))
+    _refuse_unbuilt(statement)
     made = await placed(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
         schema_name, name = place(catalog, made.name)
-        defaults = {each.name: each.default.text for each in statement.columns if each.default}
-        definition: dict[str, Any] = {"text": session.text, "defaults": defaults}
+        definition: dict[str, Any] = {"text": session.text, "defaults": {}}
         schema = columns_of(statement.columns, statement.key)
         if statement.checks:
             definition["checks"] = named(name, schema, statement.checks)
@@ -85,10 +66,22 @@ async def run_create_table(
             owner=session.user,
             retain_ms=retain_ms(statement.options),
         )
-        return Created((item,), lambda time: (creation(item, time),))
+        item, more = serials(session, catalog, item, statement.columns, number + 1)
+        return Created((item, *more), lambda time: (creation(item, time),))
 
     done, _created = await create(session, "CREATE TABLE", made.name, statement.if_not_exists, make)
     return done
+
+
+def _refuse_unbuilt(statement: st.CreateTable) -> None:
+    for found, what in (
+        (any(not each.primary for each in statement.uniques), "UNIQUE"),
+        (statement.foreigns, "FOREIGN KEY"),
+        (statement.likes, "LIKE"),
+        (any(each.generated for each in statement.columns), "a generated column"),
+    ):
+        if found:
+            raise Unsupported(f"{what} of a table is not supported")
 
 
 async def run_add_column(
@@ -105,7 +98,7 @@ async def run_add_column(
         if spec.name in item.schema and statement.if_not_exists:
             skipped = f'column "{spec.name}" of relation "{item.name}" already exists, skipping'
             return Done("ALTER TABLE", (Notice(skipped),))
-        if spec.default is not None or spec.checks:
+        if spec.default is not None or spec.checks or spec.serial or spec.identity:
             what = "a CHECK" if spec.checks else "a DEFAULT"
             raise Unsupported(f"ADD COLUMN with {what} is not supported", position=spec.position)
         try:

@@ -228,7 +228,7 @@ def refuse_unbounded(relation: Relation) -> None:
 def refuse_unmaintained(catalog: Catalog, item: Item) -> None:
     """Refuse a view over system relations: they have no history."""
     for each in catalog.needs([item.number, *item.needs]):
-        if each.kind == "system":
+        if each.is_virtual:
             raise Unsupported(
                 f'a materialized view cannot read "{each.full_name}"',
                 detail="System relations are computed when they are asked for.",

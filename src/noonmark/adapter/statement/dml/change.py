@@ -20,6 +20,7 @@ from noonmark.adapter.statement.dml.read import Reading, Write
 from noonmark.adapter.statement.dml.target import (
     Row,
     assigned,
+    check_given,
     columns_of,
     default_of,
     fitted,
@@ -107,6 +108,7 @@ def _new_value(item: Item, at: int, tree: exp.Expr) -> exp.Expr:
     spec = item.schema.columns[at]
     if is_default(tree):
         return default_of(item, spec)
+    check_given(item, spec, "update")
     if isinstance(tree, exp.Parameter | exp.Null) or (
         isinstance(tree, exp.Literal) and tree.is_string
     ):

@@ -20,6 +20,7 @@ from noonmark.adapter.statement.dml.read import Reading, Write
 from noonmark.adapter.statement.dml.target import (
     Row,
     assigned,
+    check_given,
     columns_of,
     default_of,
     fitted,
@@ -76,6 +77,7 @@ class InsertPlan:
 
 def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertPlan:
     """The plan of an INSERT."""
+    planning.overriding = statement.overriding
     places = columns_of(item, statement.columns, statement.table.position)
     rows: tuple[tuple[Scalar, ...], ...] = ()
     source: Source | None = None
@@ -128,9 +130,15 @@ def _plan_values(
 
 
 def _value(planning: Planning, item: Item, at: int, tree: exp.Expr, place: PlanRow) -> Scalar:
+    spec = item.schema.columns[at]
     if is_default(tree):
         return _default(planning, item, at)
-    return assigned(plan(tree, place), item.schema.columns[at], tree)
+    overriding = planning.overriding
+    if overriding == "user" and spec.name in item.definition.get("identity", {}):
+        return _default(planning, item, at)
+    if overriding is None:
+        check_given(item, spec, planning.verb)
+    return assigned(plan(tree, place), spec, tree)
 
 
 def _check_width(width: int, places: tuple[int, ...], tree: exp.Expr) -> None:
@@ -150,6 +158,10 @@ def _plan_query(
     for source, at in zip(range(len(relation.schema)), places, strict=False):
         own = column(source, relation.schema.columns[source])
         spec = item.schema.columns[at]
+        if planning.overriding == "user" and spec.name in item.definition.get("identity", {}):
+            continue
+        if planning.overriding is None:
+            check_given(item, spec, "insert")
         # What was a quoted literal in the select list takes the column's type, as it is written.
         literal = source in planned.unknown and isinstance(own.type, t.Text)
         given[at] = coerce(own, spec.type) if literal else assigned(own, spec, query.tree)
@@ -185,6 +197,7 @@ def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conf
     row.scope = Scope(
         tuple(e if e.index < width else _hidden(e) for e in scope.entries), scope.tables
     )
+    planning.verb, planning.overriding = "update", None
     update: list[Scalar] = [row.column_at(at) for at in range(width)]
     for name, tree in statement.assignments:
         (at,) = columns_of(item, (name,), position_of(tree) or statement.table.position)

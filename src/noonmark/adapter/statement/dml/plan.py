@@ -51,6 +51,9 @@ class Planning:
         self.names = Names(self.catalog, session.access(use, self.catalog))
         stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
         self.statement = Statement(self.names, parameters=stated, session=session.functions)
+        #: What an INSERT says of its identity columns, and what is done to a column now.
+        self.overriding: str | None = None
+        self.verb = "insert"
 
     def query(self, tree: exp.Expr) -> Planned:
         """The plan of a query inside the statement."""
@@ -66,10 +69,10 @@ class Planning:
         """What the statement reads, over collections."""
         names = relation.schema.names
         planned = over_collections(self.catalog, Query(relation, names, relation, ()), self.names)
-        system = frozenset(item.scan_name for item in planned.leaves if item.kind == "system")
+        system = frozenset(item.scan_name for item in planned.leaves if item.is_virtual)
         peek = Peek.of(simplify(planned.query.relation), (), None, system)
         tables = frozenset(tables_read(self.catalog, planned.leaves, position))
-        only = all(item.kind in ("table", "system") for item in planned.leaves)
+        only = all(item.kind == "table" or item.is_virtual for item in planned.leaves)
         return Source(peek, Needs(tables, only))
 
     def returning(self, item: Item, alias: str | None, trees: Sequence[exp.Expr]) -> Returning:

@@ -119,7 +119,7 @@ def tables_read(catalog: Catalog, leaves: Iterable[Item], position: int | None =
 
 def checked(catalog: Catalog, leaves: Iterable[Item]) -> tuple[set[str], str | None]:
     """The collections of all tables below what is read, and a source below it, if there is one."""
-    numbers = [item.number for item in leaves if item.kind != "system"]
+    numbers = [item.number for item in leaves if not item.is_virtual]
     tables: set[str] = set()
     source: str | None = None
     for item in catalog.needs(numbers):

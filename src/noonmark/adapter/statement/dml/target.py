@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.sequence.default import default_text
 from noonmark.adapter.table.checks import CheckViolation, failing
 from noonmark.errors import (
     DatatypeMismatch,
@@ -22,6 +23,7 @@ from noonmark.errors import (
     NotNullViolation,
     StringTooLong,
     UndefinedColumn,
+    UsageError,
     WrongObjectType,
 )
 from noonmark.rows import types as t
@@ -81,8 +83,36 @@ def columns_of(item: Item, names: Sequence[str], position: int | None) -> tuple[
 
 def default_of(item: Item, column: Column) -> exp.Expr:
     """The expression that DEFAULT stands for."""
+    found = item.definition.get("identity", {}).get(column.name)
     text = item.definition.get("defaults", {}).get(column.name)
+    if found is not None:
+        text = default_text(found[1])
     return exp.Null() if text is None else parse_scalar(text)
+
+
+class GeneratedAlways(UsageError, id="generated_always", sqlstate="428C9"):
+    """A value for a column that has only those that the system gives."""
+
+
+def check_given(item: Item, column: Column, verb: str) -> None:
+    """Refuse a value for a column that is GENERATED ALWAYS.
+
+    Raises:
+        GeneratedAlways: it is.
+    """
+    name = column.name
+    message = (
+        f'column "{name}" can only be updated to DEFAULT'
+        if verb == "update"
+        else f'cannot insert a non-DEFAULT value into column "{name}"'
+    )
+    found = item.definition.get("identity", {}).get(name)
+    if found is not None and found[0] == "a":
+        raise GeneratedAlways(
+            message,
+            detail=f'Column "{name}" is an identity column defined as GENERATED ALWAYS.',
+            hint=None if verb == "update" else "Use OVERRIDING SYSTEM VALUE to override.",
+        )
 
 
 def is_default(tree: exp.Expr) -> bool:

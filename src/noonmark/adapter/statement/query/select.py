@@ -125,6 +125,8 @@ def quick_select(
     plan = session.plans.get((statement.query, types))
     if plan is None or plan.catalog is not session.catalog or plan.late or _is_of_now(plan):
         return None
+    if plan.peek.is_volatile:
+        return None
     rows = session.database.reads.at_once(plan.peek, values)
     return None if rows is None else Answer(plan.fields, rows)
 
@@ -147,6 +149,9 @@ async def run_select(
     peek = await PLANNER.run(weight, plan.peek.bound, values, time)
     if transaction is not None and _is_own(transaction, plan):
         return await _with_own(session, transaction, plan, peek, time)
+    if plan.peek.is_volatile:
+        rows = await session.database.reads.multiset(peek, time, session.system_rows)
+        return Rows(plan.fields, await session.database.reads.answers.finished(peek, rows))
     chunks = await session.database.reads.ask(peek, time, session.system_rows)
     return Rows(plan.fields, chunks)
 
@@ -161,7 +166,7 @@ def _cannot_include(transaction: OpenTransaction, plan: PlannedQuery) -> Item | 
     """A view among what is read that is kept, and so cannot include the transaction's writes."""
     fresh, written = transaction.fresh, transaction.pending.keys()
     for item in plan.leaves:
-        if item.kind not in ("table", "system") and (
+        if not (item.kind == "table" or item.is_virtual) and (
             item.collection in fresh or checked(plan.catalog, [item])[0] & (written | fresh)
         ):
             return item
