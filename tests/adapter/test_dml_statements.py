@@ -148,7 +148,7 @@ async def test_on_conflict_is_exact_by_the_key(opened: Database) -> None:
     await client.ask("create table u (k int)")
     assert await client.ask("insert into u values (1) on conflict do nothing") == "INSERT 0 1"
     assert (await refused(client, "insert into u values (1) on conflict (x) do nothing"))[0] == (
-        "42P10"
+        "42703"
     )
 
 

@@ -32,6 +32,7 @@ USES: dict[str, tuple[str, str]] = {
     "Explain": ("explain select * from NAME", "42P01"),
     "ExplainTimestamp": ("explain timestamp for select * from NAME", "42P01"),
     "AddColumn": ("alter table NAME add column z int", "42P01"),
+    "AlterTable": ("alter table NAME alter column a set default 1", "42P01"),
     "Rename": ("alter table NAME rename to other", "42P01"),
     "Swap": ("alter table NAME swap with lone", "42P01"),
     "AlterSource": ("alter table NAME set (retain history for '1h')", "42P01"),
@@ -55,6 +56,7 @@ MAKES: dict[str, tuple[str, str]] = {
     "source": ("create source NAME from load generator counter", "42P07"),
     "webhook": ("create source NAME from webhook body format json check (true)", "42P07"),
     "secret": ("create secret NAME as 'x'", "42710"),
+    "sequence": ("create sequence NAME", "42P07"),
     "schema": ("create schema NAME", "42P06"),
     "role": ("create role NAME", "42710"),
 }
@@ -201,8 +203,9 @@ async def test_there_is_one_cluster(opened: Database) -> None:
 ELSEWHERE = {
     "CreateTable", "CreateView", "CreateMaterializedView", "CreateSource", "CreateSink",
     "CreateConnection", "CreateSecret", "CreateSchema", "CreateRole", "CreateIndex",
+    "CreateSequence",
     "Audit", "ExplainView", "ValidateConnection", "AlterSecret", "AlterConnection",
-    "AlterSourceTables",
+    "AlterSourceTables", "AlterSequence",
 }  # fmt: skip
 
 

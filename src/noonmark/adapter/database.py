@@ -99,6 +99,7 @@ class Database:
         self.tables = Tables(
             client,
             self.oracle,
+            catalog=lambda: self.catalog,
             names=self.table_collections,
             together=self.work.together,
             retain_ms=self.retain_ms,

@@ -137,6 +137,7 @@ NEEDS: tuple[Need, ...] = (
     *_rows("ALTER CONNECTION", ("object", ("connection",), OWN), ("secret", ("secret",), "USAGE")),
     *_rows("ALTER SET", ("object", ("table", "source", "materialized-view", "index"), OWN)),
     *_rows("ALTER SEQUENCE", ("object", ("sequence",), OWN), ("table", ("table",), OWN)),
+    *_rows("ALTER TABLE", ("object", ("table",), OWN)),
     *_rows("ALTER TABLE ADD COLUMN", ("object", ("table",), OWN)),
     *_rows("ALTER RENAME", ("object", _OWNED, OWN), ("schema", ("schema",), "CREATE")),
     *_rows(

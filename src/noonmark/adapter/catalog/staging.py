@@ -159,6 +159,11 @@ def _shifted(item: Item, first: int, shift: int) -> Item:
         definition["names"] = {name: [moved(number), width] for name, (number, width) in pins}
     if "on" in definition:
         definition["on"] = moved(definition["on"])
+    if "foreigns" in definition:
+        definition["foreigns"] = [
+            [name, columns, moved(parent), *rest]
+            for name, columns, parent, *rest in definition["foreigns"]
+        ]
     return replace(
         item,
         number=moved(item.number),

@@ -27,6 +27,7 @@ from noonmark.adapter.catalog.item import Kind
 from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.schedule.definitions import view_definition
 from noonmark.adapter.table.keys import first_rows
+from noonmark.adapter.table.requests import Change
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
 from noonmark.persist.log.machine import apply
@@ -137,6 +138,7 @@ async def commit_staged(
     read_at: int | None = None,
     reads: Iterable[str] = (),
     ids: Mapping[str, int] = MappingProxyType({}),
+    enforced: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Make a transaction durable that changed the catalog.
 
@@ -147,6 +149,7 @@ async def commit_staged(
         read_at: when it read.
         reads: the tables that it read.
         ids: the collections that those names meant.
+        enforced: what the rows were held to when they were written.
 
     Raises:
         SerializationFailure: somebody else changed what it changed, needs or read.
@@ -179,11 +182,16 @@ async def commit_staged(
                 reads=frozenset(reads) - fresh,
                 ids={name: met for name, met in ids.items() if name not in fresh},
                 beside=beside,
+                change=Change(
+                    staging.catalog,
+                    {name: rows for name, rows in writes.items() if name in fresh},
+                    lambda: store.became(catalog),
+                ),
+                enforced={n: met for n, met in enforced.items() if n not in fresh},
             )
         except BaseException:
             await database.work.take_up(numbers)  # nothing was changed: it goes on
             raise
-        store.became(catalog)
         made = [item.number for _, item in staging.made(catalog)]
         await database.work.take_up([*renaming.numbers, *made])
 

@@ -74,6 +74,8 @@ class OpenTransaction:
         self._read_tables: set[str] = set()
         #: The collections that names meant when they were read or written.
         self._ids: dict[str, int] = {}
+        #: What the rows that it wrote were held to.
+        self._enforced: dict[str, Any] = {}
         self._unchecked: str | None = None
         #: Savepoints: a name, and how many rows each table had waiting.
         self._saved: list[_Savepoint] = []
@@ -170,6 +172,7 @@ class OpenTransaction:
             self.read_at = read_at
             self._reads.update(reads)
         for name, rows in writes.items():
+            self._enforced.setdefault(name, self._database.tables.enforced(name))
             self._writes.setdefault(name, []).extend(rows)
 
     def _meet(self, names: Iterable[str]) -> None:
@@ -226,10 +229,13 @@ class OpenTransaction:
                         read_at=read_at,
                         reads=reads,
                         ids=ids,
+                        enforced=self._enforced,
                     )
                 )
             elif writes:
-                await self._database.tables.commit(writes, read_at=read_at, reads=reads, ids=ids)
+                await self._database.tables.commit(
+                    writes, read_at=read_at, reads=reads, ids=ids, enforced=self._enforced
+                )
         finally:
             await self._let_go()
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.contract import Outcome
 from noonmark.adapter.statement.ddl import (
     alter,
+    alter_table,
     connection,
     drop,
     grant,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 _OF_THE_CATALOG = (
     table,
     alter,
+    alter_table,
     connection,
     drop,
     grant,

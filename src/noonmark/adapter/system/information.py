@@ -13,6 +13,7 @@ from noonmark.adapter.system.pg_roles import applicable_roles, enabled_roles
 from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.sequences import SEQUENCES
 from noonmark.adapter.system.types import TYPES
+from noonmark.adapter.table.constraints import foreigns_of, key_name, uniques_of
 from noonmark.rows import types as t
 from noonmark.rows.pg.oid import oid
 
@@ -49,14 +50,15 @@ def _columns(facts: Facts) -> Iterable[Row]:
     for item in _seen(facts):
         defaults = shown_defaults(facts.catalog, item, facts.path)
         updatable = "YES" if item.kind == "table" else "NO"
+        strict = item.definition.get("not_null", ()) if item.kind == "table" else ()
         for at, column in enumerate(item.schema, 1):
             number, kind = oid(column.type), column.type
             length = kind.length if isinstance(kind, t.Varchar | t.Char) else None
             precision, radix, scale = _digits(kind)
             yield (
                 DATABASE, item.schema_name, item.name, column.name, at, defaults.get(column.name),
-                "YES" if column.nullable else "NO", _type_name(kind), length, None, precision,
-                radix, scale, _seconds(kind), None, DATABASE, "pg_catalog",
+                "NO" if not column.nullable or column.name in strict else "YES", _type_name(kind),
+                length, None, precision, radix, scale, _seconds(kind), None, DATABASE, "pg_catalog",
                 _UDT.get(number, str(kind)), str(at), "NO", *_identity(item, column.name),
                 updatable,
             )  # fmt: skip
@@ -112,18 +114,66 @@ def _views(facts: Facts) -> Iterable[Row]:
         yield (DATABASE, item.schema_name, item.name, text, "NONE", "NO", "NO")
 
 
+def _keys(item: Item) -> Iterable[tuple[str, str, tuple[str, ...]]]:
+    """The name, kind and columns of each key of a table."""
+    if item.key:
+        yield key_name(item), "PRIMARY KEY", item.key
+    for unique in uniques_of(item):
+        if unique.is_constraint:
+            yield unique.name, "UNIQUE", unique.columns
+    for foreign in foreigns_of(item):
+        yield foreign.name, "FOREIGN KEY", foreign.columns
+
+
 def _key_column_usage(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("table"):
-        for at, name in enumerate(item.key, 1):
-            yield (DATABASE, item.schema_name, f"{item.name}_pkey", DATABASE, item.schema_name,
-                   item.name, name, at, None)  # fmt: skip
+        for key, kind, columns in _keys(item):
+            for at, name in enumerate(columns, 1):
+                other = at if kind == "FOREIGN KEY" else None
+                yield (DATABASE, item.schema_name, key, DATABASE, item.schema_name, item.name,
+                       name, at, other)  # fmt: skip
+
+
+def _referential_constraints(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("table"):
+        for foreign in foreigns_of(item):
+            parent = facts.catalog.by_number[foreign.parent]
+            name = next(
+                (
+                    name
+                    for name, kind, columns in _keys(parent)
+                    if kind != "FOREIGN KEY" and set(columns) == set(foreign.others)
+                ),
+                None,
+            )
+            yield (DATABASE, item.schema_name, foreign.name, DATABASE, parent.schema_name, name,
+                   "NONE", "NO ACTION", "NO ACTION")  # fmt: skip
+
+
+def _constraint_column_usage(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("table"):
+        for key, kind, columns in _keys(item):
+            table, names = item, columns
+            if kind == "FOREIGN KEY":
+                foreign = next(each for each in foreigns_of(item) if each.name == key)
+                table, names = facts.catalog.by_number[foreign.parent], foreign.others
+            for name in names:
+                yield (DATABASE, table.schema_name, table.name, name, DATABASE,
+                       item.schema_name, key)  # fmt: skip
 
 
 def _table_constraints(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("table"):
-        if item.key:
-            yield (DATABASE, item.schema_name, f"{item.name}_pkey", DATABASE, item.schema_name,
-                   item.name, "PRIMARY KEY", "NO", "NO", "YES")  # fmt: skip
+        late = {each.name: each for each in foreigns_of(item)}
+        for name, kind, _columns in _keys(item):
+            when = late.get(name)
+            deferred = (
+                ("NO", "NO")
+                if when is None
+                else ("YES" if when.deferrable else "NO", "YES" if when.deferred else "NO")
+            )
+            yield (DATABASE, item.schema_name, name, DATABASE, item.schema_name, item.name, kind,
+                   *deferred, "YES")  # fmt: skip
 
 
 def _catalog_name(_: Facts) -> Iterable[Row]:
@@ -172,13 +222,13 @@ RELATIONS = (
         initially_deferred=_T, enforced=_T,
     ),
     relation(
-        "information_schema.referential_constraints", nothing,
+        "information_schema.referential_constraints", _referential_constraints,
         constraint_catalog=_T, constraint_schema=_T, constraint_name=_T,
         unique_constraint_catalog=_T, unique_constraint_schema=_T, unique_constraint_name=_T,
         match_option=_T, update_rule=_T, delete_rule=_T,
     ),
     relation(
-        "information_schema.constraint_column_usage", nothing,
+        "information_schema.constraint_column_usage", _constraint_column_usage,
         table_catalog=_T, table_schema=_T, table_name=_T, column_name=_T, constraint_catalog=_T,
         constraint_schema=_T, constraint_name=_T,
     ),

@@ -23,6 +23,7 @@ from noonmark.adapter.system.facts import (
 from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.settings import VARIABLES, value_of
 from noonmark.adapter.system.types import STEMS, TYPES
+from noonmark.adapter.table.constraints import key_name, uniques_of
 from noonmark.rows.pg.oid import oid, type_size, typmod
 from noonmark.sql.scope import SYSTEM_COLUMN
 
@@ -43,6 +44,10 @@ RELKIND = {
 KEY_OID_BASE = 1_000_000_000
 #: Those of CHECKs are above it.
 CHECK_OID_BASE = 1_100_000_000
+UNIQUE_OID_BASE = 1_400_000_000
+FOREIGN_OID_BASE = 1_700_000_000
+#: Constraints of one table and kind that have numbers of their own.
+UNIQUES_MAX = 100
 
 
 def listed(facts: Facts) -> Iterator[Item]:
@@ -60,9 +65,16 @@ def _pg_class(facts: Facts) -> Iterable[Row]:
     indexed = {number for index in facts.catalog.items("index") for number in index.needs[:1]}
     for item in listed(facts):
         row = _class_row(facts, item, item.oid, item.name, RELKIND[item.kind])
-        yield (*row[:13], row[13] or item.number in indexed, *row[14:])
+        uniques = uniques_of(item) if item.kind == "table" else ()
+        has_index = row[13] or item.number in indexed or bool(uniques)
+        checks = len(item.definition.get("checks", ())) if item.kind == "table" else 0
+        yield (*row[:13], has_index, *row[14:18], checks, *row[19:])
         if item.kind == "table" and item.key:
-            yield _class_row(facts, item, KEY_OID_BASE + item.oid, f"{item.name}_pkey", "i")
+            yield _class_row(facts, item, KEY_OID_BASE + item.oid, key_name(item), "i")
+        for at, unique in enumerate(uniques):
+            number = UNIQUE_OID_BASE + item.oid * UNIQUES_MAX + at
+            made = _class_row(facts, item, number, unique.name, "i")
+            yield (*made[:17], len(unique.columns), *made[18:])
 
 
 def _class_row(facts: Facts, item: Item, number: int, name: str, kind: str) -> Row:
@@ -95,7 +107,8 @@ def _pg_attribute(facts: Facts) -> Iterable[Row]:
             size, number = type_size(column.type), -6 if column.name == SYSTEM_COLUMN else at
             yield (
                 item.oid, column.name, oid(column.type), -1, size, number, 0, -1,
-                typmod(column.type), 0 < size <= 8, "i", "p", "", declared and not column.nullable,
+                typmod(column.type), 0 < size <= 8, "i", "p", "",
+                declared and (not column.nullable or column.name in own.get("not_null", ())),
                 column.name in defaults, False,
                 identity.get(column.name, [""])[0], "", False, True, 0,
                 100 if _is_text(oid(column.type)) else 0, None, None, None, None,

@@ -7,13 +7,26 @@ from dataclasses import dataclass
 
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.system.facts import Facts, Row, relation
-from noonmark.adapter.system.pg_catalog import CHECK_OID_BASE, KEY_OID_BASE
+from noonmark.adapter.system.pg_catalog import (
+    CHECK_OID_BASE,
+    FOREIGN_OID_BASE,
+    KEY_OID_BASE,
+    UNIQUE_OID_BASE,
+    UNIQUES_MAX,
+)
 from noonmark.adapter.table.checks import Check, checks_of, texts_of
+from noonmark.adapter.table.constraints import (
+    Foreign,
+    Unique,
+    foreigns_of,
+    key_name,
+    uniques_of,
+)
 from noonmark.rows.types import quote_name
 from noonmark.sql.ir.scalar import columns_of
 
-#: Checks of one table that have numbers of their own.
-_CHECKS_MAX = 100
+#: Constraints of one table and kind that have numbers of their own.
+_CHECKS_MAX = UNIQUES_MAX
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,22 @@ class Index:
     on: Item
     columns: tuple[str, ...]
     primary: bool
+    unique: Unique | None = None
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no two rows are equal there."""
+        return self.primary or self.unique is not None
+
+    @property
+    def is_not_distinct(self) -> bool:
+        """Whether NULL is equal to NULL."""
+        return self.unique is not None and not self.unique.nulls_distinct
+
+    @property
+    def is_constraint(self) -> bool:
+        """Whether it is of a constraint."""
+        return self.primary or (self.unique is not None and self.unique.is_constraint)
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -37,7 +66,10 @@ def indexes(facts: Facts) -> Iterator[Index]:
     """Every index."""
     for item in facts.catalog.items("table"):
         if item.key:
-            yield Index(KEY_OID_BASE + item.oid, f"{item.name}_pkey", item, item.key, True)
+            yield Index(KEY_OID_BASE + item.oid, key_name(item), item, item.key, True)
+        for at, unique in enumerate(uniques_of(item)):
+            number = UNIQUE_OID_BASE + item.oid * _CHECKS_MAX + at
+            yield Index(number, unique.name, item, unique.columns, False, unique)
     for item in facts.catalog.items("index"):
         on = facts.catalog.by_number.get(item.needs[0]) if item.needs else None
         if on is not None:
@@ -49,26 +81,55 @@ def _pg_index(facts: Facts) -> Iterable[Row]:
     for index in indexes(facts):
         count = len(index.columns)
         yield (
-            index.oid, index.on.oid, count, count, index.primary, False, index.primary, False,
-            True, False, True, False, True, True, False, index.places, (0,) * count, (0,) * count,
-            (0,) * count, None, None,
+            index.oid, index.on.oid, count, count, index.is_unique, index.is_not_distinct,
+            index.primary, False, True, False, True, False, True, True, False, index.places,
+            (0,) * count, (0,) * count, (0,) * count, None, None,
         )  # fmt: skip
 
 
 def _pg_constraint(facts: Facts) -> Iterable[Row]:
     for index in indexes(facts):
-        if index.primary:
+        if index.is_constraint:
+            kind = "p" if index.primary else "u"
             yield (
-                index.oid, index.name, facts.schema_oid(index.on.schema_name), "p", False, False,
+                index.oid, index.name, facts.schema_oid(index.on.schema_name), kind, False, False,
                 True, index.on.oid, 0, index.oid, 0, 0, " ", " ", " ", True, 0, True,
                 index.places, None, None, None, None, None, None, None,
             )  # fmt: skip
+    yield from _foreign_rows(facts)
     for number, item, check in _checks(facts):
         places = tuple(at + 1 for at in sorted(columns_of(check.condition)))
         yield (
             number, check.name, facts.schema_oid(item.schema_name), "c", False, False,
             True, item.oid, 0, 0, 0, 0, " ", " ", " ", True, 0, False,
             places, None, None, None, None, None, None, None,
+        )  # fmt: skip
+
+
+def _foreigns(facts: Facts) -> Iterator[tuple[int, Item, Foreign]]:
+    """Every foreign key, with a number of its own."""
+    for item in facts.catalog.items("table"):
+        for at, foreign in enumerate(foreigns_of(item)):
+            yield FOREIGN_OID_BASE + item.oid * _CHECKS_MAX + at, item, foreign
+
+
+def _foreign_rows(facts: Facts) -> Iterable[Row]:
+    found = list(indexes(facts))
+    for number, item, foreign in _foreigns(facts):
+        parent = facts.catalog.by_number[foreign.parent]
+        own, other = (
+            tuple(table.schema.index(name) + 1 for name in names)
+            for table, names in ((item, foreign.columns), (parent, foreign.others))
+        )
+        key = next(
+            (each.oid for each in found
+             if each.on.number == parent.number and set(each.columns) == set(foreign.others)),
+            0,
+        )  # fmt: skip
+        yield (
+            number, foreign.name, facts.schema_oid(item.schema_name), "f", foreign.deferrable,
+            foreign.deferred, True, item.oid, 0, key, 0, parent.oid, "a", "a", "s", True, 0, True,
+            own, other, None, None, None, None, None, None,
         )  # fmt: skip
 
 
@@ -86,10 +147,12 @@ def _pg_indexes(facts: Facts) -> Iterable[Row]:
 
 
 def _definition(index: Index) -> str:
-    unique = "UNIQUE " if index.primary else ""
+    unique = "UNIQUE " if index.is_unique else ""
     table = f"{quote_name(index.on.schema_name)}.{quote_name(index.on.name)}"
     columns = ", ".join(_shown(index))
-    return f"CREATE {unique}INDEX {quote_name(index.name)} ON {table} USING btree ({columns})"
+    return f"CREATE {unique}INDEX {quote_name(index.name)} ON {table} USING btree ({columns})" + (
+        " NULLS NOT DISTINCT" if index.is_not_distinct else ""
+    )
 
 
 def _shown(index: Index) -> list[str]:
@@ -108,13 +171,30 @@ def index_definition(facts: Facts, number: int, at: int = 0) -> str | None:
 
 def constraint_definition(facts: Facts, number: int) -> str | None:
     """What follows CONSTRAINT name."""
-    index = next((each for each in indexes(facts) if each.oid == number and each.primary), None)
+    found = (each for each in indexes(facts) if each.oid == number and each.is_constraint)
+    index = next(found, None)
     if index is not None:
-        return f"PRIMARY KEY ({', '.join(_shown(index))})"
+        nulls = " NULLS NOT DISTINCT" if index.is_not_distinct else ""
+        kind = "PRIMARY KEY" if index.primary else f"UNIQUE{nulls}"
+        return f"{kind} ({', '.join(_shown(index))})"
+    for own, _item, foreign in _foreigns(facts):
+        if own == number:
+            return _reference(facts, foreign)
     for own, item, check in _checks(facts):
         if own == number:
             return next(f"CHECK ({text})" for name, text, _ in texts_of(item) if name == check.name)
     return None
+
+
+def _reference(facts: Facts, foreign: Foreign) -> str:
+    parent = facts.catalog.by_number[foreign.parent]
+    table = quote_name(parent.name)
+    if parent.schema_name not in facts.path:
+        table = f"{quote_name(parent.schema_name)}.{table}"
+    own, other = (", ".join(map(quote_name, names)) for names in (foreign.columns, foreign.others))
+    when = " DEFERRABLE INITIALLY DEFERRED" if foreign.deferred else ""
+    when = when or (" DEFERRABLE" if foreign.deferrable else "")
+    return f"FOREIGN KEY ({own}) REFERENCES {table}({other}){when}"
 
 
 RELATIONS = (

@@ -7,7 +7,7 @@ It is kept as its text, and planned once for each version of the table's columns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -77,7 +77,12 @@ def failing(item: Item, row: tuple[Any, ...]) -> str | None:
     return None
 
 
-def named(table: str, schema: Schema, written: Sequence[st.CheckText]) -> list[list[str]]:
+def named(
+    table: str,
+    schema: Schema,
+    written: Sequence[st.CheckText],
+    others: Iterable[str] = (),
+) -> list[list[str]]:
     """The conditions as the catalog keeps them, each with the name that PostgreSQL would give it.
 
     Raises:
@@ -87,6 +92,7 @@ def named(table: str, schema: Schema, written: Sequence[st.CheckText]) -> list[l
     taken: set[str] = {each.name for each in written if each.name is not None}
     if len(taken) < sum(each.name is not None for each in written):
         raise DuplicateObject(f'two constraints of relation "{table}" have one name')
+    taken |= set(others)
     found: list[list[str]] = []
     for each in written:
         condition = _condition(table, schema, each.condition.tree)

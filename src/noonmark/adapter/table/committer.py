@@ -11,6 +11,8 @@ Law (no lost update): a commit with `read_at` is refused with `SerializationFail
 tables that it was computed from was written after `read_at`: what was read is still true at t.
 Law (key): no table with a key ever has two rows of one key; a write that would make them is refused
 by itself, and those beside it go on.
+Law (constraints): see `enforce`. Rows that were computed before a CHECK or NOT NULL was added are
+refused with `SerializationFailure`.
 Law (alone): a request that cannot be committed, for whatever reason of its own, fails alone: where
 requests cannot be drafted or are refused together, each is tried by itself.
 Law (nobody waits for the dead): when the committer dies, whatever it held is told so; what waits
@@ -27,21 +29,26 @@ Where it runs: the adapter's loop.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
-from noonmark.adapter.table.key_query import look_up
+from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.table.constraints import key_name
+from noonmark.adapter.table.enforce import Constraints, Group, Trial
 from noonmark.adapter.table.keys import Keys, are_distinct
+from noonmark.adapter.table.lookups import Stored
 from noonmark.adapter.table.requests import (
     Advance,
     Beside,
+    Change,
     Draft,
     Encoded,
     NotDrafted,
     Request,
-    Row,
     Write,
     refuse,
     refuse_all,
@@ -58,10 +65,7 @@ from noonmark.errors import (
     UsageError,
 )
 from noonmark.persist.client import Client
-from noonmark.persist.codec import RowCodec
 from noonmark.persist.log.state import Collection
-from noonmark.persist.read.plan import Query
-from noonmark.persist.read.snapshot import counts_of
 from noonmark.rows.arrow import to_table
 from noonmark.storage.transaction import Transaction, own_capability
 from noonmark.supervise import Supervisor, Task
@@ -81,6 +85,7 @@ class Tables:
         client: Client,
         times: Times,
         *,
+        catalog: Callable[[], Catalog],
         names: Callable[[], Iterable[str]],
         together: Callable[[str], Iterable[str]],
         retain_ms: Callable[[str], int],
@@ -91,6 +96,7 @@ class Tables:
         Args:
             client: the writer of the location.
             times: the oracle.
+            catalog: the newest catalog.
             names: the collections of all tables.
             together: the tables that share a view with one.
             retain_ms: how much history a table keeps.
@@ -98,7 +104,10 @@ class Tables:
         """
         self._client = client
         self._times = times
+        self.catalog = catalog
         self._names = names
+        self._stored = Stored(client)
+        self._constraints = Constraints(self._stored.columns)
         self._together = together
         self._retain_ms = retain_ms
         self._waiting: list[Request] = []
@@ -138,6 +147,8 @@ class Tables:
         reads: Iterable[str] = (),
         ids: Mapping[str, int] | None = None,
         beside: Beside | None = None,
+        change: Change | None = None,
+        enforced: Mapping[str, Any] = MappingProxyType({}),
     ) -> int:
         """Write rows to tables, all or none, and return the time when it is durable.
 
@@ -148,6 +159,8 @@ class Tables:
             reads: the tables that it was computed from; those that are written, if none is named.
             ids: the collections that names meant when it was computed, where that was earlier.
             beside: adds more to the commit, which is then of this alone.
+            change: the change of the catalog that goes with it.
+            enforced: what the rows of tables were held to when they were computed (`enforced`).
 
         Raises:
             SerializationFailure: others wrote meanwhile; nothing happened; read again.
@@ -159,7 +172,9 @@ class Tables:
                 raise _moved(name)
         # Before it is queued: rows that do not fit are refused alone.
         encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
-        request = Request(writes, encoded, read_at, frozenset(reads), ids or {}, beside)
+        request = Request(
+            writes, encoded, read_at, frozenset(reads), ids or {}, beside, change, enforced
+        )
         return await self._asked(request)
 
     async def insert(self, name: str, data: pa.Table) -> int | None:
@@ -168,6 +183,8 @@ class Tables:
         None where only `commit` can: a key may be there twice, and rows are needed to know.
         """
         collection = self._table(name)
+        if Group(self.catalog(), {}).named(name) is not None:
+            return None
         read_at = None
         if collection.key:
             read_at = self.settled_at([name])
@@ -305,7 +322,7 @@ class Tables:
             NotDrafted: some of it cannot even be put together.
         """
         try:
-            accepted, totals = await self._accept(group)
+            accepted, totals, happened = await self._accept(group)
             if not accepted and not advances:
                 return None
             time = await self._times.write_ts()
@@ -326,7 +343,7 @@ class Tables:
                 if request.beside is not None:
                     request.beside(transaction, time)
             written = frozenset(part.collection for parts in totals.values() for part in parts)
-            return Draft(time, transaction, accepted, advances, written)
+            return Draft(time, transaction, accepted, advances, written, happened)
         except UnknownCollection:
             raise
         except Exception as error:
@@ -338,7 +355,15 @@ class Tables:
         self._written.update(dict.fromkeys(draft.written, time))
         # A change of the catalog goes with it: what is stored has to be known.
         patient = any(request.beside is not None for request in draft.accepted)
-        await draft.transaction.decide(patient=patient)
+        try:
+            await draft.transaction.decide(patient=patient)
+        except BaseException:
+            self._constraints.forget(draft.written)
+            raise
+        draft.happened()
+        for request in draft.accepted:
+            if request.change is not None:
+                request.change.became()
         self.commits += 1
         if draft.accepted:
             await self._times.apply_write(time)
@@ -360,17 +385,28 @@ class Tables:
 
     # -- what is refused -------------------------------------------------------------------------
 
-    async def _accept(self, group: list[Request]) -> tuple[list[Request], dict[str, list[Encoded]]]:
-        """The requests that may happen, in order, and what they add up to by table."""
+    async def _accept(
+        self, group: list[Request]
+    ) -> tuple[list[Request], dict[str, list[Encoded]], Callable[[], None]]:
+        """The requests that may happen, what they add up to by table, and what to do then."""
         group = [request for request in group if self._exists(request)]
-        present = await self._present(group)
+        present = await self._stored.present(group)
+        own = next((each.change for each in group if each.change is not None), None)
+        state, fresh = self._client.state, {} if own is None else own.fresh
+        known = {name: state.collections[number] for name, number in state.names.items()}
+        held = Group(self.catalog() if own is None else own.catalog, known)
+        await self._constraints.prepare(held, {n for each in group for n in (*each.writes, *fresh)})
+        trial = Trial()
         totals: dict[str, list[Encoded]] = {}
         accepted: list[Request] = []
         changed: set[str] = set()
         for request in group:
             try:
                 self._check_read(request, changed)
+                self._check_enforced(request)
+                tried = self._constraints.check(held, {**request.writes, **fresh}, trial)
                 self._check_keys(request, present)
+                trial = tried
             except NoonmarkError as error:
                 refuse(request.done, error)
                 continue
@@ -378,7 +414,19 @@ class Tables:
             for name, encoded in request.encoded.items():
                 changed.add(name)
                 totals.setdefault(name, []).append(encoded)
-        return accepted, totals
+        return accepted, totals, partial(self._constraints.committed, held, trial)
+
+    def enforced(self, name: str) -> Any:
+        """What rows of a table are held to, beside its keys."""
+        item = self.catalog().of_collection(name)
+        if item is None:
+            return None
+        return [item.definition.get(each) for each in ("checks", "not_null", "generated")]
+
+    def _check_enforced(self, request: Request) -> None:
+        for name, met in request.enforced.items():
+            if met != self.enforced(name):
+                raise _moved(name)
 
     def _exists(self, request: Request) -> bool:
         """Whether all its tables are there; tells who asks where one is not, or who has gone."""
@@ -406,42 +454,15 @@ class Tables:
     def _check_keys(self, request: Request, present: dict[str, Keys]) -> None:
         """Apply the request to the rows of the keys that it touches; all or nothing."""
         writes = request.writes.items()
-        present |= {name: present[name].tried(each) for name, each in writes if name in present}
+        present |= {
+            name: present[name].tried(each, self._key_name(name))
+            for name, each in writes
+            if name in present
+        }
 
-    async def _present(self, group: list[Request]) -> dict[str, Keys]:
-        """For every table with a key that is written: what its touched keys have now."""
-        touched: dict[str, list[Write]] = {}
-        for request in group:
-            for name, writes in request.writes.items():
-                if writes:
-                    touched.setdefault(name, []).extend(writes)
-        found: dict[str, Keys] = {}
-        for name, writes in touched.items():
-            collection = self._client.state.collection(name)
-            if collection.key:
-                found[name] = await self._keys_of(collection, writes)
-        return found
-
-    async def _keys_of(self, collection: Collection, writes: list[Write]) -> Keys:
-        found = Keys.of(collection)
-        upper = collection.upper.only()
-        assert upper is not None, "a table is not closed while it lives"
-        if collection.since == collection.upper:
-            return found
-        query = look_up(collection, [found.key(row) for row, _ in writes], upper - 1)
-        wanted = {found.form(row) for row, _ in writes}
-        rows = self._client.runtime.submit(self._look_up(collection, query))
-        for row, count in (await asyncio.wrap_future(rows)).items():
-            if found.form(row) in wanted:
-                found.rows[row] = count
-        return found
-
-    async def _look_up(self, collection: Collection, query: Query) -> Counter[Row]:
-        """The rows of some keys at a time; on persist's loop."""
-        reader, codec = self._client.reader, RowCodec(collection.schema)
-        plan = reader.plan(collection.id, query)
-        tables = [table async for table in reader.contents(plan)]
-        return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
+    def _key_name(self, name: str) -> str:
+        item = self.catalog().of_collection(name)
+        return "" if item is None else key_name(item)
 
 
 async def _nothing() -> None:

@@ -48,8 +48,8 @@ class Keys:
         """What rows have in common iff their keys are equal."""
         return self.equal(self.key(row))
 
-    def tried(self, writes: Sequence[Write]) -> Keys:
-        """These rows after the writes; raises `UniqueViolation`."""
+    def tried(self, writes: Sequence[Write], constraint: str = "") -> Keys:
+        """These rows after the writes; raises `UniqueViolation`, by the name of the key."""
         rows, fill = Counter(self.rows), self.collection.schema.fill
         for row, diff in writes:
             rows[fill(row)] += diff
@@ -58,20 +58,21 @@ class Keys:
             counts[self.form(row)] += count
         for row, _ in writes:
             if counts[self.form(row)] > 1:
-                raise self._violated(self.key(row))
+                raise self._violated(self.key(row), constraint)
         return replace(self, rows=rows)
 
-    def _violated(self, key: Row) -> UniqueViolation:
+    def _violated(self, key: Row, constraint: str) -> UniqueViolation:
         name, columns = self.collection.name, self.collection.key
+        constraint = constraint or f"{name}_pkey"
         types = [self.collection.schema[column].type for column in columns]
         shown = ", ".join(
             format_value(value, type_) for value, type_ in zip(key, types, strict=True)
         )
         return UniqueViolation(
-            f'duplicate key value violates unique constraint "{name}_pkey"',
+            f'duplicate key value violates unique constraint "{constraint}"',
             detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
             table=name,
-            constraint=f"{name}_pkey",
+            constraint=constraint,
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark import defect
+from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.errors import NoonmarkError
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.storage.transaction import Transaction
@@ -45,6 +46,21 @@ class Encoded:
         return cls(collection, data, pa.repeat(pa.scalar(1, pa.int64()), data.num_rows))
 
 
+@dataclass(frozen=True)
+class Change:
+    """A change of the catalog that is part of a commit.
+
+    Attributes:
+        catalog: the catalog that it leads to, as the transaction calls its collections.
+        fresh: the first rows of the tables that it makes.
+        became: called when it is durable, before anything else is committed.
+    """
+
+    catalog: Catalog
+    fresh: Mapping[str, Sequence[Write]]
+    became: Callable[[], None]
+
+
 @dataclass(eq=False)
 class Request:
     """A write that waits, and the future of who waits for it.
@@ -56,6 +72,8 @@ class Request:
         reads: the tables that they were computed from.
         ids: the collections that names meant when they were computed, where that was earlier.
         beside: adds more to the commit, which is then of this alone.
+        change: the change of the catalog that goes with it.
+        enforced: what the rows of each table were held to when they were computed.
     """
 
     writes: Mapping[str, Sequence[Write]]
@@ -64,6 +82,8 @@ class Request:
     reads: frozenset[str]
     ids: Mapping[str, int]
     beside: Beside | None = None
+    change: Change | None = None
+    enforced: Mapping[str, Any] = field(default_factory=dict)
     done: asyncio.Future[int] = field(default_factory=asyncio.Future)
 
 
@@ -85,6 +105,7 @@ class Draft:
     accepted: list[Request]
     advances: list[Advance]
     written: frozenset[int]
+    happened: Callable[[], None] = lambda: None
 
 
 class NotDrafted(Exception):

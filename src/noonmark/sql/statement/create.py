@@ -183,7 +183,13 @@ def check_view_options(found: s.Options, position: int) -> None:
         raise InvalidSyntax("MAINTENANCE is AUTO or STRICT", position=position)
 
 
-def _index(reader: Reader) -> s.Statement:
+def _unique_index(reader: Reader) -> s.Statement:
+    reader.expect("index")
+    return replace(_index(reader), unique=True)
+
+
+def _index(reader: Reader) -> s.CreateIndex:
+    reader.accept("concurrently")
     if_not_exists = reader.if_not_exists()
     name = None if reader.is_next("on") else reader.name()
     return _index_on(reader, name, if_not_exists)
@@ -196,16 +202,36 @@ def _default_index(reader: Reader) -> s.Statement:
     return s.CreateIndex(None, reader.name(), (), if_not_exists, with_options(reader))
 
 
-def _index_on(reader: Reader, name: s.Name | None, if_not_exists: bool) -> s.Statement:
+def _index_on(reader: Reader, name: s.Name | None, if_not_exists: bool) -> s.CreateIndex:
     in_cluster(reader)
     reader.expect("on")
     on = reader.name()
     if reader.accept("using"):
         reader.identifier()
     reader.expect("(")
-    expressions = reader.list_of(lambda: reader.scalar_to(","))
+    expressions = reader.list_of(lambda: _index_item(reader))
     reader.expect(")")
-    return s.CreateIndex(name, on, expressions, if_not_exists, with_options(reader))
+    distinct = not reader.accept("nulls", "not", "distinct")
+    if distinct:
+        reader.accept("nulls", "distinct")
+    if reader.is_next("where"):
+        raise reader.unsupported("a partial index", "Index a view that has the condition.")
+    found = with_options(reader)
+    return s.CreateIndex(name, on, expressions, if_not_exists, found, nulls_distinct=distinct)
+
+
+def _index_item(reader: Reader) -> s.ScalarText:
+    """A column, with what PostgreSQL's clients write behind it: a class of operators, an order."""
+    ends = (",", "asc", "desc", "nulls", *_OPERATOR_CLASSES)
+    item = reader.scalar_to(*ends)
+    while reader.accept_any(*ends[1:], "first", "last") is not None:
+        pass
+    return item
+
+
+#: Every order of an index answers the same questions here.
+_OPERATOR_CLASSES = ("text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops", "text_ops",
+                     "varchar_ops", "int4_ops", "int8_ops", "uuid_ops")  # fmt: skip
 
 
 # --- the rest
@@ -261,6 +287,7 @@ _CREATE: dict[str, Callable[[Reader], s.Statement]] = {
     "source": create_source,
     "sink": create_sink,
     "index": _index,
+    "unique": _unique_index,
     "default index": _default_index,
     "connection": _connection,
     "secret": _secret,

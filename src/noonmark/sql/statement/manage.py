@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from noonmark.sql.statement import statement as s
-from noonmark.sql.statement.columns import column_spec
+from noonmark.sql.statement.alter_table import alter_table, is_action_next
 from noonmark.sql.statement.options import options, with_options
 from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import alter_default_privileges, alter_role
@@ -77,13 +77,8 @@ def alter(reader: Reader) -> s.Statement:
         return s.AlterSource(kind, name, {}, tuple(options(reader)), if_exists)
     if kind == "source" and (action := reader.accept_any("add", "drop", "refresh")) is not None:
         return _source_tables(reader, name, action, if_exists)
-    if kind == "table" and reader.accept("add"):
-        reader.accept("column")
-        if_not_exists = reader.if_not_exists()
-        column, constraints = column_spec(reader, name.last)
-        if constraints:
-            raise reader.unsupported("ADD COLUMN with a constraint of the table", position=position)
-        return s.AddColumn(name, column, if_not_exists)
+    if kind == "table" and is_action_next(reader):
+        return alter_table(reader, name, if_exists)
     words = [each.value for each in reader.tokens[reader.at : reader.at + 2] if each.kind == "word"]
     shown = " ".join([kind.replace("-", " "), "...", *words]).upper()
     raise reader.unsupported(f"ALTER {shown}".rstrip(), position=position)

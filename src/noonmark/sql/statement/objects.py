@@ -145,6 +145,8 @@ class CreateIndex(Statement):
     expressions: tuple[ScalarText, ...] = ()
     if_not_exists: bool = False
     options: Options = field(default_factory=dict)
+    unique: bool = False
+    nulls_distinct: bool = True
 
 
 @dataclass(frozen=True)

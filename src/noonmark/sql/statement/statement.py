@@ -63,21 +63,28 @@ from noonmark.sql.statement.roles import (
 )
 from noonmark.sql.statement.tables import (
     AddColumn,
+    AddConstraint,
     AlterSequence,
+    AlterTable,
     CheckText,
     Columns,
     ColumnSpec,
     CreateSequence,
     CreateTable,
     CreateTableAs,
+    DropConstraint,
     ForeignText,
     Identity,
     Like,
+    SetDefault,
+    SetNotNull,
+    TableAction,
     UniqueText,
 )
 
 __all__ = [
     "AddColumn",
+    "AddConstraint",
     "AlterConnection",
     "AlterDefaultPrivileges",
     "AlterOwner",
@@ -86,6 +93,7 @@ __all__ = [
     "AlterSequence",
     "AlterSource",
     "AlterSourceTables",
+    "AlterTable",
     "Audit",
     "Begin",
     "Check",
@@ -115,6 +123,7 @@ __all__ = [
     "Delete",
     "Discard",
     "Drop",
+    "DropConstraint",
     "Empty",
     "ExecutePrepared",
     "Explain",
@@ -148,6 +157,8 @@ __all__ = [
     "ScalarText",
     "SecretRef",
     "Select",
+    "SetDefault",
+    "SetNotNull",
     "SetRole",
     "SetSessionAuthorization",
     "SetTransaction",
@@ -158,6 +169,7 @@ __all__ = [
     "Subscribe",
     "Subsource",
     "Swap",
+    "TableAction",
     "Truncate",
     "UniqueText",
     "Unlisten",
@@ -258,6 +270,7 @@ class Insert(Statement):
     alias: str | None = None
     conflict: Literal["nothing", "update"] | None = None
     conflict_columns: tuple[str, ...] = ()
+    conflict_constraint: str | None = None
     assignments: tuple[tuple[str, exp.Expr], ...] = field(default=(), compare=False)
     conflict_where: exp.Expr | None = field(default=None, compare=False)
     text: str = ""

@@ -139,6 +139,52 @@ class AddColumn(Statement):
 
 
 @dataclass(frozen=True)
+class TableAction:
+    """One action of ALTER TABLE."""
+
+
+@dataclass(frozen=True)
+class AddConstraint(TableAction):
+    """ADD [CONSTRAINT name] ..."""
+
+    constraint: CheckText | UniqueText | ForeignText
+
+
+@dataclass(frozen=True)
+class DropConstraint(TableAction):
+    """DROP CONSTRAINT name."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class SetDefault(TableAction):
+    """ALTER COLUMN c {SET DEFAULT expression | DROP DEFAULT}."""
+
+    column: str
+    default: ScalarText | None
+
+
+@dataclass(frozen=True)
+class SetNotNull(TableAction):
+    """ALTER COLUMN c {SET | DROP} NOT NULL."""
+
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True)
+class AlterTable(Statement):
+    """ALTER TABLE name action, ..."""
+
+    name: Name
+    actions: tuple[TableAction, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class CreateSequence(Statement):
     """CREATE [TEMPORARY] SEQUENCE name options."""
 

@@ -127,8 +127,7 @@ def _conflict(tree: exp.Insert) -> dict[str, Any]:
     found = tree.args.get("conflict")
     if found is None:
         return {}
-    if found.args.get("constraint") is not None:
-        raise Unsupported("ON CONFLICT ON CONSTRAINT is not supported", position=position_of(found))
+    constraint = found.args.get("constraint")
     keys = [
         each.this if isinstance(each, exp.Ordered) else each
         for each in _list(found, "conflict_keys")
@@ -139,6 +138,7 @@ def _conflict(tree: exp.Insert) -> dict[str, Any]:
     return {
         "conflict": "update" if "UPDATE" in action else "nothing",
         "conflict_columns": tuple(name_of(each) for each in keys),
+        "conflict_constraint": None if constraint is None else name_of(constraint),
         "assignments": assignments,
         "conflict_where": None if where is None else where.this,
     }

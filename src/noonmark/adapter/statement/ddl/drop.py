@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.aside import spark_modules
@@ -19,6 +20,7 @@ from noonmark.adapter.sequence.default import used
 from noonmark.adapter.session.commit import STAGED
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.handler import Handlers
+from noonmark.adapter.table.constraints import referencing, uniques_of
 from noonmark.adapter.upstream.prepare import leftovers
 from noonmark.errors import (
     DependentObjects,
@@ -52,6 +54,10 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
             require_role(catalog, session.user, "DROP ROLE")
         targets: list[Item] = []
         for name in statement.names:
+            if statement.kind == "index" and (on := _unique_index(access, name)) is not None:
+                access.check("object", on)
+                await store.change([without_unique(on, name.last)])
+                continue
             item = find(access, statement.kind, name)
             if item is None and statement.if_exists:
                 told.append(Notice(f'{_shown(statement.kind)} "{name}" does not exist, skipping'))
@@ -71,6 +77,28 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
                 Notice(why, severity="WARNING") for each in behind if (why := await each.remove())
             ]
     return Done(tag, tuple(told))
+
+
+def _unique_index(access: Access, name: st.Name) -> Item | None:
+    """The table that has a unique index of that name."""
+    schemas = name.parts[-2:-1] or tuple(access.path)
+    for item in access.catalog.items("table"):
+        for unique in uniques_of(item):
+            if unique.name == name.last and item.schema_name in schemas:
+                if unique.is_constraint:
+                    raise DependentObjects(
+                        f"cannot drop index {unique.name} because constraint {unique.name} on "
+                        f"{_named(item)} requires it",
+                        hint=f"You can drop constraint {unique.name} on {_named(item)} instead.",
+                    )
+                return item
+    return None
+
+
+def without_unique(item: Item, name: str) -> Item:
+    """The table without a unique index."""
+    left = [each.stored() for each in uniques_of(item) if each.name != name]
+    return replace(item, definition={**item.definition, "uniques": left})
 
 
 def _hint(verb: str, kind: str) -> str | None:
@@ -149,6 +177,7 @@ def doomed(
             raise DependentObjects(f"cannot drop {item} because the database system requires it")
     _refuse_owners(catalog, targets)
     refuse_defaults(catalog, targets, cascade)
+    _refuse_referenced(catalog, targets)
     own = [*targets, *_contents(catalog, targets, cascade)]
     numbers = [item.number for item in own]
     needing = [item for item in catalog.dependents(numbers) if item.number not in numbers]
@@ -181,6 +210,24 @@ def refuse_defaults(catalog: Catalog, targets: list[Item], cascade: bool) -> Non
             detail="\n".join(lines).replace('"', ""),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
+
+
+def _refuse_referenced(catalog: Catalog, targets: list[Item]) -> None:
+    """A table that foreign keys of others refer to stays."""
+    going = {item.number for item in targets}
+    schemas = {item.name for item in targets if item.kind == "schema"}
+    for item in (each for each in targets if each.kind == "table"):
+        lines = [
+            f"constraint {foreign.name} on {_named(child)} depends on {_named(item)}"
+            for child, foreign in referencing(catalog, item)
+            if child.number not in going and child.schema_name not in schemas
+        ]
+        if lines:
+            raise DependentObjects(
+                f"cannot drop {_named(item)} because other objects depend on it",
+                detail="\n".join(lines),
+                hint="Drop the tables together, or ALTER TABLE ... DROP CONSTRAINT first.",
+            )
 
 
 def _named(item: Item) -> str:

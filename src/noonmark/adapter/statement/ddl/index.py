@@ -7,18 +7,22 @@ them, however large the relation is. An index on a view keeps the view's rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from noonmark.adapter.aside import spark_modules
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.contract import Outcome
+from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.commit import staged_client
+from noonmark.adapter.statement.ddl.alter_table import check_unique, retried
 from noonmark.adapter.statement.ddl.common import Created, create, refuse_options, retain_ms
+from noonmark.adapter.statement.ddl.constraints import with_unique
 from noonmark.adapter.statement.ddl.view import maintained
 from noonmark.adapter.statement.handler import Handlers
-from noonmark.errors import UndefinedColumn, Unsupported, WrongObjectType
+from noonmark.adapter.table.constraints import uniques_of
+from noonmark.errors import NameTaken, UndefinedColumn, Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
 from noonmark.rows import types as t
 from noonmark.rows.types import quote_name
@@ -37,6 +41,8 @@ async def run_create_index(
     database = session.database
     on = _target(session, statement)
     columns = _columns(on, statement)
+    if statement.unique:
+        return await retried(session, partial(_unique, session, statement, columns))
     name = _free_name(session.catalog, on, columns, default=not statement.expressions)
     if statement.name is not None:  # an index is in the schema of what it is on
         name = st.Name((on.schema_name, statement.name.last), statement.name.position)
@@ -71,6 +77,29 @@ async def run_create_index(
     if created is not None and session.store is database.store:
         await database.work.add_view(created.items[0])
     return done
+
+
+async def _unique(
+    session: AdapterSession, statement: st.CreateIndex, columns: tuple[str, ...]
+) -> Outcome:
+    """CREATE UNIQUE INDEX: no two rows of the table have the same values there."""
+    store = session.store
+    async with store.turn:
+        access = session.access("CREATE INDEX", store.catalog)
+        item = access.resolve("relation", statement.on.parts, statement.on.position)
+        if item.kind != "table":
+            raise Unsupported(f"a unique index on {item} is not supported")
+        name = None if statement.name is None else statement.name.last
+        if statement.if_not_exists and name in {each.name for each in uniques_of(item)}:
+            told = f'relation "{name}" already exists, skipping'
+            return Done("CREATE INDEX", (Notice(told, sqlstate=NameTaken.sqlstate),))
+        written = st.UniqueText(
+            columns, name, statement.nulls_distinct, position=statement.on.position
+        )
+        made = with_unique(store.catalog, item, written, is_constraint=False)
+        await check_unique(session, made)
+        await store.change([made])
+    return Done("CREATE INDEX")
 
 
 def _target(session: AdapterSession, statement: st.CreateIndex) -> Item:

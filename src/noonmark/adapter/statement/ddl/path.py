@@ -42,6 +42,7 @@ _CHANGES = (
     st.AlterConnection,
     st.Refresh,
     st.AlterSequence,
+    st.AlterTable,
 )
 
 

@@ -20,6 +20,7 @@ from noonmark.adapter.statement.ddl.common import (
     refuse_options,
     retain_ms,
 )
+from noonmark.adapter.statement.ddl.constraints import constrained
 from noonmark.adapter.statement.ddl.sequence import serials
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.table.checks import named
@@ -66,6 +67,7 @@ async def run_create_table(
             owner=session.user,
             retain_ms=retain_ms(statement.options),
         )
+        item = constrained(session, catalog, item, statement.uniques, statement.foreigns)
         item, more = serials(session, catalog, item, statement.columns, number + 1)
         return Created((item, *more), lambda time: (creation(item, time),))
 
@@ -75,8 +77,6 @@ async def run_create_table(
 
 def _refuse_unbuilt(statement: st.CreateTable) -> None:
     for found, what in (
-        (any(not each.primary for each in statement.uniques), "UNIQUE"),
-        (statement.foreigns, "FOREIGN KEY"),
         (statement.likes, "LIKE"),
         (any(each.generated for each in statement.columns), "a generated column"),
     ):

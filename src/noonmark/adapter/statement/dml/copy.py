@@ -85,7 +85,7 @@ class CopyFrom:
         self._taken = 0
         self._stored = to_table([], item.schema).schema
         whole = places == tuple(range(len(item.schema)))
-        self.takes_tables = whole and "checks" not in item.definition
+        self.takes_tables = whole and not {"checks", "not_null"} & item.definition.keys()
 
     async def write(self, rows: Sequence[Row]) -> None:
         """See `contract.CopyIn.write`."""

@@ -26,9 +26,16 @@ from noonmark.adapter.statement.dml.target import (
     fitted,
     is_default,
 )
+from noonmark.adapter.table.constraints import key_name, uniques_of
 from noonmark.adapter.worker.pool import Pool
 from noonmark.adapter.worker.values import values_of
-from noonmark.errors import InvalidReference, InvalidSyntax, TooManyRows, Unsupported
+from noonmark.errors import (
+    InvalidReference,
+    InvalidSyntax,
+    TooManyRows,
+    UndefinedObject,
+    Unsupported,
+)
 from noonmark.rows import types as t
 from noonmark.rows.order import row_key
 from noonmark.rows.types import SqlType
@@ -56,8 +63,12 @@ from noonmark.sql.statement import statement as st
 
 @dataclass(frozen=True)
 class Conflict:
-    """ON CONFLICT: what becomes of a row whose key is there. The scalars see (old, new)."""
+    """ON CONFLICT: what becomes of a row whose key is there. The scalars see (old, new).
 
+    `arbiters` are the columns of the keys that rows are told apart by, and whether NULL is a value.
+    """
+
+    arbiters: tuple[tuple[tuple[str, ...], bool], ...]
     update: tuple[Scalar, ...] | None  # the whole new row; None for DO NOTHING
     where: Scalar | None
 
@@ -177,17 +188,12 @@ def _plan_query(
 def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conflict | None:
     if statement.conflict is None:
         return None
-    named = set(statement.conflict_columns)
-    if statement.conflict == "nothing" and not named and not item.key:
+    arbiters = _arbiters(item, statement)
+    if not arbiters:
         return None  # nothing can be in the way
-    if not item.key or ((named or statement.conflict == "update") and named != set(item.key)):
-        raise InvalidReference(
-            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-            hint="Only a PRIMARY KEY makes a row unique.",
-            position=statement.table.position,
-        )
     if statement.conflict == "nothing":
-        return Conflict(None, None)
+        return Conflict(arbiters, None, None)
+    keys = {name for columns, _ in arbiters for name in columns}
     width, names = len(item.schema), item.schema.names
     scope = Scope.of(statement.alias or item.name, names)
     scope = scope.beside(Scope.of("excluded", names), width)
@@ -201,7 +207,7 @@ def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conf
     update: list[Scalar] = [row.column_at(at) for at in range(width)]
     for name, tree in statement.assignments:
         (at,) = columns_of(item, (name,), position_of(tree) or statement.table.position)
-        if name in item.key:
+        if name in keys:
             raise Unsupported(
                 "ON CONFLICT DO UPDATE that changes the key is not supported",
                 position=position_of(tree),
@@ -209,7 +215,40 @@ def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conf
         update[at] = _value(planning, item, at, tree, row)
     condition = statement.conflict_where
     where = None if condition is None else plan_boolean(condition, row, "WHERE")
-    return Conflict(tuple(update), where)
+    return Conflict(arbiters, tuple(update), where)
+
+
+def _arbiters(item: Item, statement: st.Insert) -> tuple[tuple[tuple[str, ...], bool], ...]:
+    """The keys that ON CONFLICT is about."""
+    keys = [(key_name(item), item.key, False)] if item.key else []
+    keys += [(each.name, each.columns, not each.nulls_distinct) for each in uniques_of(item)]
+    if statement.conflict_constraint is not None:
+        found = [key for key in keys if key[0] == statement.conflict_constraint]
+        if not found:
+            raise UndefinedObject(
+                f'constraint "{statement.conflict_constraint}" for table "{item.name}" '
+                "does not exist"
+            )
+    elif statement.conflict_columns:
+        for name in statement.conflict_columns:
+            columns_of(item, (name,), statement.table.position)
+        named = set(statement.conflict_columns)
+        found = [key for key in keys if set(key[1]) == named][:1]
+        if not found:
+            raise InvalidReference(
+                "there is no unique or exclusion constraint matching the ON CONFLICT specification",
+                hint="UNIQUE and PRIMARY KEY make rows unique.",
+                position=statement.table.position,
+            )
+    elif statement.conflict == "update":
+        raise InvalidSyntax(
+            "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+            hint="For example, ON CONFLICT (column_name).",
+            position=statement.table.position,
+        )
+    else:
+        found = keys
+    return tuple((columns, nulls) for _, columns, nulls in found)
 
 
 def _hidden(entry: Entry) -> Entry:
@@ -242,22 +281,22 @@ async def settle_conflicts(
     """What is written instead of the rows, and the rows that were inserted or updated."""
     conflict, item = plan.conflict, plan.item
     assert conflict is not None
-    places = tuple(item.schema.index(name) for name in item.key)
-    equal = row_key(tuple(item.schema.columns[place].type for place in places))
-    found = await _present(plan, reading, rows, places)
-    present = {equal(key): row for key, row in found.items()}
+    arbiters = [_Arbiter(item, columns, nulls) for columns, nulls in conflict.arbiters]
+    for arbiter in arbiters:
+        await arbiter.look_up(plan, reading, rows)
     writes: list[Write] = []
     touched: list[Row] = []
-    seen: set[Row] = set()
     for row in rows:
-        key = equal(tuple([row[place] for place in places]))
-        old = present.get(key)
-        if old is None:
+        taken = next((each for each in arbiters if each.of(row) is not None), None)
+        if taken is None:
             writes.append((row, 1))
             touched.append(row)
-            present[key] = row
+            for each in arbiters:
+                each.put(row, row)
         elif conflict.update is not None:
-            if key in seen:
+            old = taken.of(row)
+            assert old is not None
+            if taken.is_own(row):
                 raise TooManyRows(
                     "ON CONFLICT DO UPDATE command cannot affect row a second time",
                     hint="No rows proposed for insertion within one command may share a key.",
@@ -266,9 +305,50 @@ async def settle_conflicts(
             if new is not None:
                 writes += [(old, -1), (new, 1)]
                 touched.append(new)
-                present[key] = new
-        seen.add(key)
+            taken.put(row, old if new is None else new)
     return writes, touched
+
+
+class _Arbiter:
+    """The rows that have the keys of new rows, by one key of the table."""
+
+    def __init__(self, item: Item, columns: tuple[str, ...], nulls: bool) -> None:
+        self._places = tuple(item.schema.index(name) for name in columns)
+        self._equal = row_key(tuple(item.schema.columns[at].type for at in self._places))
+        self._nulls = nulls
+        self._rows: dict[Row, Row] = {}
+        self._own: set[Row] = set()
+
+    def _form(self, row: Row) -> Row | None:
+        key = tuple([row[place] for place in self._places])
+        if None in key and not self._nulls:
+            return None
+        form: Row = self._equal(key)
+        return form
+
+    async def look_up(self, plan: InsertPlan, reading: Reading, rows: Sequence[Row]) -> None:
+        """Read the rows that are there."""
+        wanted = [row for row in rows if self._form(row) is not None]
+        for found in await _present(plan, reading, wanted, self._places):
+            form = self._form(found)
+            if form is not None:
+                self._rows[form] = found
+
+    def of(self, row: Row) -> Row | None:
+        """The row that has the key of a new one."""
+        form = self._form(row)
+        return None if form is None else self._rows.get(form)
+
+    def is_own(self, row: Row) -> bool:
+        """Whether the statement itself wrote that row."""
+        return self._form(row) in self._own
+
+    def put(self, row: Row, kept: Row) -> None:
+        """The statement wrote a row of that key."""
+        form = self._form(row)
+        if form is not None:
+            self._rows[form] = kept
+            self._own.add(form)
 
 
 async def _updated(plan: InsertPlan, pool: Pool, both: Row, values: Sequence[Any]) -> Row | None:
@@ -286,16 +366,17 @@ async def _updated(plan: InsertPlan, pool: Pool, both: Row, values: Sequence[Any
 
 async def _present(
     plan: InsertPlan, reading: Reading, rows: Sequence[Row], places: tuple[int, ...]
-) -> dict[Row, Row]:
+) -> list[Row]:
     """The rows that have these keys now."""
     item = plan.item
     keys = {tuple([row[place] for place in places]) for row in rows}
     if not keys:
-        return {}
+        return []
     scan = Scan(item.collection, item.schema)
+    if any(None in key for key in keys):
+        return list(await reading.multiset(Peek.of(scan)))
     peek = Peek.of(simplify(Filter(scan, _has_key(item, places, keys))))
-    found = await reading.multiset(peek)
-    return {tuple([row[place] for place in places]): row for row in found}
+    return list(await reading.multiset(peek))
 
 
 def _has_key(item: Item, places: tuple[int, ...], keys: set[Row]) -> Scalar:

@@ -189,8 +189,9 @@ def fitted(item: Item, row: Sequence[Any]) -> Row:
             for value, column in zip(row, columns, strict=True)
         ]
     )
+    more = item.definition.get("not_null", ())
     for value, column in zip(result, columns, strict=True):
-        if value is None and not column.nullable:
+        if value is None and (not column.nullable or column.name in more):
             raise NotNullViolation(
                 f'null value in column "{column.name}" of relation "{item.name}" '
                 "violates not-null constraint",

@@ -1,0 +1,291 @@
+"""ALTER TABLE: constraints, defaults and NOT NULL of tables, in a transaction or by itself.
+
+Law: a constraint that is added holds of every row, at the time of the commit and from then on. The
+rows are read by the statement; where others write to the table before the commit, it is refused
+with `SerializationFailure`, or by itself run again. Rows that others computed under the table's
+older rules are refused where they are committed (`table.committer`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from noonmark.adapter.catalog import Item
+from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.session.transaction import current
+from noonmark.adapter.statement.ddl.constraints import (
+    constrained,
+    with_unique,
+    without_constraint,
+)
+from noonmark.adapter.statement.ddl.sequence import kept_default
+from noonmark.adapter.statement.dml.read import Needs, Reading, Writes, read_then_write
+from noonmark.adapter.statement.handler import Handlers
+from noonmark.adapter.table.checks import CheckViolation, checks_of, named
+from noonmark.adapter.table.constraints import (
+    foreigns_of,
+    key_name,
+    names_of,
+    referencing,
+    uniques_of,
+)
+from noonmark.adapter.table.enforce import Columns, absent
+from noonmark.errors import (
+    DependentObjects,
+    DuplicateObject,
+    InvalidSyntax,
+    NotNullViolation,
+    SerializationFailure,
+    UndefinedColumn,
+    UndefinedObject,
+    UniqueViolation,
+    Unsupported,
+    UsageError,
+    WrongObjectType,
+)
+from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir.relation import Scan
+from noonmark.sql.statement import statement as st
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session.session import AdapterSession
+
+Rows = dict[tuple[Any, ...], int]
+_TRIES_MAX = 20
+
+
+class InvalidTable(UsageError, id="invalid_table", sqlstate="42P16"):
+    """A table that cannot be like that."""
+
+
+async def retried(session: AdapterSession, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    """Change the catalog by what is read; by itself, again where others wrote in between."""
+    if current(session) is not None:
+        return await make()
+    for attempt in range(_TRIES_MAX):
+        session.begin_implicit()
+        try:
+            done = await make()
+        except BaseException:
+            await session.end_implicit(commit=False)
+            raise
+        try:
+            await session.end_implicit(commit=True)
+        except SerializationFailure:
+            if attempt == _TRIES_MAX - 1:
+                raise
+        else:
+            return done
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def run_alter_table(
+    session: AdapterSession, statement: st.AlterTable, _: Sequence[Any]
+) -> Outcome:
+    """ALTER TABLE name action, ..."""
+    return await retried(session, lambda: _altered(session, statement))
+
+
+async def _altered(session: AdapterSession, statement: st.AlterTable) -> Outcome:
+    store, told = session.store, []
+    async with store.turn:
+        access = session.access("ALTER TABLE", store.catalog)
+        item = access.find(statement.name.parts)
+        if item is None and statement.if_exists:
+            told.append(Notice(f'relation "{statement.name}" does not exist, skipping'))
+            return Done("ALTER TABLE", tuple(told))
+        item = access.named(statement.name.parts, statement.name.position)
+        if item.kind != "table":
+            raise WrongObjectType(f'"{item.name}" is not a table')
+        access.check("object", item)
+        for action in statement.actions:
+            changed, notice = await _ACTIONS[type(action)](session, item, action)
+            if notice is not None:
+                told.append(Notice(notice))
+            if changed is not item:
+                await store.change([changed])
+                item = store.catalog.by_number[item.number]
+    return Done("ALTER TABLE", tuple(told))
+
+
+async def rows_of(session: AdapterSession, item: Item) -> Rows:
+    """The rows of a table as the transaction sees them; if others change it, COMMIT is refused."""
+
+    async def compute(reading: Reading) -> tuple[Writes, Any]:
+        return {}, await reading.multiset(Peek.of(Scan(item.collection, item.schema)))
+
+    found: Rows = await read_then_write(session, Needs(frozenset({item.collection})), compute)
+    return found
+
+
+Changed = tuple[Item, str | None]
+
+
+async def _add(session: AdapterSession, item: Item, action: st.AddConstraint) -> Changed:
+    written, catalog = action.constraint, session.store.catalog
+    if isinstance(written, st.CheckText):
+        if written.name in names_of(item):
+            raise DuplicateObject(
+                f'constraint "{written.name}" for relation "{item.name}" already exists'
+            )
+        return await _add_check(session, item, written), None
+    if isinstance(written, st.ForeignText):
+        made = constrained(session, catalog, item, (), (written,))
+        await _check_references(session, made)
+        return made, None
+    if written.primary:
+        if item.key:
+            raise InvalidTable(
+                f'multiple primary keys for table "{item.name}" are not allowed',
+                position=written.position,
+            )
+        raise Unsupported(
+            "ADD PRIMARY KEY to a table that is there is not supported",
+            hint="Name the key in CREATE TABLE, or ADD UNIQUE.",
+            position=written.position,
+        )
+    made = with_unique(catalog, item, written)
+    await check_unique(session, made)
+    return made, None
+
+
+async def check_unique(session: AdapterSession, item: Item) -> None:
+    """The last unique constraint of a table holds of its rows."""
+    unique = uniques_of(item)[-1]
+    columns = Columns(item.schema, unique.columns)
+    counts: Counter[Any] = Counter()
+    for row, count in (await rows_of(session, item)).items():
+        key = columns.key(row)
+        if unique.nulls_distinct and None in key:
+            continue
+        form = columns.form(key)
+        counts[form] += count
+        if counts[form] > 1:
+            raise UniqueViolation(
+                f'could not create unique index "{unique.name}"',
+                detail=f"Key {columns.shown(key)} is duplicated.",
+                schema=item.schema_name,
+                table=item.name,
+                constraint=unique.name,
+            )
+
+
+async def _check_references(session: AdapterSession, item: Item) -> None:
+    """The last foreign key of a table holds of its rows."""
+    foreign = foreigns_of(item)[-1]
+    parent = session.store.catalog.by_number.get(foreign.parent, item)
+    own, other = Columns(item.schema, foreign.columns), Columns(parent.schema, foreign.others)
+    there = {other.form(other.key(row)) for row in await rows_of(session, parent)}
+    for row in await rows_of(session, item):
+        key = own.key(row)
+        if None not in key and own.form(key) not in there:
+            raise absent(item, foreign, parent, own.shown(key))
+
+
+async def _add_check(session: AdapterSession, item: Item, written: st.CheckText) -> Item:
+    before = item.definition.get("checks", [])
+    (made,) = named(item.name, item.schema, (written,), names_of(item))
+    changed = replace(item, definition={**item.definition, "checks": [*before, made]})
+    check = checks_of(changed)[-1]
+    for row in await rows_of(session, item):
+        if evaluate(check.condition, row) is False:
+            raise CheckViolation(
+                f'check constraint "{check.name}" of relation "{item.name}" '
+                "is violated by some row",
+                schema=item.schema_name,
+                table=item.name,
+                constraint=check.name,
+            )
+    return changed
+
+
+async def _drop(session: AdapterSession, item: Item, action: st.DropConstraint) -> Changed:
+    if item.key and action.name == key_name(item):
+        raise Unsupported(
+            "DROP CONSTRAINT of a primary key is not supported",
+            hint="Make another table with CREATE TABLE AS, and rename it.",
+        )
+    going = next((each for each in uniques_of(item) if each.name == action.name), None)
+    made = without_constraint(item, action.name)
+    if made is None or (going is not None and not going.is_constraint):
+        message = f'constraint "{action.name}" of relation "{item.name}" does not exist'
+        if action.if_exists:
+            return item, f"{message}, skipping"
+        raise UndefinedObject(message)
+    if going is not None:
+        _refuse_referenced(session, item, going.columns, action.name)
+    return made, None
+
+
+def _refuse_referenced(
+    session: AdapterSession, item: Item, columns: tuple[str, ...], name: str
+) -> None:
+    """A key that foreign keys refer to stays."""
+    catalog = session.store.catalog
+    for child, foreign in referencing(catalog, item):
+        if set(foreign.others) == set(columns) and set(item.key) != set(columns):
+            raise DependentObjects(
+                f"cannot drop constraint {name} on table {item.name} because other objects "
+                "depend on it",
+                detail=f"constraint {foreign.name} on table {child.name} depends on index {name}",
+                hint="Drop that constraint first.",
+            )
+
+
+def _check_column(item: Item, name: str) -> None:
+    if name not in item.schema:
+        raise UndefinedColumn(f'column "{name}" of relation "{item.name}" does not exist')
+
+
+async def _default(session: AdapterSession, item: Item, action: st.SetDefault) -> Changed:
+    _check_column(item, action.column)
+    if action.column in item.definition.get("identity", {}):
+        raise InvalidSyntax(
+            f'column "{action.column}" of relation "{item.name}" is an identity column'
+        )
+    defaults = dict(item.definition.get("defaults", {}))
+    defaults.pop(action.column, None)
+    if action.default is not None:
+        text = kept_default(session, session.store.catalog, action.default.text)
+        defaults[action.column] = text
+    return replace(item, definition={**item.definition, "defaults": defaults}), None
+
+
+async def _not_null(session: AdapterSession, item: Item, action: st.SetNotNull) -> Changed:
+    _check_column(item, action.column)
+    stored, more = item.schema[action.column], list(item.definition.get("not_null", ()))
+    if not action.not_null:
+        if action.column in item.key:
+            raise InvalidTable(f'column "{action.column}" is in a primary key')
+        if not stored.nullable:
+            raise Unsupported(
+                "DROP NOT NULL of a column that was made with it is not supported",
+                hint="Make another table with CREATE TABLE AS, and rename it.",
+            )
+        left = [name for name in more if name != action.column]
+        return replace(item, definition={**item.definition, "not_null": left}), None
+    if not stored.nullable or action.column in more:
+        return item, None
+    place = item.schema.index(action.column)
+    if any(row[place] is None for row in await rows_of(session, item)):
+        raise NotNullViolation(
+            f'column "{action.column}" of relation "{item.name}" contains null values',
+            schema=item.schema_name,
+            table=item.name,
+            column=action.column,
+        )
+    definition = {**item.definition, "not_null": [*more, action.column]}
+    return replace(item, definition=definition), None
+
+
+_ACTIONS: dict[type[st.TableAction], Callable[[Any, Item, Any], Awaitable[Changed]]] = {
+    st.AddConstraint: _add,
+    st.DropConstraint: _drop,
+    st.SetDefault: _default,
+    st.SetNotNull: _not_null,
+}
+HANDLERS: Handlers = {st.AlterTable: run_alter_table}

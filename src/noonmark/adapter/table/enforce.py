@@ -1,0 +1,260 @@
+"""UNIQUE and FOREIGN KEY, enforced where rows are committed.
+
+Law (unique): no table ever has two rows that are equal in the columns of a unique constraint, where
+NULL is equal to nothing, or to NULL if the constraint says so.
+Law (foreign): at every time, the values of a foreign key, where none is NULL, are those of a row
+that the other table has at that time.
+
+The committer is the only writer of tables. So what columns hold can be counted once, by reading
+them, and then kept in step with every commit: an `Index` is how often each key is there. It lives
+in memory, is made by the first write that needs it, and is forgotten where a commit's fate is in
+doubt; what is stored is the table alone, so there is nothing that could differ from it.
+
+Where it runs: the adapter's loop; reading on persist's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.table.constraints import (
+    Foreign,
+    Unique,
+    foreigns_of,
+    referencing,
+    uniques_of,
+)
+from noonmark.adapter.table.requests import Row, Write
+from noonmark.errors import UniqueViolation, UsageError
+from noonmark.persist.log.state import Collection
+from noonmark.rows.order import row_key
+from noonmark.rows.pg.text import format_value
+from noonmark.rows.schema import Schema
+
+#: Reads some columns of a collection, whole, as they are now.
+ReadColumns = Callable[[Collection, tuple[str, ...]], Awaitable[Iterable[tuple[Row, int]]]]
+#: A table by the number of its item, and columns of it.
+Place = tuple[int, tuple[str, ...]]
+_SHOWN_MAX = 200
+
+
+class ForeignKeyViolation(UsageError, id="foreign_key_violation", sqlstate="23503"):
+    """A row without the row that it refers to."""
+
+
+class Columns:
+    """Some columns of a schema: the key that a row has in them."""
+
+    def __init__(self, schema: Schema, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.places = tuple(schema.index(name) for name in names)
+        self.types = tuple(schema.columns[place].type for place in self.places)
+        self._equal = row_key(self.types)
+
+    def key(self, row: Row) -> Row:
+        """The values, as they are."""
+        return tuple([row[place] for place in self.places])
+
+    def form(self, key: Row) -> Row:
+        """What keys have in common iff they are equal; NULL is equal to NULL here."""
+        form: Row = self._equal(key)
+        return form
+
+    def shown(self, key: Row) -> str:
+        """``(a, b)=(1, x)``, as PostgreSQL writes it."""
+        texts = ["null" if each is None else format_value(each, kind)
+                 for each, kind in zip(key, self.types, strict=True)]  # fmt: skip
+        return f"({', '.join(self.names)})=({', '.join(texts)[:_SHOWN_MAX]})"
+
+
+@dataclass
+class Trial:
+    """What a group of requests adds to the counts, before it is committed."""
+
+    added: dict[Place, Counter[Row]] = field(default_factory=dict)
+
+    def count(self, place: Place) -> Counter[Row]:
+        """The changes of one index."""
+        return self.added.setdefault(place, Counter())
+
+    def copy(self) -> Trial:
+        """A trial that can be thrown away."""
+        return Trial({place: Counter(counts) for place, counts in self.added.items()})
+
+
+class Constraints:
+    """See the module."""
+
+    def __init__(self, read: ReadColumns) -> None:
+        self._read = read
+        #: By the id of a collection, and columns.
+        self._indexes: dict[tuple[int, tuple[str, ...]], Counter[Row]] = {}
+
+    def forget(self, collections: Iterable[int]) -> None:
+        """What these hold is in doubt: it is read again."""
+        gone = set(collections)
+        self._indexes = {at: each for at, each in self._indexes.items() if at[0] not in gone}
+
+    async def prepare(self, group: Group, names: Iterable[str]) -> None:
+        """Have every index that writes to these tables are checked by."""
+        for place in group.places(names):
+            collection = group.collection(place[0])
+            if collection is None:
+                continue  # it is made by this commit, and empty
+            at = (collection.id, place[1])
+            if at not in self._indexes:
+                columns = Columns(group.item(place[0]).schema, place[1])
+                counts: Counter[Row] = Counter()
+                for key, count in await self._read(collection, place[1]):
+                    counts[columns.form(key)] += count
+                self._indexes[at] = counts
+
+    def check(self, group: Group, writes: Mapping[str, Sequence[Write]], trial: Trial) -> Trial:
+        """The trial with a request's writes; raises where a constraint would not hold.
+
+        Raises:
+            UniqueViolation, ForeignKeyViolation: then nothing of the request may happen.
+        """
+        made = trial.copy()
+        for name, rows in writes.items():
+            item = group.named(name)
+            if item is None:
+                continue
+            for place in group.places_of(item):
+                columns, counts = Columns(item.schema, place[1]), made.count(place)
+                for row, diff in rows:
+                    counts[columns.form(columns.key(item.schema.fill(row)))] += diff
+        for name, rows in writes.items():
+            item = group.named(name)
+            if item is not None:
+                self._check_uniques(group, item, rows, made)
+                self._check_foreigns(group, item, rows, made)
+        return made
+
+    def committed(self, group: Group, trial: Trial) -> None:
+        """What was tried has happened."""
+        for (number, columns), added in trial.added.items():
+            collection = group.collection(number)
+            found = None if collection is None else self._indexes.get((collection.id, columns))
+            if found is not None:
+                for form, count in added.items():
+                    found[form] += count
+                    if not found[form]:
+                        del found[form]
+
+    def _total(self, group: Group, place: Place, form: Row, trial: Trial) -> int:
+        collection = group.collection(place[0])
+        base = 0 if collection is None else self._indexes[collection.id, place[1]][form]
+        return base + trial.count(place)[form]
+
+    def _check_uniques(self, group: Group, item: Item, rows: Sequence[Write], trial: Trial) -> None:
+        for unique in uniques_of(item):
+            columns = Columns(item.schema, unique.columns)
+            for row, diff in rows:
+                key = columns.key(item.schema.fill(row))
+                if diff <= 0 or (unique.nulls_distinct and None in key):
+                    continue
+                if self._total(group, (item.number, unique.columns), columns.form(key), trial) > 1:
+                    raise duplicate(item, unique, columns.shown(key))
+
+    def _check_foreigns(
+        self, group: Group, item: Item, rows: Sequence[Write], trial: Trial
+    ) -> None:
+        for foreign in foreigns_of(item):
+            columns = Columns(item.schema, foreign.columns)
+            for row, diff in rows:
+                key = columns.key(item.schema.fill(row))
+                if diff <= 0 or None in key:
+                    continue
+                there = (foreign.parent, foreign.others)
+                if self._total(group, there, columns.form(key), trial) < 1:
+                    raise absent(item, foreign, group.item(foreign.parent), columns.shown(key))
+        for child, foreign in referencing(group.catalog, item):
+            columns = Columns(item.schema, foreign.others)
+            for row, diff in rows:
+                key = columns.key(item.schema.fill(row))
+                if diff >= 0 or None in key:
+                    continue
+                form = columns.form(key)
+                left = self._total(group, (item.number, foreign.others), form, trial)
+                if left < 1 and self._total(group, (child.number, foreign.columns), form, trial):
+                    raise referenced(item, child, foreign, columns.shown(key))
+
+
+@dataclass
+class Group:
+    """What requests are checked against: a catalog, and the collections of its tables."""
+
+    catalog: Catalog
+    collections: Mapping[str, Collection]
+
+    def named(self, name: str) -> Item | None:
+        """The table of a collection, if it has constraints of this kind."""
+        item = self.catalog.of_collection(name)
+        if item is None or item.kind != "table" or not any(True for _ in self.places_of(item)):
+            return None
+        return item
+
+    def item(self, number: int) -> Item:
+        """A table."""
+        return self.catalog.by_number[number]
+
+    def collection(self, number: int) -> Collection | None:
+        """What stores a table; None where nothing does yet."""
+        return self.collections.get(self.item(number).collection)
+
+    def places_of(self, item: Item) -> set[Place]:
+        """The columns of a table that are counted."""
+        own = {(item.number, unique.columns) for unique in uniques_of(item)}
+        own |= {(item.number, foreign.columns) for foreign in foreigns_of(item)}
+        return own | {(item.number, each.others) for _, each in referencing(self.catalog, item)}
+
+    def places(self, names: Iterable[str]) -> set[Place]:
+        """All that writes to these tables are checked by."""
+        found: set[Place] = set()
+        for name in names:
+            item = self.named(name)
+            if item is None:
+                continue
+            found |= self.places_of(item)
+            found |= {(each.parent, each.others) for each in foreigns_of(item)}
+            found |= {(c.number, each.columns) for c, each in referencing(self.catalog, item)}
+        return found
+
+
+def duplicate(item: Item, unique: Unique, shown: str) -> UniqueViolation:
+    """Two rows of one key."""
+    return UniqueViolation(
+        f'duplicate key value violates unique constraint "{unique.name}"',
+        detail=f"Key {shown} already exists.",
+        schema=item.schema_name,
+        table=item.name,
+        constraint=unique.name,
+    )
+
+
+def absent(item: Item, foreign: Foreign, parent: Item, shown: str) -> ForeignKeyViolation:
+    """A row that refers to nothing."""
+    return ForeignKeyViolation(
+        f'insert or update on table "{item.name}" violates foreign key constraint "{foreign.name}"',
+        detail=f'Key {shown} is not present in table "{parent.name}".',
+        schema=item.schema_name,
+        table=item.name,
+        constraint=foreign.name,
+    )
+
+
+def referenced(item: Item, child: Item, foreign: Foreign, shown: str) -> ForeignKeyViolation:
+    """A row that others refer to is gone."""
+    return ForeignKeyViolation(
+        f'update or delete on table "{item.name}" violates foreign key constraint '
+        f'"{foreign.name}" on table "{child.name}"',
+        detail=f'Key {shown} is still referenced from table "{child.name}".',
+        schema=child.schema_name,
+        table=child.name,
+        constraint=foreign.name,
+    )

@@ -1,0 +1,70 @@
+"""ALTER TABLE name action, ...: the actions that change columns and constraints."""
+
+from __future__ import annotations
+
+from noonmark.sql.statement import tables as s
+from noonmark.sql.statement.base import Name
+from noonmark.sql.statement.columns import column_spec, is_constraint_next, table_constraint
+from noonmark.sql.statement.reader import Reader
+
+
+def is_action_next(reader: Reader) -> bool:
+    """Whether an action on columns or constraints comes."""
+    return any(reader.is_next(word) for word in ("add", "drop", "alter", "validate"))
+
+
+def alter_table(reader: Reader, name: Name, if_exists: bool) -> s.AlterTable | s.AddColumn:
+    """The actions, with commas between."""
+    actions = reader.list_of(lambda: _action(reader, name.last))
+    if len(actions) == 1 and isinstance(actions[0], s.AddColumn):
+        made = actions[0]
+        return s.AddColumn(name, made.column, made.if_not_exists)
+    for each in actions:
+        if isinstance(each, s.AddColumn):
+            raise reader.unsupported("ADD COLUMN beside other actions", "Use a statement for each.")
+    return s.AlterTable(name, tuple(a for a in actions if isinstance(a, s.TableAction)), if_exists)
+
+
+def _action(reader: Reader, table: str) -> s.TableAction | s.AddColumn:
+    if reader.accept("add"):
+        if is_constraint_next(reader):
+            return s.AddConstraint(table_constraint(reader))
+        reader.accept("column")
+        if_not_exists = reader.if_not_exists()
+        position = reader.position
+        column, constraints = column_spec(reader, table)
+        if constraints:
+            raise reader.unsupported(
+                "ADD COLUMN with a constraint of the table",
+                "ADD COLUMN, then ADD CONSTRAINT.",
+                position,
+            )
+        return s.AddColumn(Name(()), column, if_not_exists)
+    if reader.accept("drop", "constraint"):
+        if_exists = reader.if_exists()
+        name = reader.identifier()
+        cascade = reader.accept_any("cascade", "restrict") == "cascade"
+        return s.DropConstraint(name, if_exists, cascade)
+    if reader.accept("alter"):
+        reader.accept("column")
+        return _column_action(reader)
+    words = [each.value for each in reader.tokens[reader.at : reader.at + 2] if each.kind == "word"]
+    raise reader.unsupported(f"ALTER TABLE ... {' '.join(words)}".upper().rstrip())
+
+
+def _column_action(reader: Reader) -> s.TableAction:
+    column, position = reader.identifier(), reader.position
+    if reader.accept("set", "default"):
+        return s.SetDefault(column, reader.scalar_to(","))
+    if reader.accept("drop", "default"):
+        return s.SetDefault(column, None)
+    if reader.accept("set", "not", "null"):
+        return s.SetNotNull(column, True)
+    if reader.accept("drop", "not", "null"):
+        return s.SetNotNull(column, False)
+    words = [each.value for each in reader.tokens[reader.at : reader.at + 2] if each.kind == "word"]
+    raise reader.unsupported(
+        f"ALTER COLUMN ... {' '.join(words)}".upper().rstrip(),
+        "Make another table with CREATE TABLE AS, and rename it.",
+        position,
+    )
