@@ -182,11 +182,7 @@ async def commit_staged(
                 reads=frozenset(reads) - fresh,
                 ids={name: met for name, met in ids.items() if name not in fresh},
                 beside=beside,
-                change=Change(
-                    staging.catalog,
-                    {name: rows for name, rows in writes.items() if name in fresh},
-                    lambda: store.became(catalog),
-                ),
+                change=_change(staging, writes, lambda: store.became(catalog)),
                 enforced={n: met for n, met in enforced.items() if n not in fresh},
             )
         except BaseException:
@@ -194,6 +190,13 @@ async def commit_staged(
             raise
         made = [item.number for _, item in staging.made(catalog)]
         await database.work.take_up([*renaming.numbers, *made])
+
+
+def _change(staging: Staging, writes: Writes, became: Callable[[], None]) -> Change:
+    """What the committer is told of the catalog: also the rows of tables that are new."""
+    fresh = staging.fresh()
+    first = {name: rows for name, rows in writes.items() if name in fresh}
+    return Change(staging.catalog, first, became)
 
 
 async def _first_rows(
