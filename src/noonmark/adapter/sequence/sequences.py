@@ -25,16 +25,17 @@ from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.timestamp.oracle import Times
 from noonmark.errors import NumberTooLarge, ReadOnly, UsageError
 from noonmark.persist.client import Client
-from noonmark.persist.log import command as c
-from noonmark.persist.log.state import schema_to_wire
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import CollectionDescription
+from noonmark.storage.transaction import Transaction, creation, own_capability
 from noonmark.tvc import Antichain, Update
 
 COLLECTION = "noonmark_sequences"
 SCHEMA = Schema.of(state="text not null", value="bigint not null", called="boolean not null")
 #: How many numbers are reserved beyond those that were given out; PostgreSQL's own figure.
 RESERVED = 32
+#: How much history of them is kept.
+_RETAIN_MS = 600_000
 
 Row = tuple[str, int, bool]
 
@@ -178,18 +179,15 @@ class Sequences:
         client = self._client
         if COLLECTION not in client.state.names:
             description = CollectionDescription(SCHEMA, ("state",), "sequences")
-            start = Antichain.of(await self._times.write_ts())
-            wire, note = schema_to_wire(SCHEMA), description.annotation()
-            create = c.Create(COLLECTION, ("state",), wire, start, note)
+            create = creation(COLLECTION, description, await self._times.write_ts())
             await asyncio.wrap_future(client.submit((create,)))
         time = await self._times.write_ts()
         stored = self._stored
         old = [Update(stored[row[0]], time, -1) for row in rows if row[0] in stored]
-        write, read = client.create_or_load(COLLECTION)
-        transaction = client.atomic()
+        transaction, state = Transaction(client), client.state
         updates = [*old, *(Update(row, time, 1) for row in rows)]
-        transaction.append(write, updates, read.upper, time + 1)
-        transaction.let_history_go(write, Antichain.of(max(0, time - 1)), 10_000)
+        transaction.update_and_downgrade(own_capability(state, COLLECTION), updates, time + 1)
+        transaction.let_history_go(state.names[COLLECTION], Antichain.of(max(0, time - _RETAIN_MS)))
         await transaction.decide(patient=True)
         self._stored |= {row[0]: row for row in rows}
 

@@ -63,7 +63,7 @@ class Facts:
     @property
     def path(self) -> tuple[str, ...]:
         """The schemas whose relations need no schema in front of their names."""
-        from noonmark.adapter.system.settings import path_of  # which is about sessions
+        from noonmark.adapter.system.settings import path_of  # door: it is about sessions
 
         return tuple(path_of(self.session))
 
