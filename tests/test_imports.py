@@ -26,7 +26,6 @@ SPARK_ROOMS = (
     "noonmark.ingest",
     "noonmark.persist.spark",
     "noonmark.adapter.peek.spark",
-    "noonmark.remap.spark",
     "noonmark.rows.spark",
     "noonmark.source.spark",
     "noonmark.spark",

@@ -117,7 +117,7 @@ def test_the_vocabulary_needs_no_third_party() -> None:
 
 #: Where Spark is: folders, and single files.
 SPARK_ROOMS = ("persist/spark/", "compute/", "ingest/engine.py", "adapter/peek/spark.py")
-SPARK_FILES = ("spark.py", "spark_write.py", "rows/spark.py", "remap/spark.py", "source/spark.py")
+SPARK_FILES = ("spark.py", "spark_write.py", "rows/spark.py", "source/spark.py")
 
 
 def test_only_the_rooms_of_spark_import_it() -> None:

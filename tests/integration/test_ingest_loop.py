@@ -13,10 +13,10 @@ import pytest
 from noonmark.clock import SYSTEM
 from noonmark.errors import Indeterminate, SchemaMismatch, SourceStalled
 from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
-from noonmark.ingest.loop import IngestLoop
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.source.impl.counter import Counter
+from support.ingest_loop import IngestLoop
 from support.ingest_world import HistoryClock
 
 PATIENCE_S = 30.0

@@ -19,7 +19,6 @@ from noonmark.adapter.catalog.store import CatalogStore
 from noonmark.clock import SYSTEM
 from noonmark.errors import BehindFailure, Determinate, Indeterminate, NoonmarkError
 from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
-from noonmark.ingest.loop import IngestLoop
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.impl.memory import MemoryBlob
@@ -29,6 +28,7 @@ from noonmark.rows.schema import Schema
 from noonmark.source.impl.counter import Counter
 from noonmark.tvc import Antichain
 from support.doubles import HookedBlob
+from support.ingest_loop import IngestLoop
 
 SCHEMA = Schema.of(a="bigint", b="text")
 CONFIG = persist.Config(retry_deadline_s=0.0, inline_bytes_max=1000)

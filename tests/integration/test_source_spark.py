@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StructField, StructType
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import SourceStalled
 from noonmark.remap import Remap, begin, mint, reclock_time
-from noonmark.remap.lookup import TimeTable
-from noonmark.remap.spark import assign_times
+from noonmark.remap.lookup import TIME, TimeTable
 from noonmark.rows.schema import Schema
 from noonmark.source import START, Source, Split
 from noonmark.source.contract import NO_OUTPUT, is_error
@@ -31,13 +31,23 @@ from noonmark.source.splits import Batches, read_splits
 from noonmark.tvc import Partition, Partitioned, partition_frontier
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NOON = 1_700_000_000_000
 
 
 def rows(table: pa.Table) -> Multiset[Any]:
     return Multiset(tuple(row.values()) for row in table.to_pylist())
+
+
+def assign_times(frame: DataFrame, table: TimeTable) -> DataFrame:
+    """The records, which have `_partition` and `_offset`, with their `_time`: as a task does it."""
+
+    def assign(batches: Batches) -> Batches:
+        return (table.assign(batch) for batch in batches)
+
+    schema = StructType([*frame.schema.fields, StructField(TIME, LongType())])
+    return frame.mapInArrow(assign, schema)
 
 
 def in_process(source: Source, splits: list[Split], output: int) -> Multiset[Any]:

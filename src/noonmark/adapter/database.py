@@ -37,7 +37,7 @@ from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 from noonmark.adapter.statement_totals import StatementTotals, kind_of
 from noonmark.adapter.system import system_items
-from noonmark.adapter.table.committer import RETAIN_MS, Tables
+from noonmark.adapter.table.committer import Tables
 from noonmark.adapter.table.copy_memory import CopyMemory
 from noonmark.adapter.timestamp.oracle import Times
 from noonmark.adapter.upstream.secret import key_file
@@ -51,7 +51,7 @@ from noonmark.oracle import ReservedOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.source.impl.file_guard import Guard
 from noonmark.sql.statement import statement as st
-from noonmark.storage import Storage
+from noonmark.storage.transaction import RETAIN_MS
 from noonmark.telemetry import Telemetry
 
 DEFAULT_MASTER = "local[*]"
@@ -92,7 +92,6 @@ class Database:
         self.workers = Pool(limits)
         self.copies = CopyMemory(limits.copy_memory_mb)
         self.clock = clock
-        self.storage = Storage(client)
         self.supervisor = client.supervisor
         self._next_session = 1
         self._make_parts(oracle)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.compute.plan.definition import VIEW, Definition
 from noonmark.compute.spark.inputs import is_view
 from noonmark.compute.view.dataflow import Dataflow
-from noonmark.compute.view.view import RETAIN_MS, TickRecord, View
+from noonmark.compute.view.view import TickRecord, View
 from noonmark.errors import (
     CapabilityInvalid,
     NameTaken,
@@ -35,6 +35,7 @@ from noonmark.persist.pending import foreseen
 from noonmark.storage import ReadCapability, Storage, WriteCapability
 from noonmark.storage.description import description_of
 from noonmark.storage.subscription import Subscription
+from noonmark.storage.transaction import RETAIN_MS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -62,7 +62,7 @@ from noonmark.source.contract import (
     Split,
 )
 from noonmark.storage.description import CollectionDescription
-from noonmark.storage.transaction import Transaction, creation, own_capability
+from noonmark.storage.transaction import RETAIN_MS, Transaction, creation, own_capability
 from noonmark.tvc import EMPTY, Antichain, Partitioned, Update
 
 __all__ = [
@@ -76,9 +76,6 @@ __all__ = [
     "raw",
     "typed",
 ]
-
-#: How much history every collection of a source keeps, unless it is told otherwise.
-RETAIN_MS = 600_000
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ it is written as the derivative of the indicator of that set: diff at each m, an
 several of them what corrects the sum back to 1 (for two: -diff at their join). With k = 1, always
 so on the timeline, that is the one update (data, m1, diff).
 
-Where it runs: driver and executors. This is the reference; `remap/spark` must agree with it.
+Where it runs: driver and executors. This is the reference; `lookup` must agree with it.
 """
 
 from __future__ import annotations

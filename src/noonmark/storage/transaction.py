@@ -39,6 +39,9 @@ from noonmark.persist.write import MultiWriteHandle, Updates, WriteHandle, as_fr
 from noonmark.storage.capability import WriteCapability
 from noonmark.storage.description import CollectionDescription
 
+#: How much history a collection of the system keeps, unless it is told otherwise.
+RETAIN_MS = 600_000
+
 
 def own_token(collection: int) -> str:
     """The token of a collection's own write capability."""

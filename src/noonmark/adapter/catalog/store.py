@@ -26,7 +26,7 @@ from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import CollectionDescription
-from noonmark.storage.transaction import Transaction, creation, own_capability
+from noonmark.storage.transaction import RETAIN_MS, Transaction, creation, own_capability
 from noonmark.tvc import Antichain, Update
 
 COLLECTION = "noonmark_catalog"
@@ -38,8 +38,6 @@ SCHEMA = Schema.of(
     definition="text not null",
 )
 _COUNTER = "next-number"
-#: How much of the catalog's own history is kept.
-_RETAIN_MS = 600_000
 
 
 class Stored(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -197,5 +195,5 @@ class CatalogStore:
         state = self._client.state
         own = own_capability(state, COLLECTION)
         transaction.update_and_downgrade(own, [*old, *new], time + 1)
-        horizon = Antichain.of(max(0, time - _RETAIN_MS))
+        horizon = Antichain.of(max(0, time - RETAIN_MS))
         transaction.let_history_go(state.names[COLLECTION], horizon)

@@ -30,13 +30,14 @@ from noonmark.adapter.upstream.prepare import open_source
 from noonmark.adapter.upstream.staging import drop_orphans
 from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
-from noonmark.ingest.ingestion import RETAIN_MS, Engine, Ingestion, InPlaceEngine, SparkEngine, Tick
-from noonmark.ingest.loop import Status
+from noonmark.ingest.ingestion import Engine, Ingestion, InPlaceEngine, SparkEngine, Tick
+from noonmark.ingest.status import Status
 from noonmark.ingest.task import IngestTask, Row
 from noonmark.ingest.truncate import RetractTask
 from noonmark.persist.log.definite import Failure
 from noonmark.rows.types import quote_name
 from noonmark.source.contract import HasNews, Source, Split
+from noonmark.storage.transaction import RETAIN_MS
 from noonmark.supervise import Thread
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from noonmark.adapter.schedule.definitions import view_definition
 from noonmark.compute.jvm.session import Session, import_spark
 from noonmark.errors import NoonmarkError, SourceStalled, Stopped
 from noonmark.persist.log.state import State
+from noonmark.storage.transaction import RETAIN_MS
 from noonmark.supervise import Task
 
 if TYPE_CHECKING:
@@ -180,9 +181,6 @@ class ViewWorker:
 
     def alter(self, item: Item) -> None:
         """Keep more history, or less."""
-        # door: Spark's modules: a server starts without them
-        from noonmark.compute.view.view import RETAIN_MS
-
         self.item = item
         if self.view is not None:
             self.view.retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
@@ -195,7 +193,7 @@ class ViewWorker:
         """The view as the catalog defines it now."""
         import_spark()  # many views are taken up at once when a server starts
         # door: Spark's modules: a server starts without them
-        from noonmark.compute.view.view import RETAIN_MS, View
+        from noonmark.compute.view.view import View
 
         database, item = self._database, self.item
         definition = view_definition(database.catalog, item)

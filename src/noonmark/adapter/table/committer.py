@@ -71,8 +71,6 @@ from noonmark.storage.transaction import Transaction, own_capability
 from noonmark.supervise import Supervisor, Task
 from noonmark.tvc import Antichain
 
-#: How much history a table keeps, unless it is told otherwise.
-RETAIN_MS = 600_000
 #: Since moves in steps, so that a commit rarely carries it.
 _SINCE_STEP_MS = 10_000
 

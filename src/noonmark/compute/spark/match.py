@@ -114,11 +114,11 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame) -> DataFrame:
     conditions = same_keys(node)
     if conditions:
         both = left.join(right, functools.reduce(operator.and_, conditions), "inner")
-    elif is_one_row(node.left):
+    elif has_exactly_one_row(node.left):
         both = f.broadcast(_here(left)).crossJoin(right)
     else:
         # Without the hint Spark takes the product of partitions, which fails over Python workers.
-        one = is_one_row(node.right)
+        one = has_exactly_one_row(node.right)
         both = left.crossJoin(f.broadcast(_here(right) if one else right))
     widths = len(node.left.schema), len(node.right.schema)
     values = [*names(widths[0], "l"), *names(widths[1], "r")]
@@ -140,11 +140,11 @@ def _here(frame: DataFrame) -> DataFrame:
     return frame.sparkSession.createDataFrame(table, schema=frame.schema).coalesce(1)
 
 
-def is_one_row(node: r.Relation) -> bool:
+def has_exactly_one_row(node: r.Relation) -> bool:
     """Whether there is exactly one row: an aggregate of everything."""
     match node:
         case r.Project():
-            return is_one_row(node.input)
+            return has_exactly_one_row(node.input)
         case r.Aggregate():
             return not node.keys
     return False

@@ -45,16 +45,21 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TAG = "_to"
-_RESULT = "number int, parts array<binary>, rest binary"
+#: What a task says: of which collection, what it stored, what is too little to be stored; or that
+#: it has compared the parts that it was given with their checksums.
+_RESULT = "number int, parts array<binary>, rest binary, checked boolean"
 _ARROW_RESULT = pa.schema(
-    [("number", pa.int32()), ("parts", pa.list_(pa.binary())), ("rest", pa.binary())]
+    [
+        ("number", pa.int32()),
+        ("parts", pa.list_(pa.binary())),
+        ("rest", pa.binary()),
+        ("checked", pa.bool_()),
+    ]
 )
 _PARTS = msgspec.msgpack.Decoder(Part)
 #: Parts up to this size are compared with their checksums by one of the tasks that store; to have
 #: tasks of their own for it would cost more. More than that is compared by a job beside.
 CHECK_BYTES_MAX = 256 << 20
-#: How a task says that it has done so.
-_CHECKED = -1
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ def stage_together(
         # A task of Python costs tens of ms, however little there is to do: no more than cores.
         few = union(frames).coalesce(max(1, spark.sparkContext.defaultParallelism))
         stored = few.mapInArrow(work, _RESULT).toArrow().to_pylist()
-        if work.checks and not any(row["number"] == _CHECKED for row in stored):
+        if work.checks and not any(row["checked"] for row in stored):
             checked(spark, client, work.checks, "nothing int").collect()  # there was no task at all
     staged = [_gathered([r for r in stored if r["number"] == at]) for at in range(len(names))]
     for each in shown.values():
@@ -208,7 +213,7 @@ class StoreTask:
         context = TaskContext.get()
         if self.checks and context is not None and context.partitionId() == 0:
             task.verify(self.place, self.checks)
-            yield _result({"number": _CHECKED})
+            yield _result({"checked": True})
         waiting: dict[int, list[pa.Table]] = {}
         rows_max = self.place.config.part_rows_max
         for batch in batches:

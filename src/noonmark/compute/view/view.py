@@ -56,14 +56,12 @@ from noonmark.persist.log.state import Frontier
 from noonmark.persist.spark import Staged
 from noonmark.sql.ir.temporal import FOREVER
 from noonmark.storage import WriteCapability
-from noonmark.storage.transaction import Transaction
+from noonmark.storage.transaction import RETAIN_MS, Transaction
 from noonmark.tvc import EMPTY, Antichain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: How much history a view keeps, unless it is told otherwise.
-RETAIN_MS = 600_000
 #: An idle view lets go of its inputs when so much of what it keeps is older than it has to be.
 LET_GO_PARTS = 8
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 
 from noonmark.errors import IntegrityError
 from noonmark.persist.log.definite import compacted
-from noonmark.persist.log.state import Collection, State
+from noonmark.persist.log.state import Collection, Frontier, State
+from noonmark.tvc import EMPTY
 
 Predicate = Callable[[Collection | None, Collection], bool]
 
@@ -101,6 +102,41 @@ def errors_stay_what_they_were(before: Collection | None, after: Collection) -> 
     return one == two
 
 
+def since_is_the_meet_of_its_bounds(
+    before: Collection | None, after: Collection, held: Frontier
+) -> bool:
+    """Law (since) of `machine`: allowed, upper and read holds, unless since is beyond that already.
+
+    Equal, not merely at or before: what nobody needs is let go in the commit that lets it go.
+    """
+    bound = after.allowed.meet(after.upper).meet(held)
+    if after.since == bound:
+        return True
+    stays = before is not None and after.since == before.since
+    return stays and not bound.at_or_beyond(after.since)
+
+
+def names_and_collections_agree(_: State, after: State, ref: int) -> bool:
+    """A collection is found by its name, and every name leads to a collection."""
+    found = after.collections[ref]
+    return after.names.get(found.name) == ref and len(after.names) == len(after.collections)
+
+
+def no_live_part_is_garbage(before: State, after: State, ref: int) -> bool:
+    """What is listed to be deleted is in no batch: a reader would find it gone."""
+    found, earlier = after.collections[ref], before.collections.get(ref)
+    if not after.garbage or (earlier is not None and earlier.batches is found.batches):
+        return True
+    garbage = {each.key for each in after.garbage if each.collection == ref}
+    return not any(part.key in garbage for batch in found.batches for part in batch.parts)
+
+
+#: Those of a collection and of what the state says of it elsewhere.
+OF_STATE: tuple[Callable[[State, State, int], bool], ...] = (
+    names_and_collections_agree,
+    no_live_part_is_garbage,
+)
+
 INVARIANTS: tuple[Predicate, ...] = (
     since_not_beyond_upper,
     frontiers_never_go_back,
@@ -115,17 +151,29 @@ INVARIANTS: tuple[Predicate, ...] = (
 
 def check(before: State, after: State, touched: Iterable[int]) -> None:
     """Raise `InvariantBroken` for the first invariant that a changed collection breaks."""
-    for ref in touched:
-        collection = after.collections.get(ref)
-        if collection is None:
-            continue
+    changed = [ref for ref in touched if ref in after.collections]
+    held = dict.fromkeys(changed, EMPTY)
+    for hold in after.holds.values():
+        if hold.collection in held and not hold.writes:
+            held[hold.collection] = held[hold.collection].meet(hold.frontier)
+    for ref in changed:
+        collection = after.collections[ref]
         earlier = before.collections.get(ref)
         for invariant in INVARIANTS:
             if not invariant(earlier, collection):
-                raise InvariantBroken(
-                    f'invariant "{invariant.__name__}" would be broken for "{collection.name}"',
-                    detail=invariant.__doc__,
-                    hint="This is a defect in Noonmark; please report it.",
-                    collection=collection.name,
-                    invariant=invariant.__name__,
-                )
+                raise _broken(invariant, collection)
+        if not since_is_the_meet_of_its_bounds(earlier, collection, held[ref]):
+            raise _broken(since_is_the_meet_of_its_bounds, collection)
+        for law in OF_STATE:
+            if not law(before, after, ref):
+                raise _broken(law, collection)
+
+
+def _broken(invariant: Callable[..., bool], collection: Collection) -> InvariantBroken:
+    return InvariantBroken(
+        f'invariant "{invariant.__name__}" would be broken for "{collection.name}"',
+        detail=invariant.__doc__,
+        hint="This is a defect in Noonmark; please report it.",
+        collection=collection.name,
+        invariant=invariant.__name__,
+    )

@@ -60,11 +60,6 @@ def position_of(offset: int) -> int:
     return offset // UNIT
 
 
-def mark_of(offset: int) -> int:
-    """The fingerprint in an offset of a frontier."""
-    return offset % UNIT
-
-
 def record_offsets(positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The offsets of records that begin at the positions."""
     return positions * UNIT + RECORD_MARK

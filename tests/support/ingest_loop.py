@@ -1,4 +1,4 @@
-"""Ingestion side by side: every source ticks in a thread of its own, and none waits for another.
+"""Ingestion for tests without a database: every source ticks in a thread of its own.
 
 A source that stalls is tried again with growing pauses and says why; its collections stay where
 they were, and those of other sources go on. So is one whose Spark job failed, or whose storage did
@@ -11,35 +11,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
 from noonmark.ingest.ingestion import Ingestion, Tick
+from noonmark.ingest.status import Status
 
 _TRANSIENT = (SourceStalled, StorageError)
 _PAUSE_FIRST_S = 0.25
 _PAUSE_LARGEST_S = 30.0
-
-
-@dataclass(frozen=True)
-class Status:
-    """How one source is doing.
-
-    Attributes:
-        state: "starting", "running", "stalled", "failed", "stopped", or "finished" when upstream
-            has ended.
-        error: why it stalled or failed.
-        ticks: how many ticks it has done.
-        rows: how many updates they brought.
-        last: the last tick.
-    """
-
-    state: str = "starting"
-    error: str | None = None
-    ticks: int = 0
-    rows: int = 0
-    last: Tick | None = None
 
 
 class IngestLoop:
