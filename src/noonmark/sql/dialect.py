@@ -52,6 +52,7 @@ _STRINGS = frozenset(
     (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING)
 )
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _SYNTAX = ("CAST", "EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 
 
@@ -123,6 +124,26 @@ class _Parser(Precedence):
         if table and isinstance(this, exp.Unnest | exp.Lateral):
             this.set("joins", list(self._parse_joins()))
         return this
+
+    def _parse_lateral(self) -> Any:
+        """``LATERAL ROWS FROM (...)``: functions see what stands left of them in any case."""
+        words = [each.text.upper() for each in self._tokens[self._index : self._index + 3]]
+        if words == ["LATERAL", "ROWS", "FROM"]:
+            self._advance()
+            return None
+        return super()._parse_lateral()
+
+    def _parse_is(self, this: Any) -> Any:
+        """Also ``IS [NOT] [NFC | ...] NORMALIZED``."""
+        start = self._index
+        negated = self._match(TokenType.NOT)
+        form = self._prev.text.upper() if self._match_texts(_FORMS) else "NFC"
+        if not self._match_text_seq("NORMALIZED"):
+            self._retreat(start)
+            return super()._parse_is(this)
+        parts = [this, exp.Literal.string(form)]
+        test = self.expression(exp.Anonymous(this="is_normalized", expressions=parts))
+        return self.expression(exp.Not(this=test)) if negated else test
 
     def _parse_using_identifiers(self) -> Any:
         """``USING (a, b) [AS name]``; the name is kept with the first column."""
@@ -197,6 +218,11 @@ class Dialect(Postgres):
         plain, written = numbers.marked(sql)
         tokens = super().tokenize(plain, dialect)
         numbers.unmark(tokens, written)
+        for sign, word in pairwise(tokens):
+            # Behind @, which is an operator here, a word keeps its meaning.
+            if sign.token_type == TokenType.PARAMETER and word.token_type == TokenType.VAR:
+                known = self.tokenizer_class.KEYWORDS.get(word.text.upper())
+                word.token_type = known or word.token_type
         return tokens
 
 

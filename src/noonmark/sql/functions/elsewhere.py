@@ -12,6 +12,8 @@ from __future__ import annotations
 from noonmark.rows import types as t
 
 _SIGNATURES = """
+#>: json _text
+#>>: json _text
 #: bit bit, box box, line line, lseg lseg, path, polygon
 &: bit bit, inet inet, macaddr macaddr, macaddr8 macaddr8
 &&: box box, circle circle, inet inet, polygon polygon, tsquery tsquery
@@ -58,7 +60,7 @@ trunc: macaddr, macaddr8
 _OWN: dict[str, type[t.SqlType]] = {
     "int2": t.SmallInt, "int4": t.Integer, "int8": t.BigInt, "numeric": t.Numeric,
     "float4": t.Real, "float8": t.Double, "text": t.Text, "date": t.Date, "interval": t.Interval,
-    "bytea": t.Bytea,
+    "bytea": t.Bytea, "_text": t.Array,
 }  # fmt: skip
 _CATEGORIES = {
     **dict.fromkeys(("point", "lseg", "path", "box", "polygon", "line", "circle"), "G"),

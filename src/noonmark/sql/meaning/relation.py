@@ -259,12 +259,28 @@ def _aggregate(relation: r.Aggregate, inputs: Inputs) -> Multiset:
     )
 
 
-def fold(call: AggregateCall, rows: Sequence[tuple[Row, int]], outer: Outer) -> Any:
-    """The value of an aggregate over rows and their counts."""
+def fold_frame(call: AggregateCall, rows: Sequence[tuple[Row, int]], outer: Outer) -> Any:
+    """The value of an aggregate over the rows of a frame, which have the order of their window."""
+    return fold(call, rows, outer, sorting=call.distinct)
+
+
+def fold(
+    call: AggregateCall,
+    rows: Sequence[tuple[Row, int]],
+    outer: Outer,
+    *,
+    sorting: bool | None = None,
+) -> Any:
+    """The value of an aggregate over rows and their counts.
+
+    Without ORDER BY, what depends on an order has that of the values; without `sorting`, that of
+    the rows.
+    """
     types = tuple(each.type for each in call.arguments)
     taken: list[tuple[Any, Row, int]] = []
     # The order costs time and matters to few.
-    sorting = call.entry.ordered or call.distinct
+    if sorting is None:
+        sorting = call.entry.ordered or call.distinct
     order = sort_keys(call.order, outer)
     own = row_key(types, total_key)
     for row, count in rows:
@@ -431,7 +447,7 @@ def windowed(
     for _, members in groups(rows, relation.partition, inputs):
         listed = sorted((row for row, n in members for _ in range(n)), key=key)
         keys = [peers(row) for row in listed]
-        result += act(relation.calls, listed, keys, inputs.outer, fold, place_of=place_of)
+        result += act(relation.calls, listed, keys, inputs.outer, fold_frame, place_of=place_of)
     return summed((row, 1) for row in result)
 
 

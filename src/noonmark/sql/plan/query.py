@@ -46,6 +46,7 @@ from noonmark.sql.plan.rowset import plan_rowsets
 from noonmark.sql.plan.scalar import plan, plan_value
 from noonmark.sql.plan.shown import shown_name
 from noonmark.sql.plan.source import plan_from
+from noonmark.sql.plan.ties import with_ties
 from noonmark.sql.plan.window import plan_windows
 from noonmark.sql.scope import Scope
 
@@ -342,7 +343,17 @@ def _top(relation: Relation, order: tuple[SortKey, ...], tree: exp.Expr, frame: 
         return relation
     limit = _count_of(limit_tree, frame, "LIMIT")
     offset = _count_of(offset_tree, frame, "OFFSET") or 0
+    if limit is not None and _has_ties(limit_tree):
+        if not order:
+            message = "WITH TIES cannot be specified without ORDER BY clause"
+            raise InvalidSyntax(message, position=position_of(tree))
+        return with_ties(relation, order, limit, offset) if limit else TopK(relation, (), order, 0)
     return relation if limit is None and not offset else TopK(relation, (), order, limit, offset)
+
+
+def _has_ties(tree: exp.Expr | None) -> bool:
+    options = tree.args.get("limit_options") if isinstance(tree, exp.Fetch) else None
+    return options is not None and bool(options.args.get("with_ties"))
 
 
 def _count_of(tree: exp.Expr | None, frame: Frame, clause: str) -> int | None:
@@ -350,8 +361,8 @@ def _count_of(tree: exp.Expr | None, frame: Frame, clause: str) -> int | None:
         return None
     if isinstance(tree, exp.Fetch):
         options = tree.args.get("limit_options")
-        if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
-            raise unsupported("FETCH WITH TIES or PERCENT", tree)
+        if options is not None and options.args.get("percent"):
+            raise unsupported("FETCH PERCENT", tree)
         value = tree.args.get("count") or exp.Literal.number(1)
     else:
         only(tree, "expression")

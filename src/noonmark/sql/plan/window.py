@@ -147,8 +147,10 @@ def _edge(spec: exp.WindowSpec, name: str, keys: Sequence[SortKey], row: Row) ->
             position=position_of(spec),
         )
     key, distance = keys[0].scalar, plan(tree, row)
-    if isinstance(key.type, t.Date | t.Timestamp | t.TimestampTz):
+    if isinstance(key.type, t.Date | t.Timestamp | t.TimestampTz | t.Time | t.Interval):
         distance = coerce(distance, t.Interval(), position_of(tree))
+        if isinstance(key.type, t.Time):
+            key = coerce(key, t.Interval(), position_of(spec))  # a day has an end, a distance none
     elif not isinstance(key.type, _NUMBERS):
         raise unsupported(f"RANGE with a distance over {key.type}", spec)
     if isinstance(key.type, t.SmallInt | t.Integer):
