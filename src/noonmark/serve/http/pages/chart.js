@@ -33,8 +33,9 @@ export function chart(labels, series, { bars = false } = {}) {
     s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)),
   ]);
   const every = Math.max(1, Math.ceil(labels.length / 8));
+  const anchor = (at) => (bars || (at > 0 && x(at) < WIDTH - 60) ? "middle" : at === 0 ? "start" : "end");
   const names = labels.map((label, at) => at % every === 0 && s("text", {
-    x: x(at + (bars ? 0.5 : 0)), y: HEIGHT - 10, "text-anchor": "middle",
+    x: x(at + (bars ? 0.5 : 0)), y: HEIGHT - 10, "text-anchor": anchor(at),
   }, String(label).slice(0, 16)));
   const marks = series.map((each, at) => (bars
     ? each.values.map((value, place) => value !== null && barOf(x, y, value, place, at, series.length))

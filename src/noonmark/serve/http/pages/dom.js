@@ -28,28 +28,30 @@ export const text = (value) =>
   value === null ? "NULL" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
 /** Rows as a table; `more` rows at a time, for an answer may have a million. */
-export function table(columns, rows, { mark = () => null, more = 500 } = {}) {
+export function table(columns, rows, { mark = null, more = 500 } = {}) {
   const body = h("tbody");
   let shown = 0;
   const button = h("button", { type: "button", onclick: () => extend() });
   const extend = () => {
-    for (const row of rows.slice(shown, shown + more)) body.append(tableRow(columns, row, mark(row)));
+    for (const row of rows.slice(shown, shown + more)) body.append(tableRow(columns, row, mark?.(row), mark !== null));
     shown = Math.min(rows.length, shown + more);
     button.textContent = `Show more (${count(rows.length - shown)} left)`;
     button.hidden = shown === rows.length;
   };
   extend();
-  const head = h("thead", null, h("tr", null, columns.map(headCell)));
+  const head = h("thead", null, h("tr", null, mark && h("th", { class: "sign", scope: "col" }, h("span", { class: "hidden" }, "change")), columns.map(headCell)));
   return h("div", null, h("div", { class: "scroll", tabIndex: 0, role: "region", ariaLabel: "Rows" }, h("table", null, head, body)), h("div", { class: "bar" }, button));
 }
 
 export const headCell = (column) => h("th", { class: isNumber(column) ? "r" : null, scope: "col" }, column.name);
 
-export function tableRow(columns, row, mark = null) {
+const SIGNS = { plus: "+", minus: "−" };
+
+export function tableRow(columns, row, mark = null, signed = false) {
   const cells = row.map((value, at) => h("td", {
     class: value === null ? "null" : isNumber(columns[at]) ? "r" : null,
   }, text(value)));
-  return h("tr", { class: mark }, cells);
+  return h("tr", { class: mark }, signed && h("td", { class: "sign" }, SIGNS[mark]), cells);
 }
 
 /** The order of rows for people: numbers by size, words by letter. */
@@ -79,6 +81,7 @@ const STATES = {
 };
 export const badge = (state) => h("span", { class: `badge ${STATES[state] || ""}` }, state);
 
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${Number(number) === 1 ? one : many}`;
 export const count = (number) => Number(number).toLocaleString("en");
 export function bytes(number) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

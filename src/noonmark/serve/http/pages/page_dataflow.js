@@ -3,7 +3,7 @@
 import { glance, quoted, rows } from "/console/api.js";
 import { spark } from "/console/chart.js";
 import { dependencies, objects } from "/console/catalog.js";
-import { badge, bytes, clock, count, day, every, failure, h, listing, s, short, span } from "/console/dom.js";
+import { badge, bytes, clock, count, day, every, failure, h, listing, plural, s, short, span } from "/console/dom.js";
 import { layout } from "/console/layout.js";
 
 export const title = "Dataflow";
@@ -74,17 +74,18 @@ function draw({ nodes, edges }, chosen, choose) {
   const boxes = nodes.map((each) => {
     const { x, y } = spot(each.id);
     const mood = each.error ? " bad" : each.lag !== null && each.lag > 10_000 && each.kind !== "index" ? " warn" : "";
-    const facts = [each.lag !== null && `${span(each.lag)} behind now`, each.rate > 0 && `${short(Math.round(each.rate))} rows/s`].filter(Boolean).join(" · ");
+    const facts = [each.lag !== null && `${span(each.lag)} behind`, each.rate > 0 && `${short(Math.round(each.rate))} rows/s`].filter(Boolean).join(" · ");
     const act = () => choose(each.id);
     return s("g", {
-      class: `node${mood}${each.id === chosen ? " chosen" : ""}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
+      class: `node ${each.kind}${mood}${each.id === chosen ? " chosen" : ""}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
       "aria-label": `${each.kind} ${each.name} ${each.error || facts}`, onclick: act,
       onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), act()),
     },
     s("rect", { width: WIDE, height: TALL, rx: 8 }),
-    s("text", { class: "kind", x: 10, y: 16 }, each.kind.replace("-", " ")),
-    s("text", { class: "strong", x: 10, y: 33 }, each.name.length > 25 ? `${each.name.slice(0, 24)}…` : each.name),
-    s("text", { x: 10, y: 49 }, each.error ? "failing: click to see why" : facts));
+    s("rect", { class: "tab", width: 4, height: TALL - 16, x: 0, y: 8, rx: 2 }),
+    s("text", { class: "kind", x: 14, y: 16 }, each.kind.replace("-", " ")),
+    s("text", { class: "strong", x: 14, y: 33 }, each.name.length > 25 ? `${each.name.slice(0, 24)}…` : each.name),
+    s("text", { x: 14, y: 49 }, each.error ? "failing: click to see why" : facts));
   });
   const width = 20 + layers.length * (WIDE + GAP_X) - GAP_X;
   const height = 20 + most * (TALL + GAP_Y) - GAP_Y;
@@ -111,15 +112,15 @@ async function about(node) {
     h("h2", null, node.name, " ", badge(node.status || node.kind)),
     node.error && failure({ message: node.error }),
     h("dl", null,
-      node.since !== null && [h("dt", null, "exact from"), h("dd", null, day(node.since))],
+      node.since !== null && [h("dt", null, "readable from"), h("dd", null, day(node.since))],
       node.upper !== null && [h("dt", null, "complete before"), h("dd", null, day(node.upper))],
-      shard[0] && [h("dt", null, "stored"), h("dd", null, `${count(shard[0].rows)} updates, ${bytes(shard[0].bytes)}, ${shard[0].batches} batches`)]),
+      shard[0] && [h("dt", null, "stored"), h("dd", null, `${plural(shard[0].rows, "update")}, ${bytes(shard[0].bytes)}, ${plural(shard[0].batches, "batch", "batches")}`)]),
     past.length > 0 && [
       h("h3", null, "Last ticks, by duration"),
-      spark(past.map((each) => Number(each.ms)), { label: `Duration of the last ticks of ${node.name}`, failed: past.map((each) => Number(each.errors) > 0), titles: past.map((each) => `${clock(each.upper)}: ${span(Number(each.ms))}, ${each.rows_in} in, ${each.rows_out} out, ${each.jobs} jobs, ${each.strategy}`) }),
-      h("p", { class: "muted" }, `last: ${span(Number(ticks[0].ms))}, ${count(ticks[0].rows_in)} in, ${count(ticks[0].rows_out)} out, ${ticks[0].jobs} jobs, ${ticks[0].strategy}`)],
+      spark(past.map((each) => Number(each.ms)), { label: `Duration of the last ticks of ${node.name}`, failed: past.map((each) => Number(each.errors) > 0), titles: past.map((each) => `${clock(each.upper)}: ${span(Number(each.ms))}, ${each.rows_in} in, ${each.rows_out} out, ${plural(each.jobs, "Spark job")}, ${each.strategy}`) }),
+      h("p", { class: "muted" }, `last: ${span(Number(ticks[0].ms))}, ${count(ticks[0].rows_in)} in, ${count(ticks[0].rows_out)} out, ${plural(ticks[0].jobs, "Spark job")}, ${ticks[0].strategy}`)],
     plan.length > 0 && [h("h3", null, "How it is maintained"), h("pre", { class: "plan", tabIndex: 0 }, plan.map((row) => row["QUERY PLAN"]).join("\n"))],
-    text && [h("h3", null, "Made by"), h("pre", { class: "plan", tabIndex: 0 }, text)],
+    text && [h("h3", null, "Definition"), h("pre", { class: "plan", tabIndex: 0 }, text)],
     fields.length > 0 && [h("h3", null, "Columns"), listing(["name", "type", "NULL"], fields.map((each) => [each.name, each.type, each.nullable ? "yes" : "no"]))],
     node.upper !== null && node.kind !== "arrangement" && h("p", null, h("a", { href: `#/live/${encodeURIComponent(node.full)}` }, "Watch it live"), " · ", h("a", { href: `#/time/${encodeURIComponent(node.full)}` }, "Look back in time"), " · ", h("a", { href: `#/sql/${encodeURIComponent(`SELECT * FROM ${node.full} LIMIT 100;`)}` }, "Query it")),
   ];
@@ -130,7 +131,7 @@ export function mount(root) {
   let known = { nodes: [], edges: [] };
   let shape = "";
   const picture = h("div", { class: "scroll", tabIndex: 0, role: "region", ariaLabel: "Graph" });
-  const side = h("aside", { class: "panel", ariaLabel: "Chosen node" }, h("p", { class: "muted" }, "Choose a node to see what it keeps and how it is maintained."));
+  const side = h("aside", { class: "panel", ariaLabel: "Chosen node" }, h("p", { class: "muted" }, "Click a node, or press Enter on it, to see what it stores and how it is maintained."));
   const all = h("input", { type: "checkbox", onchange: () => refresh() });
 
   async function choose(id) {
@@ -156,7 +157,7 @@ export function mount(root) {
   }
 
   root.append(h("h1", null, "Dataflow"),
-    h("div", { class: "bar" }, h("label", null, all, " also bindings and bad records"), h("span", { class: "grow" }), h("span", { class: "muted" }, "refreshed every second")),
+    h("div", { class: "bar" }, h("label", null, all, " show bindings, bad records and arrangements"), h("span", { class: "grow" }), h("span", { class: "muted" }, "refreshed every second")),
     h("div", { class: "split" }, picture, side));
   return every(1000, refresh);
 }

@@ -37,6 +37,17 @@ function source(each, figures, parts) {
   ];
 }
 
+/** Bytes as SQL writes them, and what they say where they are text. */
+function bytesAndText(value) {
+  if (typeof value !== "string" || !/^\\x(?:[0-9a-f]{2})+$/.test(value)) return value;
+  const raw = Uint8Array.from(value.slice(2).match(/../g), (pair) => parseInt(pair, 16));
+  try {
+    return `${new TextDecoder("utf-8", { fatal: true }).decode(raw)}  ·  ${value}`;
+  } catch {
+    return value;
+  }
+}
+
 async function detail(name, schema, root) {
   const full = (suffix) => `${quoted(schema)}.${quoted(`${name}_${suffix}`)}`;
   const ask = async (suffix, order) => {
@@ -51,12 +62,12 @@ async function detail(name, schema, root) {
     if (!Array.isArray(found)) return failure(found);
     if (!found.length) return h("p", { class: "muted" }, none);
     const names = Object.keys(found[0]).map((each) => ({ name: each, type_oid: 25 }));
-    return table(names, found.map((row) => Object.values(row)));
+    return table(names, found.map((row) => Object.values(row).map(bytesAndText)));
   };
   root.replaceChildren(
-    h("h3", null, "Records that could not be read"), shown(bad, "None."),
-    Array.isArray(bad) && bad.length > 0 && h("p", { class: "muted" }, "They stay here, with their bytes, until upstream takes them back; views over the source go on without them. Mend the producer and send the record again."),
-    h("h3", null, "Bindings: which offsets belong to which time"), shown(bindings, "None yet."));
+    h("h3", null, "Records that cannot be decoded"), shown(bad, "None."),
+    Array.isArray(bad) && bad.length > 0 && h("p", { class: "muted" }, "They stay here, with their bytes, until upstream replaces or deletes them; views over the source continue without them. Fix the producer and send the record again: under UPSERT the next record of the same key ends the error."),
+    h("h3", null, "Bindings: how far the source had been read at each time"), shown(bindings, "None yet."));
 }
 
 export function mount(root) {

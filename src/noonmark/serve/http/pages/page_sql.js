@@ -2,7 +2,7 @@
 
 import { request, rows } from "/console/api.js";
 import { chart, timeline } from "/console/chart.js";
-import { count, failure, h, isNumber, isTime, span, table } from "/console/dom.js";
+import { failure, h, isNumber, isTime, plural, span, table } from "/console/dom.js";
 import { editor } from "/console/editor.js";
 
 export const title = "SQL";
@@ -17,13 +17,19 @@ function keep(query) {
   localStorage.setItem(HISTORY, JSON.stringify([query, ...rest].slice(0, KEPT)));
 }
 
+/** Times of one day need not repeat the day. */
+function shortened(labels, areTimes) {
+  const days = new Set(labels.map((each) => String(each).slice(0, 10)));
+  return areTimes && days.size === 1 ? labels.map((each) => each.slice(11, 19) || each) : labels;
+}
+
 function asChart(columns, found) {
   const numbers = columns.map((column, at) => ({ ...column, at })).filter(isNumber);
   const label = columns.findIndex((column) => !isNumber(column));
   const x = label >= 0 ? label : columns.length > 1 ? 0 : -1;
   const shown = numbers.filter((column) => column.at !== x).slice(0, 4);
   const taken = found.slice(0, 2000);
-  const labels = taken.map((row, at) => (x < 0 ? at + 1 : String(row[x])));
+  const labels = shortened(taken.map((row, at) => (x < 0 ? at + 1 : String(row[x]))), x >= 0 && isTime(columns[x]));
   const series = shown.map((column) => ({
     name: column.name, values: taken.map((row) => (row[column.at] === null ? null : Number(row[column.at]))),
   }));
@@ -49,7 +55,7 @@ function answer(result, place) {
     },
   }, name);
   const ways = drawable ? [button("Table", () => table(columns, result.rows)), button("Chart", () => asChart(columns, result.rows))] : [];
-  return h("div", null, h("div", { class: "bar" }, ways, h("span", { class: "muted" }, `${count(result.rows.length)} rows`)), body, notices);
+  return h("div", null, h("div", { class: "bar" }, ways, h("span", { class: "muted" }, plural(result.rows.length, "row"))), body, notices);
 }
 
 /** What EXPLAIN TIMESTAMP says, as spans of time and the chosen one. */

@@ -4,7 +4,7 @@
 import { request, stream } from "/console/api.js";
 import { chart } from "/console/chart.js";
 import { objects, readable } from "/console/catalog.js";
-import { clock, count, day, failure, h, inOrder, table } from "/console/dom.js";
+import { clock, count, day, failure, h, inOrder, plural, table } from "/console/dom.js";
 
 export const title = "Time";
 const ROWS = 200;
@@ -45,7 +45,7 @@ async function difference(name, from, to) {
   const signs = new Map(kept.map((each) => [each.values, each.diff > 0 ? "plus" : "minus"]));
   const added = kept.filter((each) => each.diff > 0).length;
   return h("div", null,
-    h("p", { class: "muted" }, `${count(added)} rows came, ${count(kept.length - added)} went between ${clock(from)} and ${clock(to)}${found.cut ? ` (the first ${count(CHANGES)} changes)` : ""}`),
+    h("p", { class: "muted" }, `${plural(added, "row")} added, ${count(kept.length - added)} removed between ${clock(from)} and ${clock(to)}${found.cut ? ` (the first ${count(CHANGES)} changes)` : ""}`),
     kept.length ? table(columns, kept.map((each) => each.values), { mark: (row) => signs.get(row) }) : null);
 }
 
@@ -64,7 +64,8 @@ export function mount(root, [given]) {
   const choices = h("div", { class: "choose", role: "group", ariaLabel: "Collections" });
   const slider = h("input", { type: "range", min: 0, max: 1000, value: 1000, ariaLabel: "Time", oninput: () => move() });
   const other = h("input", { type: "range", min: 0, max: 1000, value: 800, ariaLabel: "Compared with", disabled: true, oninput: () => move() });
-  const compare = h("input", { type: "checkbox", onchange: () => { other.disabled = !compare.checked; move(); } });
+  const compare = h("input", { type: "checkbox", onchange: () => { other.disabled = second.hidden = !compare.checked; move(); } });
+  const second = h("label", { class: "muted", hidden: true }, "compared with ", other);
   const at = h("strong", { role: "status" });
   const than = h("span", { class: "muted" });
   const cards = h("div", { class: "cards" });
@@ -73,7 +74,9 @@ export function mount(root, [given]) {
   async function load() {
     known = (await objects()).filter((each) => readable(each) && each.kind !== "index");
     if (!picked.size) known.filter((each) => !["progress", "errors"].includes(each.kind)).slice(-3).forEach((each) => picked.add(each.full));
-    choices.replaceChildren(...known.map((each) => h("label", null, h("input", {
+    const inner = (each) => ["progress", "errors"].includes(each.kind);
+    const first = [...known.filter((each) => !inner(each)), ...known.filter(inner)];
+    choices.replaceChildren(...first.map((each) => h("label", { class: inner(each) ? "muted" : null }, h("input", {
       type: "checkbox", checked: picked.has(each.full),
       onchange: (event) => { event.target.checked ? picked.add(each.full) : picked.delete(each.full); frame(); },
     }), each.full)));
@@ -108,7 +111,7 @@ export function mount(root, [given]) {
       }
       const [answer, drawn] = await Promise.all([asOf(each.full, moment), bounds[1] > bounds[0] ? growth(each.full, bounds[0], bounds[1]) : null]);
       if (answer.error) return h("section", { class: "panel" }, head, failure(answer.error));
-      const note = answer.rows.length === ROWS ? `the first ${ROWS} rows` : `${count(answer.rows.length)} rows`;
+      const note = answer.rows.length === ROWS ? `the first ${ROWS} rows` : plural(answer.rows.length, "row");
       return h("section", { class: "panel" }, head, drawn, h("p", { class: "muted" }, note), table(answer.desc.columns, answer.rows));
     }));
     if (mine === turn) cards.replaceChildren(...made);
@@ -118,7 +121,7 @@ export function mount(root, [given]) {
     h("div", { class: "panel" }, choices,
       h("div", { class: "bar" }, at, than, h("span", { class: "grow" }),
         h("label", null, compare, " compare two times"), h("button", { type: "button", onclick: () => load() }, "To now")),
-      slider, h("label", { class: "muted" }, "compared with ", other)),
+      slider, second),
     cards);
   load();
   return () => { turn = -1; clearTimeout(waiting); };

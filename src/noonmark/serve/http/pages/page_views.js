@@ -2,7 +2,7 @@
 
 import { glance, request } from "/console/api.js";
 import { spark } from "/console/chart.js";
-import { badge, clock, count, every, failure, h, span, table } from "/console/dom.js";
+import { badge, clock, count, every, failure, h, plural, span, table } from "/console/dom.js";
 
 export const title = "Views";
 const TICKS = 80;
@@ -31,11 +31,11 @@ async function look(known) {
 const worst = (each) => (each.error ? 1e12 : 0) + (each.lag || 0) + (each.p99 || 0);
 
 async function audit(full, place) {
-  place.replaceChildren(h("p", { class: "muted" }, "computing the view again from what it reads …"));
+  place.replaceChildren(h("p", { class: "muted" }, "computing the view again from its inputs …"));
   const [result] = await request({ query: `AUDIT MATERIALIZED VIEW ${full}` });
   if (result.error) return place.replaceChildren(failure(result.error));
   const notices = (result.notices || []).map((each) => h("p", { class: "muted" }, each.message));
-  if (!result.rows.length) return place.replaceChildren(h("p", null, badge("ok"), " What is kept is what its text gives: no row differs."), ...notices);
+  if (!result.rows.length) return place.replaceChildren(h("p", null, badge("ok"), " The stored rows are what the definition gives: no row differs."), ...notices);
   return place.replaceChildren(h("p", { class: "error" }, `${count(result.rows.length)} rows differ`), table(result.desc.columns, result.rows), ...notices);
 }
 
@@ -50,13 +50,13 @@ export function mount(root, [only]) {
     const place = audits.get(each.id) || h("div", { role: "status" });
     audits.set(each.id, place);
     const last = each.ticks.at(-1);
-    const titles = each.ticks.map((tick) => `${clock(tick.upper)}: ${span(Number(tick.ms))}, ${tick.rows_in} in, ${tick.rows_out} out, ${tick.jobs} jobs, ${tick.strategy}`);
+    const titles = each.ticks.map((tick) => `${clock(tick.upper)}: ${span(Number(tick.ms))}, ${tick.rows_in} in, ${tick.rows_out} out, ${plural(tick.jobs, "Spark job")}, ${tick.strategy}`);
     return h("section", { class: "panel" },
       h("h2", null, each.name, " ", badge(each.status || "starting")),
       each.error && failure({ message: each.error, hint: each.hint }),
       spark(each.ticks.map((tick) => Number(tick.ms)), { titles, failed: each.ticks.map((tick) => Number(tick.errors) > 0), label: `Durations of the last ticks of ${each.name}` }),
       h("p", { class: "muted" }, last
-        ? `ticks: median ${span(each.p50)}, slowest ${span(each.p99)} · ${span(each.lag)} behind its sources · last: ${count(last.rows_in)} rows in, ${count(last.rows_out)} out, ${last.jobs} Spark jobs, ${last.strategy}`
+        ? `ticks: median ${span(each.p50)}, slowest ${span(each.p99)} · ${span(each.lag)} behind its sources · last: ${count(last.rows_in)} rows in, ${count(last.rows_out)} out, ${plural(last.jobs, "Spark job")}, ${last.strategy}`
         : "no tick since the server started"),
       h("div", { class: "bar" },
         h("button", { type: "button", onclick: () => audit(full, place) }, "Audit"),
