@@ -7,7 +7,7 @@ the layers below; the same functions check a statement when it is made and take 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.names import view_relation
@@ -30,9 +30,6 @@ from noonmark.source.impl.key_value import KeyValue
 from noonmark.source.impl.postgres import Postgres
 from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.rules import simplify
-
-if TYPE_CHECKING:
-    from noonmark.compute.plan.definition import Definition
 
 
 def view_definition(catalog: Catalog, item: Item) -> Definition:

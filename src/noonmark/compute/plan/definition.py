@@ -6,9 +6,9 @@ have the same upper at every moment: they change in the same commits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 from noonmark.compute.plan.arrangement import ArrangementSpec, arrangement_specs
 from noonmark.compute.plan.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
@@ -21,14 +21,13 @@ from noonmark.sql.ir.asked import asked
 from noonmark.sql.ir.node import Node, rebuild, walk_once
 from noonmark.sql.ir.scalar import Cast, Scalar, column
 from noonmark.sql.meaning.evaluation import contents
-from noonmark.sql.parse import plan_query
-from noonmark.sql.rules import simplify
 from noonmark.sql.rules.temporal import separated
 
 __all__ = [
     "ARRANGEMENT",
     "ERRORS",
     "ERRORS_SCHEMA",
+    "LOWERING",
     "VIEW",
     "Definition",
     "errors_name",
@@ -60,7 +59,9 @@ class Definition:
     @classmethod
     def of_sql(cls, name: str, sql: str, schemas: Mapping[str, Schema]) -> Definition:
         """The view that a query defines over collections of these schemas."""
-        # Only here: executors import what is in this module, and need no parser.
+        # door: executors import what is in this module, and need no parser
+        from noonmark.sql.parse import plan_query
+        from noonmark.sql.rules import simplify  # door: as above
 
         written = plan_query(sql, schemas).relation
         return cls(name, simplify(written), sql, as_written=written)
@@ -96,7 +97,7 @@ class Definition:
         Raises:
             Unsupported: it follows the time in a way that no row decides.
         """
-        return apart(limited(separated(known(inlined(self.relation, {})))))
+        return reduce(lambda plan, lower: lower(plan), LOWERING, self.relation)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -106,6 +107,11 @@ class Definition:
     def arrangement_specs(self, keys: Mapping[str, tuple[str, ...]]) -> list[ArrangementSpec]:
         """What its delta rules have to remember; `keys` are the keys of the inputs."""
         return list(arrangement_specs(self.plan, keys))
+
+
+def without_lets(node: r.Relation) -> r.Relation:
+    """The plan without names for its parts."""
+    return inlined(node, {})
 
 
 def _was(old: t.SqlType, new: t.SqlType) -> bool:
@@ -149,3 +155,14 @@ def inlined(node: r.Relation, bound: Mapping[str, r.Relation]) -> r.Relation:
         case r.Get() if node.name in bound:
             return bound[node.name]
     return rebuild(node, act)
+
+
+#: From the query, as the rules of `noonmark.sql.rules` left it, to what is maintained. Each pass
+#: takes a plan and gives one with the same answer at every time.
+LOWERING: tuple[Callable[[r.Relation], r.Relation], ...] = (
+    without_lets,  # equal parts are equal, whatever they were called
+    known,  # what reads no collection is computed now
+    separated,  # conditions on the time are filters of their own, each of one bound
+    limited,  # a window of which few rows are asked for keeps as few
+    apart,  # accumulable and hierarchical reductions of one GROUP BY are split
+)
