@@ -143,28 +143,54 @@ select c.oid::bigint, p.schemaname::text, p.tablename::text, c.relreplident::tex
         left join pg_index i on i.indrelid = c.oid and a.attnum = any(i.indkey[0:i.indnkeyatts - 1])
              and case when c.relreplident = 'i' then i.indisreplident else i.indisprimary end
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
-       (select string_agg(m.row, ' ' order by m.row) from (
+       (with above as (
+            select array_agg(t.oid) as tables, array_agg(t.relnamespace) as schemas,
+                   string_agg(i.xmin::text, ',' order by i.inhrelid) as links
+            from pg_inherits i join pg_class t on t.oid = i.inhparent and t.relkind = 'p'
+            where c.relispartition and i.inhrelid in (
+                with recursive up as (
+                    select c.oid as relid
+                    union all select i.inhparent from up join pg_inherits i on i.inhrelid = relid)
+                select relid from up))
+        select string_agg(m.row, ' ' order by m.row) from (
             select format('p%%s:%%s', b.oid, b.xmin) as row from pg_publication b
             where b.pubname = p.pubname
             union all
             select format('r%%s:%%s', r.oid, r.xmin) from pg_publication_rel r
             join pg_publication b on b.oid = r.prpubid
-            where b.pubname = p.pubname and r.prrelid = c.oid {schemas}) m) as membership
+            where b.pubname = p.pubname and r.prrelid = c.oid {more}) m) as membership
 from pg_publication_tables p
 join pg_namespace n on n.nspname = p.schemaname
 join pg_class c on c.relnamespace = n.oid and c.relname = p.tablename
 where p.pubname = %s order by 2, 3
 """
-#: From version 15 on a schema may be published: then also since when the table is in it.
-_SCHEMAS_VERSION = 150_000
-_SCHEMAS = """
+#: By version: what else makes a table a part of a publication.
+_MORE = {
+    # A partition, what it is a partition of: and since when it is one, all the way up.
+    130_000: """
+            union all
+            select format('a%%s:%%s:%%s', r.oid, r.xmin, u.links) from pg_publication_rel r
+            join pg_publication b on b.oid = r.prpubid
+            join above u on r.prrelid = any(u.tables)
+            where b.pubname = p.pubname
+              and not exists (select from pg_publication_rel o
+                              where o.prpubid = b.oid and o.prrelid = c.oid)
+""",
+    # A table its schema, and since when it is in it; a partition that of what it is one of.
+    150_000: """
             union all
             select format('n%%s:%%s:%%s', s.oid, s.xmin, d.xmin) from pg_publication_namespace s
             join pg_publication b on b.oid = s.pnpubid
             join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = c.oid
                 and d.objsubid = 0 and d.refclassid = 'pg_namespace'::regclass
             where b.pubname = p.pubname and s.pnnspid = c.relnamespace
-"""
+            union all
+            select format('a%%s:%%s:%%s', s.oid, s.xmin, u.links) from pg_publication_namespace s
+            join pg_publication b on b.oid = s.pnpubid
+            join above u on s.pnnspid = any(u.schemas) and s.pnnspid <> c.relnamespace
+            where b.pubname = p.pubname
+""",
+}
 
 
 def read_tables(
@@ -179,8 +205,8 @@ def read_tables(
             f'publication "{publication}" does not exist upstream',
             hint=f"Run upstream: CREATE PUBLICATION {identifier(publication)} FOR ALL TABLES;",
         )
-    schemas = _SCHEMAS if connection.info.server_version >= _SCHEMAS_VERSION else ""
-    rows = connection.execute(_TABLES.format(schemas=schemas), (publication,)).fetchall()
+    more = [text for since, text in _MORE.items() if connection.info.server_version >= since]
+    rows = connection.execute(_TABLES.format(more="".join(more)), (publication,)).fetchall()
     by_name = {(row[1], row[2]): row for row in rows}
     if wanted is not None:
         for schema_name, name in wanted:
@@ -271,7 +297,7 @@ def _memberships(table: Table, known: Table) -> set[str]:
     """The rows that make a table a part of the publication, of the kinds that were known of it.
 
     Who is published by name is not less so by a schema that comes or goes, and an earlier version
-    did not ask for schemas.
+    asked neither for schemas nor for what a table is a partition of.
     """
     kinds = {row[0] for row in known.membership.split()}
     return {row for row in table.membership.split() if row[0] in kinds}
