@@ -78,7 +78,6 @@ _ALONE = (
     st.CreateSecret,
     st.AlterSecret,
     st.AlterConnection,
-    st.AddColumn,
 )
 _MODULES = (
     *_OF_THE_CATALOG,

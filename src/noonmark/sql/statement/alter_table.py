@@ -16,35 +16,33 @@ def is_action_next(reader: Reader) -> bool:
 def alter_table(reader: Reader, name: Name, if_exists: bool) -> s.AlterTable | s.AddColumn:
     """The actions, with commas between."""
     actions = reader.list_of(lambda: _action(reader, name.last))
-    if len(actions) == 1 and isinstance(actions[0], s.AddColumn):
-        made = actions[0]
-        return s.AddColumn(name, made.column, made.if_not_exists)
-    for each in actions:
-        if isinstance(each, s.AddColumn):
-            raise reader.unsupported("ADD COLUMN beside other actions", "Use a statement for each.")
-    return s.AlterTable(name, tuple(a for a in actions if isinstance(a, s.TableAction)), if_exists)
+    if len(actions) == 1 and isinstance(actions[0], s.AddColumnAction):
+        made, spec = actions[0], actions[0].column
+        more = spec.default or spec.checks or spec.serial or spec.identity or made.constraints
+        if spec.nullable and not more:
+            return s.AddColumn(name, spec, made.if_not_exists)
+    return s.AlterTable(name, actions, if_exists)
 
 
-def _action(reader: Reader, table: str) -> s.TableAction | s.AddColumn:
+def _action(reader: Reader, table: str) -> s.TableAction:
     if reader.accept("add"):
         if is_constraint_next(reader):
             return s.AddConstraint(table_constraint(reader))
         reader.accept("column")
         if_not_exists = reader.if_not_exists()
-        position = reader.position
         column, constraints = column_spec(reader, table)
-        if constraints:
-            raise reader.unsupported(
-                "ADD COLUMN with a constraint of the table",
-                "ADD COLUMN, then ADD CONSTRAINT.",
-                position,
-            )
-        return s.AddColumn(Name(()), column, if_not_exists)
+        return s.AddColumnAction(column, constraints, if_not_exists)
     if reader.accept("drop", "constraint"):
         if_exists = reader.if_exists()
         name = reader.identifier()
         cascade = reader.accept_any("cascade", "restrict") == "cascade"
         return s.DropConstraint(name, if_exists, cascade)
+    if reader.accept("drop"):
+        reader.accept("column")
+        if_exists = reader.if_exists()
+        name = reader.identifier()
+        cascade = reader.accept_any("cascade", "restrict") == "cascade"
+        return s.DropColumn(name, if_exists, cascade)
     if reader.accept("alter"):
         reader.accept("column")
         return _column_action(reader)
@@ -62,6 +60,9 @@ def _column_action(reader: Reader) -> s.TableAction:
         return s.SetNotNull(column, True)
     if reader.accept("drop", "not", "null"):
         return s.SetNotNull(column, False)
+    if reader.accept("type") or reader.accept("set", "data", "type"):
+        kind = reader.type_to(",", "using", "collate")
+        return s.AlterType(column, kind, reader.scalar_to(",") if reader.accept("using") else None)
     words = [each.value for each in reader.tokens[reader.at : reader.at + 2] if each.kind == "word"]
     raise reader.unsupported(
         f"ALTER COLUMN ... {' '.join(words)}".upper().rstrip(),

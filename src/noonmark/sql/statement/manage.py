@@ -58,6 +58,12 @@ def alter(reader: Reader) -> s.Statement:
     if_exists = reader.if_exists()
     name = reader.name()
     position = reader.position
+    if kind == "table" and reader.is_next("rename") and not reader.is_next("rename", "to"):
+        reader.expect("rename")
+        reader.accept("column")
+        old = reader.identifier()
+        reader.expect("to")
+        return s.AlterTable(name, (s.RenameColumn(old, reader.identifier()),), if_exists)
     if reader.accept("rename"):
         reader.expect("to")
         return s.Rename(kind, name, reader.identifier(), if_exists)

@@ -176,6 +176,41 @@ class SetNotNull(TableAction):
 
 
 @dataclass(frozen=True)
+class DropColumn(TableAction):
+    """DROP [COLUMN] [IF EXISTS] c."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class RenameColumn(TableAction):
+    """RENAME [COLUMN] c TO new."""
+
+    name: str
+    new: str
+
+
+@dataclass(frozen=True)
+class AlterType(TableAction):
+    """ALTER COLUMN c [SET DATA] TYPE type [USING expression]."""
+
+    column: str
+    type: SqlType
+    using: ScalarText | None = None
+
+
+@dataclass(frozen=True)
+class AddColumnAction(TableAction):
+    """ADD [COLUMN] c type DEFAULT ..., with constraints that stand at it."""
+
+    column: ColumnSpec
+    constraints: tuple[CheckText | UniqueText | ForeignText, ...] = ()
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
 class AlterTable(Statement):
     """ALTER TABLE name action, ..."""
 

@@ -17,6 +17,16 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.session.transaction import current
+from noonmark.adapter.statement.ddl.alter_column import (
+    DuplicateColumn,
+    add_column,
+    add_key,
+    alter_type,
+    drop_column,
+    drop_key,
+    drop_not_null,
+    rename_column,
+)
 from noonmark.adapter.statement.ddl.constraints import (
     constrained,
     with_unique,
@@ -43,7 +53,6 @@ from noonmark.errors import (
     UndefinedColumn,
     UndefinedObject,
     UniqueViolation,
-    Unsupported,
     UsageError,
     WrongObjectType,
 )
@@ -106,9 +115,9 @@ async def _altered(session: AdapterSession, statement: st.AlterTable) -> Outcome
             changed, notice = await _ACTIONS[type(action)](session, item, action)
             if notice is not None:
                 told.append(Notice(notice))
-            if changed is not item:
+            if changed is not item and changed is not store.catalog.by_number.get(changed.number):
                 await store.change([changed])
-                item = store.catalog.by_number[item.number]
+            item = store.catalog.by_number[changed.number]
     return Done("ALTER TABLE", tuple(told))
 
 
@@ -143,11 +152,7 @@ async def _add(session: AdapterSession, item: Item, action: st.AddConstraint) ->
                 f'multiple primary keys for table "{item.name}" are not allowed',
                 position=written.position,
             )
-        raise Unsupported(
-            "ADD PRIMARY KEY to a table that is there is not supported",
-            hint="Name the key in CREATE TABLE, or ADD UNIQUE.",
-            position=written.position,
-        )
+        return await add_key(session, item, written, await rows_of(session, item)), None
     made = with_unique(catalog, item, written)
     await check_unique(session, made)
     return made, None
@@ -205,10 +210,7 @@ async def _add_check(session: AdapterSession, item: Item, written: st.CheckText)
 
 async def _drop(session: AdapterSession, item: Item, action: st.DropConstraint) -> Changed:
     if item.key and action.name == key_name(item):
-        raise Unsupported(
-            "DROP CONSTRAINT of a primary key is not supported",
-            hint="Make another table with CREATE TABLE AS, and rename it.",
-        )
+        return await drop_key(session, item, await rows_of(session, item)), None
     going = next((each for each in uniques_of(item) if each.name == action.name), None)
     made = without_constraint(item, action.name)
     if made is None or (going is not None and not going.is_constraint):
@@ -262,10 +264,8 @@ async def _not_null(session: AdapterSession, item: Item, action: st.SetNotNull) 
         if action.column in item.key:
             raise InvalidTable(f'column "{action.column}" is in a primary key')
         if not stored.nullable:
-            raise Unsupported(
-                "DROP NOT NULL of a column that was made with it is not supported",
-                hint="Make another table with CREATE TABLE AS, and rename it.",
-            )
+            rows = await rows_of(session, item)
+            return await drop_not_null(session, item, action.column, rows), None
         left = [name for name in more if name != action.column]
         return replace(item, definition={**item.definition, "not_null": left}), None
     if not stored.nullable or action.column in more:
@@ -282,10 +282,47 @@ async def _not_null(session: AdapterSession, item: Item, action: st.SetNotNull) 
     return replace(item, definition=definition), None
 
 
+async def _add_column(session: AdapterSession, item: Item, action: st.AddColumnAction) -> Changed:
+    name = action.column.name
+    if name in item.schema:
+        message = f'column "{name}" of relation "{item.name}" already exists'
+        if action.if_not_exists:
+            return item, f"{message}, skipping"
+        raise DuplicateColumn(message)
+    made = await add_column(session, item, action.column, await rows_of(session, item))
+    for constraint in action.constraints:
+        made, _ = await _add(session, made, st.AddConstraint(constraint))
+        if made is not session.store.catalog.by_number.get(made.number):
+            await session.store.change([made])
+            made = session.store.catalog.by_number[made.number]
+    return made, None
+
+
+async def _drop_column(session: AdapterSession, item: Item, action: st.DropColumn) -> Changed:
+    if action.name not in item.schema:
+        message = f'column "{action.name}" of relation "{item.name}" does not exist'
+        if action.if_exists:
+            return item, f"{message}, skipping"
+        raise UndefinedColumn(message)
+    return await drop_column(session, item, action, await rows_of(session, item)), None
+
+
+async def _rename_column(session: AdapterSession, item: Item, action: st.RenameColumn) -> Changed:
+    return await rename_column(session, item, action, await rows_of(session, item)), None
+
+
+async def _type(session: AdapterSession, item: Item, action: st.AlterType) -> Changed:
+    return await alter_type(session, item, action, await rows_of(session, item)), None
+
+
 _ACTIONS: dict[type[st.TableAction], Callable[[Any, Item, Any], Awaitable[Changed]]] = {
     st.AddConstraint: _add,
     st.DropConstraint: _drop,
     st.SetDefault: _default,
     st.SetNotNull: _not_null,
+    st.AddColumnAction: _add_column,
+    st.DropColumn: _drop_column,
+    st.RenameColumn: _rename_column,
+    st.AlterType: _type,
 }
 HANDLERS: Handlers = {st.AlterTable: run_alter_table}

@@ -12,6 +12,9 @@ from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.session.temporary import placed
+from noonmark.adapter.session.transaction import current
+from noonmark.adapter.statement.ddl.alter_column import DuplicateColumn
+from noonmark.adapter.statement.ddl.alter_table import run_alter_table
 from noonmark.adapter.statement.ddl.columns import columns_of
 from noonmark.adapter.statement.ddl.common import (
     Created,
@@ -22,7 +25,7 @@ from noonmark.adapter.statement.ddl.common import (
 )
 from noonmark.adapter.statement.ddl.constraints import constrained
 from noonmark.adapter.statement.ddl.sequence import serials
-from noonmark.adapter.statement.handler import Handlers
+from noonmark.adapter.statement.handler import Handlers, alone
 from noonmark.adapter.table.checks import named
 from noonmark.errors import (
     DuplicateObject,
@@ -85,9 +88,18 @@ def _refuse_unbuilt(statement: st.CreateTable) -> None:
 
 
 async def run_add_column(
-    session: AdapterSession, statement: st.AddColumn, _: Sequence[Any]
+    session: AdapterSession, statement: st.AddColumn, values: Sequence[Any]
 ) -> Outcome:
-    """ALTER TABLE ADD COLUMN: rows that are there have NULL in it."""
+    """ALTER TABLE ADD COLUMN; in a transaction the table is made anew."""
+    transaction = current(session)
+    if transaction is None or transaction.implicit:
+        return await alone(_evolve)(session, statement, values)
+    action = st.AddColumnAction(statement.column, (), statement.if_not_exists)
+    return await run_alter_table(session, st.AlterTable(statement.name, (action,)), values)
+
+
+async def _evolve(session: AdapterSession, statement: st.AddColumn, _: Sequence[Any]) -> Outcome:
+    """The rows that are there have NULL in the column: nothing of them is written."""
     store, spec = session.database.store, statement.column
     async with store.turn:
         access = session.access("ALTER TABLE ADD COLUMN", store.catalog)
@@ -98,9 +110,8 @@ async def run_add_column(
         if spec.name in item.schema and statement.if_not_exists:
             skipped = f'column "{spec.name}" of relation "{item.name}" already exists, skipping'
             return Done("ALTER TABLE", (Notice(skipped),))
-        if spec.default is not None or spec.checks or spec.serial or spec.identity:
-            what = "a CHECK" if spec.checks else "a DEFAULT"
-            raise Unsupported(f"ADD COLUMN with {what} is not supported", position=spec.position)
+        if spec.name in item.schema:
+            raise DuplicateColumn(f'column "{spec.name}" of relation "{item.name}" already exists')
         try:
             schema = item.schema.extend([Column(spec.name, spec.type, spec.nullable)])
         except SchemaMismatch as error:
