@@ -80,6 +80,10 @@ class Inside:
         await self._conversation.session.close()
 
 
+class NotServed(AssertionError):
+    """A server that was started on what the last one left does not serve."""
+
+
 class Servers:
     """One server at a time, on one folder."""
 
@@ -102,7 +106,7 @@ class Servers:
         async with asyncio.timeout(START_S):
             line = await self._child.stdout.readline()
         if not line:
-            raise AssertionError("the server ended before it served")
+            raise NotServed("the server ended before it served")
         self._port.set_result(int(line))
 
     async def kill(self) -> None:
@@ -166,7 +170,13 @@ async def run_killed(
         for start in range(0, count, era):
             size = min(era, count - start)
             # Together: who waits for a server that does not start hears of it.
-            await asyncio.gather(load.run(size), _kill_among(running, load, size, kills, random))
+            try:
+                await asyncio.gather(
+                    load.run(size), _kill_among(running, load, size, kills, random)
+                )
+            except NotServed as error:
+                found.append(str(error))
+                break
             watcher = await running.connect()
             found += await judge(watcher, load, after)
             after = await now(watcher)
