@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from noonmark.adapter.database import Database
-from noonmark.adapter.table.committer import Tables
+from noonmark.adapter.table.lookups import Stored
 from noonmark.errors import InternalError
 from support.reading import connect, with_database
 
-Keys = Tables._keys_of
+Keys = Stored._keys_of
 
 
 @with_database
@@ -31,13 +31,13 @@ async def test_what_cannot_be_drafted_fails_alone(opened: Database) -> None:
     for name in ("good", "bad"):
         await client.ask(f"create table {name} (a int primary key)")
 
-    async def spoiled(self: Tables, collection: object, writes: object) -> object:
+    async def spoiled(self: Stored, collection: object, writes: object) -> object:
         if collection.name == "bad":  # type: ignore[attr-defined]
             raise TypeError("nobody expected this")
         return await Keys(self, collection, writes)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Tables, "_keys_of", spoiled)
+        patched.setattr(Stored, "_keys_of", spoiled)
         good = [opened.tables.commit({"good": [((n,), 1)]}) for n in range(30)]
         bad = opened.tables.commit({"bad": [((1,), 1)]})
         both = opened.tables.commit({"good": [((99,), 1)], "bad": [((1,), 1)]})
