@@ -25,6 +25,23 @@ class Good(Base):
     price: Mapped[float | None]
 
 
+class Author(Base):
+    """Keys that the server gives, and a unique column."""
+
+    __tablename__ = "sa_authors"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+
+
+class Book(Base):
+    """Refers to its author."""
+
+    __tablename__ = "sa_books"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    author_id: Mapped[int] = mapped_column(sa.ForeignKey("sa_authors.id"))
+    title: Mapped[str]
+
+
 @pytest.fixture
 def engine(database_host: DatabaseHost) -> Iterator[sa.Engine]:
     place = f"{database_host.host}:{database_host.port}"
@@ -52,6 +69,30 @@ def test_objects_there_and_back(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         text = sa.text("select name from sa_goods where id = :id")
         assert connection.execute(text, {"id": 2}).scalar_one() == "desk"
+
+
+def test_keys_of_the_server_and_constraints(engine: sa.Engine) -> None:
+    with Session(engine) as session:
+        ada, bob = Author(name="ada"), Author(name="bob")
+        session.add_all([ada, bob])
+        session.flush()
+        session.add_all([Book(author_id=ada.id, title=f"t{at}") for at in range(3)])
+        session.commit()
+        assert session.execute(sa.select(sa.func.count(sa.distinct(Book.id)))).scalar_one() == 3
+    refused = {Author(name="ada"): "sa_authors_name", Book(author_id=99, title="?"): "author_id_fk"}
+    for wrong, name in refused.items():
+        with Session(engine) as session:
+            session.add(wrong)
+            with pytest.raises(sa.exc.IntegrityError, match=name):
+                session.commit()
+    about = sa.inspect(engine)
+    (foreign,) = about.get_foreign_keys("sa_books")
+    assert (foreign["constrained_columns"], foreign["referred_table"]) == (
+        ["author_id"],
+        "sa_authors",
+    )
+    (unique,) = about.get_unique_constraints("sa_authors")
+    assert (unique["name"], unique["column_names"]) == ("sa_authors_name_key", ["name"])
 
 
 def test_reflection(engine: sa.Engine) -> None:
