@@ -1,16 +1,20 @@
 """C20: the server that writes is killed 50 times, and a standby takes over.
 
-Clients insert and read all the time, and reconnect to whoever answers (`support.failovers`). A
-violation is an acknowledged row that is lost, a strict read that goes back, or a client that waits
-longer than ten seconds. With ``--store s3`` the location is in an S3 server and its log in
+The clients of C7 append to lists and read them, alone and in transactions over two tables, and
+reconnect to whoever answers; others read through a read-only server with strict isolation
+(`support.failovers`). C7's judge looks at the whole history; and no client waits longer than ten
+seconds. With ``--store s3`` the location is in an S3 server and its log in
 PostgreSQL, where a lease decides; otherwise it is a folder, where the operating system does.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import statistics
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,17 +30,28 @@ from support.servers import server_folder, start_postgres, start_s3
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=1, help="nothing is random here")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of every generator")
     parser.add_argument("--count", type=int, default=50, help="failovers")
     parser.add_argument("--store", choices=("folder", "s3"), default="folder")
     chosen = parser.parse_args(list(argv))
-    with _location(chosen.store) as options, pair(*options) as servers:
-        wrong, waits_s = fail_over(servers, chosen.count)
-    longest = max(waits_s, default=0.0)
-    note = f"{chosen.store}: clients waited {len(waits_s)} times, {longest:.1f} s at most"
+    with _location(chosen.store) as options:
+        wrong, done, waits_s = asyncio.run(_run(options, chosen.count, chosen.seed))
+    halfway = statistics.median(waits_s) if waits_s else 0.0
+    note = (
+        f"{chosen.store}: clients were back after {halfway:.1f} s (median), "
+        f"{max(waits_s, default=0.0):.1f} s at most"
+    )
     print(note)
     goal = f"0 in {chosen.count} failovers, clients back within 10 s"
-    return answer("failover", goal, wrong, {"servers killed": chosen.count}, note)
+    return answer("failover", goal, wrong, done, note)
+
+
+async def _run(
+    options: tuple[str, ...], count: int, seed: int
+) -> tuple[list[str], Counter[str], list[float]]:
+    async with pair(*options) as servers:
+        wrong, done = await fail_over(servers, count, seed)
+        return wrong, done, [each for each in servers.waits_s if each > 0.2]
 
 
 @contextmanager

@@ -10,6 +10,8 @@ its own that does one transaction at a time:
     both       BEGIN, read one list, append to another, COMMIT
     increment  UPDATE of a counter, alone or in BEGIN and COMMIT: reads and writes at once
 
+Readers are clients that only read, perhaps through another server.
+
 Counters check lost updates: each has as many as were acknowledged, and at most those that may have
 happened besides.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any, Protocol
@@ -59,10 +61,13 @@ Connect = Callable[[], Awaitable[Connection]]
 class Load:
     """Clients over one server, or over all that come one after the other."""
 
-    def __init__(self, connect: Connect, seed: int, clients: int = 12) -> None:
+    def __init__(
+        self, connect: Connect, seed: int, clients: int = 12, readers: Sequence[Connect] = ()
+    ) -> None:
         self._connect = connect
         self._random = Random(seed)
         self._clients = clients
+        self._readers = readers
         self._next = 0
         self.era = 0
         self.ops: list[Op] = []
@@ -71,22 +76,40 @@ class Load:
 
     async def run(self, count: int) -> list[Op]:
         """So many operations more; returns those of this era, whose lists are never used again."""
+        return await self._run(iter(range(count)))
+
+    async def run_until(self, done: asyncio.Event) -> list[Op]:
+        """Operations until an event is set, in an era of their own."""
+        return await self._run(iter(done.is_set, True))
+
+    async def _run(self, left: Iterator[Any]) -> list[Op]:
         self.era += 1
         self.ops = []
-        left = iter(range(count))
-        await asyncio.gather(*(self._client(left) for _ in range(self._clients)))
+        writing = (self._client(left, self._connect) for _ in range(self._clients))
+        reading = (self._client(left, connect, reads=True) for connect in self._readers)
+        await asyncio.gather(*writing, *reading)
         return self.ops
 
-    async def _client(self, left: Any) -> None:
-        connection = await self._connect()
+    async def _client(self, left: Iterator[Any], connect: Connect, reads: bool = False) -> None:
+        connection = await connect()
+        operation = self._any_read if reads else self._operation
         for _ in left:
             try:
-                await self._operation(connection)
+                await operation(connection)
             except Lost:
                 with suppress(Lost):
                     await connection.close()
-                connection = await self._connect()
+                connection = await connect()
         await connection.close()
+
+    async def _any_read(self, connection: Connection) -> None:
+        kind = self._random.random()
+        if kind < 0.3:
+            await self._read(connection)
+        elif kind < 0.7:
+            await self._read_quickly(connection)
+        else:
+            await self._read_several(connection)
 
     async def _operation(self, connection: Connection) -> None:
         kind = self._random.random()
