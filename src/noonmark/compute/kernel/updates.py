@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.persist.part import run
+from noonmark.persist.part import order, run
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.schema import Schema
 
@@ -63,10 +63,22 @@ class Rows:
         """No two updates of one row and time, and none that does nothing."""
         if len(self) < 2:
             return self if len(self) == 0 or self.diff[0] else self.take(np.zeros(0, np.int64))
+        plain = [part for c in self.columns if c is not None for part in order.plain(c)]
+        few = run.sums_of_few([*plain, pa.array(self.time)], self.diff)
+        if few is not None:
+            return self._summed(*few)
         names = [str(at) for at, column in enumerate(self.columns) if column is not None]
         given = [column for column in self.columns if column is not None]
         table = pa.table([*given, self.time, self.diff], names=[*names, run.TIME, run.DIFF])
         return from_table(run.consolidate(table), [c is not None for c in self.columns])
+
+    def _summed(self, firsts: Ints, sums: Ints) -> Rows:
+        """The updates at these places, with these diffs; none that does nothing."""
+        there = np.flatnonzero(sums)
+        if len(there) == len(self):
+            return self
+        taken = self.take(firsts[there])
+        return Rows(taken.columns, taken.time, sums[there])
 
     def table(self, names: Sequence[str]) -> pa.Table:
         """The updates as persist takes them."""

@@ -232,10 +232,8 @@ def _sums_by_hash(
     columns = plain_columns(table, names)
     if not columns:
         return np.zeros(1, dtype=np.int64), np.array([diffs.sum()])
-    if table.num_rows <= _FEW_ROWS:
-        numbers = [_as_numbers(column) for column in columns]
-        if all(each is not None for each in numbers):
-            return _sums_by_sort([one for each in numbers for one in each or ()], diffs)
+    if (found := sums_of_few(columns, diffs)) is not None:
+        return found
     keys = [str(i) for i in range(len(columns))]
     rows = np.arange(table.num_rows)
     grouped = pa.table([*columns, rows, diffs], names=[*keys, "row", "diff"])
@@ -243,6 +241,24 @@ def _sums_by_hash(
     firsts = one_array(sums.column("row_min")).to_numpy()
     order = np.argsort(firsts, kind="stable")
     return firsts[order], one_array(sums.column("diff_sum")).to_numpy()[order]
+
+
+def sums_of_few(
+    columns: Sequence[pa.Array], diffs: npt.NDArray[np.int64]
+) -> tuple[Indices, npt.NDArray[np.int64]] | None:
+    """First row and sum of each group of rows that are the same in plain columns, by first row.
+
+    None where there are many rows, or a column that is not soon a number.
+    """
+    if not 0 < len(diffs) <= _FEW_ROWS:
+        return None
+    numbers = []
+    for column in columns:
+        made = _as_numbers(column)
+        if made is None:
+            return None
+        numbers += made
+    return _sums_by_sort(numbers, diffs) if numbers else None
 
 
 def _as_numbers(column: pa.Array) -> list[npt.NDArray[np.int64]] | None:
