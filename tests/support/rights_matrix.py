@@ -127,6 +127,8 @@ STATEMENTS = {
     ("ALTER CONNECTION", "object"): "alter connection {o} set (port = 2)",
     ("ALTER CONNECTION", "secret"): "alter connection {w}.c set (password = secret {o})",
     ("ALTER SET", "object"): "alter {word} {o} set (retain history for '1h')",
+    ("ALTER TABLE", "object"): "alter table {o} alter column b set default 1",
+    ("CREATE SEQUENCE", "schema"): "create sequence {o}.x",
     ("ALTER TABLE ADD COLUMN", "object"): "alter table {o} add column c int",
     ("ALTER RENAME", "object"): "alter {word} {o} rename to renamed",
     ("ALTER RENAME", "schema"): "alter table {o}.t rename to renamed",
@@ -139,6 +141,8 @@ STATEMENTS = {
 APART = {
     ("ALTER OWNER", "schema"): "it is the new owner who needs it: tests/adapter/test_access.py",
     ("ALTER OWNER", "database"): "likewise",
+    ("ALTER SEQUENCE", "object"): "tests/adapter/test_sequences.py",
+    ("ALTER SEQUENCE", "table"): "likewise",
 }
 #: What a statement needs besides, for everybody: rights on the object, or to own something.
 BESIDES = {
@@ -153,7 +157,15 @@ _POSTGRES_KINDS = ("table", "view", "materialized-view", "index", "schema", "dat
 _POSTGRES = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "COPY FROM", "CREATE TABLE"),
     *("CREATE VIEW", "CREATE MATERIALIZED VIEW", "CREATE INDEX", "CREATE SCHEMA", "COMMENT"),
-    *("ALTER TABLE ADD COLUMN", "ALTER RENAME", "ALTER OWNER", "DROP", "GRANT"),
+    *(
+        "ALTER TABLE",
+        "CREATE SEQUENCE",
+        "ALTER TABLE ADD COLUMN",
+        "ALTER RENAME",
+        "ALTER OWNER",
+        "DROP",
+        "GRANT",
+    ),
 )
 
 
@@ -182,7 +194,9 @@ def places() -> Iterator[tuple[str, str, str, str]]:
             continue
         assert (need.statement, need.part) in STATEMENTS, f"no template for {need}"
         for kind in need.kinds:
-            if kind != "sink":  # a sink wants a broker; it is dropped and shown as others are
+            # A sink wants a broker; it is dropped and shown as others are. Sequences have a test of
+            # their own: tests/adapter/test_sequences.py.
+            if kind not in ("sink", "sequence"):
                 yield need.statement, need.part, kind, need.right
 
 
