@@ -118,6 +118,24 @@ async def test_a_cancel_kills_the_worker(opened: Database) -> None:
 
 
 @with_database
+async def test_a_worker_that_was_killed_is_reaped_and_nobody_waits_for_it(opened: Database) -> None:
+    client = await prepared(opened)
+    await client.ask("set statement_timeout = 200")
+    with pytest.raises((QueryCanceled, OutOfMemory)):
+        await client.ask(
+            "select string_agg(repeat('x', 1000), ',') from generate_series(1, 900000)"
+        )
+    gone = opened.workers.pids
+    with pytest.raises(QueryCanceled):
+        await client.ask(ENDLESS)
+    async with asyncio.timeout(20):
+        while any(Path(f"/proc/{pid}").exists() for pid in gone):
+            await asyncio.sleep(0.05)
+    await client.ask("set statement_timeout = 0")
+    assert await client.ask("select count(*) from generate_series(1, 5000)") == [(5000,)]
+
+
+@with_database
 async def test_long_work_makes_room_for_short_work(opened: Database) -> None:
     client = await prepared(opened)
     asked = asyncio.ensure_future(client.ask(ENDLESS))

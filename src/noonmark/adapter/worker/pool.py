@@ -22,10 +22,11 @@ import shutil
 import signal
 import socket
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from noonmark.adapter.contract import Chunks
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
@@ -38,6 +39,8 @@ from noonmark.adapter.worker.scratch import scratch_folder
 from noonmark.adapter.worker.zygote import ZYGOTE
 from noonmark.errors import NoonmarkError, Stopped
 from noonmark.sql.functions.function import Function
+
+T = TypeVar("T")
 
 #: A job that takes longer makes room for shorter ones.
 LONG_S = 0.1
@@ -71,6 +74,15 @@ class _Worker:
         self.link.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
+
+
+#: Forking is one at a time, so one thread does it: others have theirs for themselves.
+_ZYGOTE_THREAD = ThreadPoolExecutor(1, "noonmark-fork")
+
+
+async def _apart(act: Callable[[int], T], number: int) -> T:
+    """Ask the zygote, in its thread."""
+    return await asyncio.get_running_loop().run_in_executor(_ZYGOTE_THREAD, act, number)
 
 
 def _threads(pid: int) -> list[int]:
@@ -227,7 +239,7 @@ class Pool:
 
     async def _start(self) -> _Worker:
         self._starting += 1
-        task = asyncio.ensure_future(asyncio.to_thread(ZYGOTE.fork, self.limits.memory_mb << 20))
+        task = asyncio.ensure_future(_apart(ZYGOTE.fork, self.limits.memory_mb << 20))
         try:
             pid, link = await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -266,7 +278,7 @@ class Pool:
         if worker in self._free:
             self._free.remove(worker)
         worker.kill()
-        self._later(asyncio.to_thread(ZYGOTE.reap, worker.pid))
+        self._later(_apart(ZYGOTE.drop, worker.pid))
         self._wake()
 
     def _wake(self) -> None:
@@ -329,7 +341,7 @@ class Pool:
     async def _lost(self, worker: _Worker) -> NoonmarkError:
         """Why a worker has ended."""
         self._busy.discard(worker)
-        status = await asyncio.to_thread(ZYGOTE.reap, worker.pid)
+        status = await _apart(ZYGOTE.reap, worker.pid)
         if status == -signal.SIGKILL:
             return OutOfMemory(
                 "the system ended the worker of this statement",

@@ -5,10 +5,12 @@ it reads the code that workers need once, so a worker is there in milliseconds. 
 over one socket, one at a time:
 
     fork    with the socket of the new worker; gives its process id
-    reap    a worker that has been killed or has ended; gives how
+    reap    a worker that has ended; gives how
+    drop    a worker that nobody wants any more: it is killed, and reaped when it is gone
 
-A worker is only reaped when that is asked for: until then its process id is nobody else's. When
-the server ends, the socket closes, this process ends, and with it all workers.
+A worker is only reaped when one of the two is asked for: until then its process id is nobody
+else's. To give back a lot of memory takes a killed process a while, at its low priority: nobody
+waits for that. When the server ends, the socket closes, this process ends, and with it all workers.
 
 Where it runs: `Zygote` in the server, any thread; `serve` in the process itself.
 """
@@ -19,6 +21,7 @@ import atexit
 import contextlib
 import gc
 import os
+import select
 import signal
 import socket
 import struct
@@ -30,7 +33,9 @@ from noonmark.adapter.worker.errors import WorkerLost
 
 _REQUEST = struct.Struct("!cQ")
 _REPLY = struct.Struct("!q")
-_FORK, _REAP = b"F", b"R"
+_FORK, _REAP, _DROP = b"F", b"R", b"D"
+#: How often those who were killed are looked at.
+_LOOK_MS = 50
 
 
 class Zygote:
@@ -80,6 +85,15 @@ class Zygote:
             except (OSError, EOFError):
                 self._end()
                 return None
+
+    def drop(self, pid: int) -> None:
+        """Have a worker killed and reaped; does not wait until it is gone."""
+        with self._turn:
+            if self._link is not None:
+                try:
+                    self._link.sendall(_REQUEST.pack(_DROP, pid))
+                except OSError:
+                    self._end()
 
     def stop(self) -> None:
         """End it, and all workers."""
@@ -154,11 +168,21 @@ def serve(link: socket.socket) -> None:
     gc.collect()
     gc.freeze()  # what is here now is shared by all workers, and never garbage
     link.sendall(_REPLY.pack(os.getpid()))
+    dying: set[int] = set()
+    asked = select.poll()
+    asked.register(link, select.POLLIN)
     while True:
+        while dying and not asked.poll(_LOOK_MS):
+            dying = {pid for pid in dying if not _is_gone(pid)}
         data, sockets, _, _ = socket.recv_fds(link, _REQUEST.size, 1)
         if len(data) < _REQUEST.size:
             os._exit(0)
         kind, number = _REQUEST.unpack(data)
+        if kind == _DROP:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+            dying.add(number)
+            continue
         if kind == _REAP:
             link.sendall(_REPLY.pack(_reaped(number)))
             continue
@@ -168,6 +192,13 @@ def serve(link: socket.socket) -> None:
             child.main(socket.socket(fileno=sockets[0]), number)
         os.close(sockets[0])
         link.sendall(_REPLY.pack(pid))
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def _reaped(pid: int) -> int:
