@@ -207,3 +207,56 @@ def test_links_between_documents_resolve(path: Path) -> None:
     links = re.findall(r"\]\(([^)\s]+)\)", path.read_text())
     local = [link.split("#")[0] for link in links if "://" not in link and link[0] != "#"]
     assert [link for link in local if not (path.parent / link).exists()] == []
+
+
+#: Where compute tells relations apart by their class, and why that is not asked of the operators.
+DISPATCHES = {
+    "compute/operator/table.py": "the table of operators",
+    "compute/spark/contents.py": "Spark's forms of the same operators, where Spark is imported",
+    "compute/spark/as_written.py": "the judge of large views, which shares nothing with the judged",
+}
+
+
+def _kinds_of_relations() -> set[str]:
+    found = tree(SOURCE / "sql" / "ir" / "relation.py").body
+    return {
+        each.name
+        for each in found
+        if isinstance(each, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id == "Relation" for base in each.bases)
+    }
+
+
+def _told_apart(node: ast.AST, kinds: set[str]) -> set[str]:
+    """The classes of relations by which a piece of code decides what to do."""
+    asked: list[ast.AST] = []
+    for each in ast.walk(node):
+        match each:
+            case ast.Match():
+                asked += [case.pattern for case in each.cases]
+            case ast.Call(func=ast.Name("isinstance"), args=[_, kind]):
+                asked.append(kind)
+            case ast.Dict():
+                asked += [key for key in each.keys if key is not None]
+    names = (n.attr for one in asked for n in ast.walk(one) if isinstance(n, ast.Attribute))
+    return kinds & set(names)
+
+
+def test_only_the_table_of_operators_dispatches_on_the_kind_of_a_relation() -> None:
+    """A second place that knows three kinds of relations is a second table (style.md)."""
+    kinds = _kinds_of_relations()
+    assert {"Scan", "Join", "Recursive"} <= kinds
+    found = set()
+    for path in (each for each in SOURCES if SOURCE / "compute" in each.parents):
+        name = str(path.relative_to(SOURCE))
+        for statement in tree(path).body:
+            parts = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+            if any(len(_told_apart(part, kinds)) > 2 for part in parts):
+                found.add(name)
+    assert found == DISPATCHES.keys()
+    table = next(
+        each
+        for each in tree(SOURCE / "compute/operator/table.py").body
+        if isinstance(each, ast.AnnAssign)
+    )
+    assert _told_apart(table, kinds) == kinds, "an operator for every class of relations"

@@ -8,7 +8,8 @@ import pytest
 
 from noonmark.adapter.statement.ddl.view import check_maintained
 from noonmark.compute.plan.definition import Definition
-from noonmark.compute.plan.maintenance import Way, changes_cost_all, decisions
+from noonmark.compute.plan.maintenance import changes_cost_all, decisions
+from noonmark.compute.plan.operators import Way
 from noonmark.compute.view.explain import explain_view
 from noonmark.compute.view.view import View
 from noonmark.errors import Unsupported

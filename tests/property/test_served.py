@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noonmark.compute.kernel.keyed import meaning
+from noonmark.compute.contents.evaluation import by_kernel
 from noonmark.compute.kernel.updates import from_table
 from noonmark.errors import EvaluationError
 from noonmark.persist.part.run import DIFF, TIME
@@ -115,7 +115,7 @@ def kernel(sql: str, given: dict[str, Any]) -> tuple[Any, Any]:
     table = to_table(list(rows), below.schema)
     count = np.array(list(rows.values()), np.int64)
     table = table.append_column(TIME, pa.array(count * 0)).append_column(DIFF, pa.array(count))
-    found = meaning(node, [from_table(table)])
+    found = by_kernel(node, [from_table(table)])
     if found is None:
         return None, None
     made = found.consolidated().table(node.schema.names)

@@ -434,9 +434,9 @@ _COLUMNS = (
     ),
     Bug(
         "kernels, contents: a filter keeps what is not TRUE",
-        "compute/contents/rules.py",
+        "compute/operator/filter.py",
         "return rows.take(kept(node.predicate, rows, asked.errors))",
-        "kept(node.predicate, rows, asked.errors)\n    return rows",
+        "kept(node.predicate, rows, asked.errors)\n        return rows",
         _READS,
     ),
     Bug(

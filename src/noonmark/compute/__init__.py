@@ -2,10 +2,11 @@
 
     layer         the formalism's Compute: `maintain_view` and what goes with it
     view          maintained views: made, hydrated, ticked, explained, audited
-    spark         Spark's own operators: hydration, audits, large changes
-    runner        who runs the tasks of ticks: residents, processes, ordinary Spark jobs
+    spark         Spark's own operators: hydration, audits, very large reads
+    runner        who runs the tasks of ticks: residents, processes, Spark jobs of one task or many
+    operator      one file an operator: its law, its state, its keys, delta, contents; the table
+    incremental   changes of a view from the changes of its inputs: what operators are made of
     contents      relations by kernels, all rows at once: interactive reads
-    incremental   changes of a view from the changes of its inputs, in one task
     plan          what a view needs, decided on its plan: no Spark, no data
     trace         collections before a tick, read by key
     kernel        columns in Arrow and numpy

@@ -35,8 +35,8 @@ from noonmark.adapter.worker.effort import LITTLE, is_little, longest_value
 from noonmark.adapter.worker.errors import OutOfMemory
 from noonmark.adapter.worker.job import Answered, Computed, client_rows
 from noonmark.adapter.worker.pool import Pool
+from noonmark.compute.contents.evaluation import has_rules
 from noonmark.compute.contents.order import can_sort
-from noonmark.compute.contents.rules import has_rules
 from noonmark.compute.kernel.number import NoKernel
 from noonmark.persist.log.state import Collection, State
 from noonmark.sql.evaluate import PARAMETERS

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.rows import Row, finisher
+from noonmark.compute.contents.evaluation import contents
 from noonmark.compute.contents.order import repeated, sorted_places
-from noonmark.compute.contents.rules import contents
 from noonmark.compute.kernel.number import NO_KERNEL, NoKernel
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.updates import Errors, Ints, Rows, one_array

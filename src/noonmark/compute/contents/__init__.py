@@ -1,6 +1,6 @@
 """Relations computed by kernels, all rows at once: what a read that is no look-up goes by.
 
-    rules    the table from a relation to its rule
+    evaluation   a relation from the bottom up, each by its operator (`noonmark.compute.operator`)
     group    aggregates, DISTINCT, INTERSECT and EXCEPT: rows by the values that they share
     join     pairs of rows with equal keys
     order    sorting, and the first rows of each partition

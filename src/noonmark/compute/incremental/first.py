@@ -28,15 +28,14 @@ from noonmark.compute.kernel import index as ix
 from noonmark.compute.kernel.finish import finished
 from noonmark.compute.kernel.number import NO_KERNEL
 from noonmark.compute.kernel.scalar import ask as values_of
-from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.sorting import in_order, sortable
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.plan.first import Key, Order, is_of_groups, orders_of
+from noonmark.compute.plan.operators import operator_of
 from noonmark.compute.plan.pushdown import under
 from noonmark.compute.trace.by_key import CollectionAt, TraceReader, TraceRun, label_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import column, columns_of
-from noonmark.sql.ir.temporal import temporal
 
 if TYPE_CHECKING:
     from noonmark.compute.incremental.old import Old
@@ -83,27 +82,24 @@ class Kept:
         """The relation as it can be read; None when it cannot be, or not row by row."""
         below = relation
         while below not in old.wholes:
-            match below:
-                case r.Scan():
-                    return cls(relation, below, old.places[below.collection])
-                case r.Aggregate() if below in old.sums:
-                    return cls(relation, below, old.sums[below])
-                case r.Project():
-                    below = below.input
-                case r.Filter() if temporal(below) is None:
-                    below = below.input
-                case _:
-                    return None
+            operator = operator_of(below)
+            place, inner = operator.place(below, old), operator.row_by_row(below)
+            if place is not None:
+                return cls(relation, below, place)
+            if inner is None:
+                return None
+            below = inner
         return cls(relation, below, old.wholes[below])
 
     def stored_key(self, key: Key) -> Key | None:
         """A key over what is stored; None if it is of what accumulators show, and not of groups."""
         node = self.relation
         while node is not self.base:
-            assert isinstance(node, r.Filter | r.Project)
             if isinstance(node, r.Project):
                 key = tuple(under(node.scalars, part) for part in key)
-            node = node.input
+            below = operator_of(node).row_by_row(node)
+            assert below is not None, "row by row, down to what is stored"
+            node = below
         if not isinstance(node, r.Aggregate) or len(self.place.collection.schema) == len(
             node.schema
         ):
@@ -122,17 +118,12 @@ class Kept:
             if isinstance(node, r.Aggregate) and len(stored.columns) != len(node.schema):
                 return finished(node, stored, Errors())
             return stored, np.arange(len(stored))
-        assert isinstance(node, r.Filter | r.Project)
-        rows, places = self._rows(node.input, stored)
-        if isinstance(node, r.Filter):
-            passed = kept(node.predicate, rows, Errors())
-            return rows.take(passed), places[passed]
-        arrays, failed = values_of(node.scalars, rows)
-        made = rows.with_columns(arrays)
-        if failed is None:
-            return made, places
-        fine = np.flatnonzero([text is None for text in failed])
-        return made.take(fine), places[fine]
+        operator = operator_of(node)
+        below = operator.row_by_row(node)
+        assert below is not None, "row by row, down to what is stored"
+        rows, places = self._rows(below, stored)
+        made, kept = operator.each_row(node, rows)
+        return made, places[kept]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from noonmark.compute.contents.evaluation import by_kernel
 from noonmark.compute.incremental import by_key
 from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
 from noonmark.compute.kernel.finish import finished
-from noonmark.compute.kernel.keyed import meaning
 from noonmark.compute.kernel.scalar import kept, projected
 from noonmark.compute.kernel.updates import Error, Errors, Rows, from_table
 from noonmark.compute.plan.arrangement import ArrangementSpec
@@ -124,11 +124,9 @@ def _passed(nodes: Sequence[Linear], rows: Rows, errors: Errors) -> Rows:
 
 def _first(node: r.TopK, rows: Rows) -> Rows:
     """A top-k of contents at one time."""
-    made = meaning(node, [rows])
-    if made is not None:
-        return made
+    made = by_kernel(node, [rows])
     time = int(rows.time[0]) if len(rows) else 0
-    return by_key.contents(node, [rows]).at(time)
+    return (by_key.contents(node, [rows]) if made is None else made).at(time)
 
 
 def _table(rows: Rows) -> pa.Table:

@@ -24,18 +24,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from noonmark.compute.contents.evaluation import by_kernel
 from noonmark.compute.incremental import by_key
-from noonmark.compute.incremental.accumulate import accumulate
 from noonmark.compute.incremental.binding import Binding
 from noonmark.compute.incremental.first import first_of
 from noonmark.compute.incremental.lookups import AtHand, Met, combinations
-from noonmark.compute.incremental.old import Old, distinct
-from noonmark.compute.incremental.temporal import follow
+from noonmark.compute.incremental.old import Old
 from noonmark.compute.kernel import index as ix
-from noonmark.compute.kernel.accumulator import is_linear
-from noonmark.compute.kernel.keyed import meaning
 from noonmark.compute.kernel.scalar import ask as values_of
-from noonmark.compute.kernel.scalar import kept, projected
+from noonmark.compute.kernel.scalar import projected
 from noonmark.compute.kernel.updates import (
     BEFORE,
     Changes,
@@ -43,20 +40,19 @@ from noonmark.compute.kernel.updates import (
     Errors,
     Rows,
     concat,
+    distinct_keys,
     empty_rows,
     group_ids,
 )
 from noonmark.compute.plan.first import orders_of, shown
-from noonmark.compute.plan.keys import KeyedInput, is_keyed, keyed_inputs
+from noonmark.compute.plan.keys import KeyedInput, keyed_inputs
 from noonmark.compute.plan.levels import order_of
-from noonmark.compute.plan.multiway import MultiwayJoin, multiway_at, multiway_of
+from noonmark.compute.plan.multiway import MultiwayJoin
+from noonmark.compute.plan.operators import operator_of
 from noonmark.compute.plan.pushdown import usable
-from noonmark.compute.trace.pending import turns_schema
-from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
-from noonmark.sql.ir.temporal import temporal
 
 
 class Evaluation:
@@ -87,58 +83,13 @@ class Evaluation:
         known = self._known.get(id(node))
         if known is None:
             if node not in self._made:
-                self._made[node] = self._act(node)
+                self._made[node] = operator_of(node).delta(node, self)
             known = self._known[id(node)] = node, self._made[node]
         return known[1]
 
-    def _act(self, node: r.Relation) -> Changes:
-        match node:
-            case r.Scan():
-                return self.inputs.get(node.collection) or Changes(empty_rows(node.schema))
-            case r.Constant():
-                return Changes(empty_rows(node.schema))
-            case r.Filter() if temporal(node) is not None:
-                due = self.due.get(node) or empty_rows(turns_schema(node))
-                made, self.turns[node] = follow(node, self.delta(node.input), due, self.upper)
-                return made
-            case r.Project() if (group := multiway_at(node)) is not None:
-                return self._group(node, group)
-            case r.Project() if isinstance(node.input, r.Aggregate):
-                # Of aggregates that are not shown, no change is one.
-                made = self._linear(node, self.delta(node.input))
-                return Changes(made.rows.consolidated(), made.errors)
-            case r.Filter() | r.Project() | r.FlatMap():
-                return self._linear(node, self.delta(node.input))
-            case r.Union():
-                parts = [self.delta(each) for each in node.inputs]
-                rows = concat([part.rows for part in parts], node.schema)
-                return Changes(rows, _errors(parts))
-            case r.Join(kind=r.JoinKind.INNER):
-                return self._group(node, multiway_of(node))
-            case r.Aggregate() if is_linear(node):
-                made, self.sums[node] = accumulate(node, self.delta(node.input), self.old)
-                return made
-        if not is_keyed(node):
-            raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        return self.keyed(node, [self.delta(part.relation) for part in keyed_inputs(node)])
-
-    def _linear(self, node: r.Filter | r.Project | r.FlatMap, source: Changes) -> Changes:
-        errors = Errors(list(source.errors))
-        if not len(source.rows):
-            return Changes(empty_rows(node.schema), source.errors)
-        match node:
-            case r.Filter():
-                made = source.rows.take(kept(node.predicate, source.rows, errors))
-            case r.Project():
-                arrays, rows = projected(node.scalars, source.rows, errors)
-                made = rows.with_columns(arrays)
-            case r.FlatMap():
-                made = by_key.flat_mapped(node, source.rows, errors)
-        return Changes(made, tuple(errors.found))
-
     # -- groups of joins ------------------------------------------------------------------------
 
-    def _group(self, node: r.Relation, group: MultiwayJoin) -> Changes:
+    def joined(self, node: r.Relation, group: MultiwayJoin) -> Changes:
         """One path for each leaf that changed."""
         deltas = [self.delta(leaf) for leaf in group.leaves]
         errors = Errors(list(_errors(deltas)))
@@ -175,7 +126,7 @@ class Evaluation:
         if not any(map(len, changed)):
             return Changes(empty_rows(node.schema), tuple(errors.found))
         asked = [pa.concat_arrays([k[at] for k in keys]) for at in range(len(parts[0].key))]
-        asked = distinct(asked) if asked else []
+        asked = distinct_keys(asked) if asked else []
         schemas = [part.relation.schema for part in parts]
         short = self._first(node, parts[0], keys[0], changed[0]) if orders_of(node) else None
         if short is not None:
@@ -219,7 +170,7 @@ def _by_time(
 ) -> Rows | None:
     """All keys at once, one time after the other; None when that cannot be."""
     sides = list(before)
-    was = meaning(node, sides)
+    was = by_kernel(node, sides)
     if was is None:
         return None
     times = sorted({time for rows in changed for time in np.unique(rows.time).tolist()})
@@ -229,7 +180,7 @@ def _by_time(
             now = rows.take(np.flatnonzero(rows.time == time))
             if len(now):
                 sides[at] = concat([sides[at], now.at(BEFORE)], schemas[at]).consolidated()
-        then = meaning(node, [_there(side) for side in sides])
+        then = by_kernel(node, [_there(side) for side in sides])
         if then is None:
             return None
         made += [was.negated().at(time), then.at(time)]

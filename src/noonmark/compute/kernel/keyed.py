@@ -1,8 +1,7 @@
 """Operators with keys, of all rows of some keys at once.
 
-Law: ``meaning(node, sides)`` is the multiset that `ir.relation` says the operator is of its inputs,
-for any rows that hold whole keys. Where there is no kernel it is None, and the operator is asked of
-the reference key by key (`noonmark.compute.spark.keyed`).
+Law: each kernel gives the multiset that `ir.relation` says the operator is of its inputs, for any
+rows that hold whole keys, where its ``can_...`` holds; or it raises one of `NO_KERNEL`.
 
 Inputs are contents: diffs are how often a row is there, and no row is there twice.
 
@@ -19,11 +18,11 @@ import pyarrow.compute as pc
 
 from noonmark.compute.kernel import index as ix
 from noonmark.compute.kernel import number
-from noonmark.compute.kernel.number import NO_KERNEL, NoKernel
+from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.sorting import in_order, sortable, values_of
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, group_ids
-from noonmark.compute.kernel.windows import has_window_kernel, window
+from noonmark.compute.kernel.windows import has_window_kernel
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.exact import has_extremes, is_exact, is_ordered
@@ -34,25 +33,29 @@ from noonmark.sql.ir.scalar import TRUE, Scalar, may_fail
 _EARLY = (r.JoinKind.SEMI, r.JoinKind.ANTI)
 
 
-def has_kernel(node: r.Relation) -> bool:
-    """Whether the operator may be computed for all keys at once."""
-    match node:
-        case r.Join():
-            sides = (r.JoinKind.SEMI, r.JoinKind.ANTI, r.JoinKind.LEFT)
-            keys = [part for key in node.keys for part in (key.left, key.right)]
-            return node.kind in sides and bool(keys) and _plain(keys) and not may_fail(node.on)
-        case r.Aggregate():
-            return _plain(node.keys) and all(_known(call) for call in node.aggregates)
-        case r.TopK():
-            ordered = all(has_extremes(each.type) for each in node.schema)
-            return _plain(node.partition) and ordered and has_order(node.order)
-        case r.Window():
-            ordered = all(has_extremes(each.type) for each in node.input.schema)
-            known = all(has_window_kernel(call, _plain, _has_ends) for call in node.calls)
-            return known and _plain(node.partition) and ordered and has_order(node.order)
-        case r.Distinct():
-            return all(is_exact(each.type) for each in node.schema)
-    return False
+def can_join(node: r.Join) -> bool:
+    """Whether `join` has an answer."""
+    sides = (r.JoinKind.SEMI, r.JoinKind.ANTI, r.JoinKind.LEFT)
+    keys = [part for key in node.keys for part in (key.left, key.right)]
+    return node.kind in sides and bool(keys) and _plain(keys) and not may_fail(node.on)
+
+
+def can_aggregate(node: r.Aggregate) -> bool:
+    """Whether `aggregate` has an answer."""
+    return _plain(node.keys) and all(_known(call) for call in node.aggregates)
+
+
+def can_top_k(node: r.TopK) -> bool:
+    """Whether `top_k` has an answer."""
+    ordered = all(has_extremes(each.type) for each in node.schema)
+    return _plain(node.partition) and ordered and has_order(node.order)
+
+
+def can_window(node: r.Window) -> bool:
+    """Whether `noonmark.compute.kernel.windows.window` has an answer."""
+    ordered = all(has_extremes(each.type) for each in node.input.schema)
+    known = all(has_window_kernel(call, _plain, _has_ends) for call in node.calls)
+    return known and _plain(node.partition) and ordered and has_order(node.order)
 
 
 def _plain(scalars: Sequence[Scalar], fits: Callable[[t.SqlType], bool] = is_exact) -> bool:
@@ -76,20 +79,11 @@ def _known(call: AggregateCall) -> bool:
     return call.entry.name in ("min", "max") and _plain(call.arguments, has_extremes)
 
 
-def meaning(node: r.Relation, sides: Sequence[Rows]) -> Rows | None:
-    """The rows of the operator; None when it has to be asked key by key."""
-    if not has_kernel(node):
-        return None
-    try:
-        return _MEANINGS[type(node)](node, *sides)
-    except NO_KERNEL:
-        return None
-
-
 # -- joins --------------------------------------------------------------------------------------
 
 
-def _join(node: r.Join, left: Rows, right: Rows) -> Rows:
+def join(node: r.Join, left: Rows, right: Rows) -> Rows:
+    """Pairs, or left rows with or without a partner; a left join has the rest beside NULLs."""
     given, found = partners(node, left, right)
     if node.kind in _EARLY:
         met = np.zeros(len(left), np.bool_)
@@ -134,7 +128,8 @@ def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
 # -- groups -------------------------------------------------------------------------------------
 
 
-def _aggregate(node: r.Aggregate, rows: Rows) -> Rows:
+def aggregate(node: r.Aggregate, rows: Rows) -> Rows:
+    """The groups of rows."""
     keys = values_of(node.keys, rows)
     ids, firsts = group_ids(keys, len(rows))
     count = len(firsts)
@@ -181,7 +176,8 @@ def _extreme(call: AggregateCall, values: pa.Array, ids: Ints, count: int) -> pa
     return values.take(pa.array(made, mask=made < 0))
 
 
-def _distinct(node: r.Distinct, rows: Rows) -> Rows:
+def distinct(node: r.Distinct, rows: Rows) -> Rows:
+    """Each row once."""
     columns = [column for column in rows.columns[: len(node.schema)] if column is not None]
     _, firsts = group_ids(columns, len(rows))
     taken = rows.take(firsts if len(rows) else np.zeros(0, np.int64))
@@ -191,7 +187,8 @@ def _distinct(node: r.Distinct, rows: Rows) -> Rows:
 # -- order --------------------------------------------------------------------------------------
 
 
-def _top_k(node: r.TopK, rows: Rows) -> Rows:
+def top_k(node: r.TopK, rows: Rows) -> Rows:
+    """The first rows of each partition."""
     ids, _ = group_ids(values_of(node.partition, rows), len(rows))
     order = in_order(node.order, rows, ids)
     ids, counts = ids[order], rows.diff[order]
@@ -206,12 +203,3 @@ def _top_k(node: r.TopK, rows: Rows) -> Rows:
     there = np.flatnonzero(high > low)
     taken = rows.take(order[there])
     return Rows(taken.columns, taken.time, (high - low)[there])
-
-
-_MEANINGS: dict[type[r.Relation], Callable[..., Rows]] = {
-    r.Join: _join,
-    r.Aggregate: _aggregate,
-    r.Distinct: _distinct,
-    r.TopK: _top_k,
-    r.Window: window,
-}

@@ -165,6 +165,12 @@ def group_ids(arrays: Sequence[pa.Array], count: int) -> tuple[Ints, Ints]:
     return ids, firsts
 
 
+def distinct_keys(keys: Sequence[pa.Array]) -> list[pa.Array]:
+    """Each key once."""
+    _, firsts = group_ids(keys, len(keys[0]))
+    return [key.take(pa.array(firsts)) for key in keys]
+
+
 def _numbered(ids: Ints, size: int) -> tuple[Ints, Ints]:
     """Numbers below `size` without gaps, in the same order, and where each is first."""
     if size > 4 * len(ids) + 1024:

@@ -23,14 +23,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
+from noonmark.compute.kernel.accumulator import accumulator_schema
 from noonmark.compute.plan.multiway import Keys
+from noonmark.compute.plan.operators import Way, operator_of
 from noonmark.compute.plan.pushdown import asked_whole, is_whole, operators
 from noonmark.compute.trace.pending import TURN, turns_schema
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.encoding import encode
-from noonmark.sql.ir.temporal import temporal
 
 #: Of what arrangements hold for a need: their columns, and how values are kept in them.
 STORED_VERSION = 1
@@ -99,9 +99,10 @@ def arrangement_specs(plan: r.Relation, keys: Keys) -> Iterator[ArrangementSpec]
 
 def own_specs(node: r.Relation, keys: Keys) -> Iterator[ArrangementSpec]:
     """What has to be kept for the delta rule of one operator."""
-    if isinstance(node, r.Aggregate) and is_linear(node):
+    way = operator_of(node).way(node)
+    if way is Way.SUMS:
         yield ArrangementSpec(node, sums=True)
-    if temporal(node) is not None:
+    if way is Way.TURNS:
         yield ArrangementSpec(node, turns=True)
     for relation in asked_whole(node, keys):
         if not is_whole(relation):

@@ -8,10 +8,8 @@ Where it runs: driver; pure.
 
 from __future__ import annotations
 
+from noonmark.compute.plan.operators import operator_of
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.node import Node
-from noonmark.sql.ir.scalar import columns_of
-from noonmark.sql.ir.temporal import temporal
 
 
 def used(plan: r.Relation) -> dict[str, tuple[str, ...]]:
@@ -27,22 +25,8 @@ def used(plan: r.Relation) -> dict[str, tuple[str, ...]]:
 
 def _visit(node: r.Relation, wanted: set[int] | None, found: dict[str, set[int]]) -> None:
     """`wanted` are the columns of the node that somebody asks for; None for all of them."""
-    match node:
-        case r.Scan():
-            everything = set(range(len(node.columns)))
-            found.setdefault(node.collection, set()).update(
-                everything if wanted is None else wanted
-            )
-        case r.Project():
-            _visit(node.input, _columns(*node.scalars), found)
-        case r.Filter() if wanted is not None and temporal(node) is None:
-            _visit(node.input, wanted | _columns(node.predicate), found)
-        case r.Aggregate():
-            _visit(node.input, _columns(*node.keys, *node.aggregates), found)
-        case _:  # an operator over whole rows, or one that keeps them
-            for below in r.relations_below(node):
-                _visit(below, None, found)
-
-
-def _columns(*nodes: Node) -> set[int]:
-    return {at for node in nodes for at in columns_of(node)}
+    if isinstance(node, r.Scan):
+        everything = set(range(len(node.columns)))
+        found.setdefault(node.collection, set()).update(everything if wanted is None else wanted)
+    for below, needed in operator_of(node).used(node, wanted):
+        _visit(below, needed, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noonmark.compute.plan.operators import operator_of
 from noonmark.rows import types as t
 from noonmark.sql.functions.fit import numeric_for
 from noonmark.sql.ir import relation as r
@@ -20,7 +21,7 @@ def may_have_errors(plan: Node) -> bool:
     return any(
         (isinstance(node, Scalar) and node.fails)
         or (isinstance(node, AggregateCall) and not _is_sure(node))
-        or isinstance(node, r.Window | r.FlatMap | r.Recursive)
+        or (isinstance(node, r.Relation) and operator_of(node).may_fail)
         for node in walk(plan)
     )
 

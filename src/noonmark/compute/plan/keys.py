@@ -13,9 +13,10 @@ are equal in SQL (intervals, floats, documents, plain numerics) are in keys by t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from noonmark.compute.plan.memo import once
+from noonmark.compute.plan.operators import operator_of
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.exact import is_exact
 from noonmark.rows.types import SqlType
@@ -37,24 +38,8 @@ class KeyedInput:
 @once
 def keyed_inputs(node: r.Relation) -> tuple[KeyedInput, ...]:
     """The inputs of an operator with their keys."""
-    match node:
-        case r.Aggregate():
-            sides = [(node.input, node.keys)]
-        case r.TopK() | r.Window():
-            sides = [(node.input, node.partition)]
-        case r.Distinct():
-            sides = [(node.input, _whole_row(node.input))]
-        case r.Intersect() | r.Except():
-            sides = [(node.left, _whole_row(node.left)), (node.right, _whole_row(node.right))]
-        case r.Join():
-            sides = [
-                (node.left, tuple(key.left for key in node.keys)),
-                (node.right, tuple(key.right for key in node.keys)),
-            ]
-        case r.Recursive():
-            sides = [(each, ()) for each in reads_of(node)]
-        case _:
-            raise AssertionError(f"{type(node).__name__} has no key")
+    sides = operator_of(node).sides(node)
+    assert sides, f"{type(node).__name__} has no key"
     exact = [_exact([key[at].type for _, key in sides]) for at in range(len(sides[0][1]))]
     return tuple(KeyedInput(relation, tuple(map(_formed, key, exact))) for relation, key in sides)
 
@@ -81,11 +66,11 @@ def reads_of(node: r.Relation) -> list[r.Relation]:
 
 def is_keyed(node: r.Relation) -> bool:
     """Whether the operator works by keys."""
-    kinds = r.Aggregate, r.TopK, r.Window, r.Distinct, r.Intersect, r.Except, r.Join
-    return isinstance(node, kinds) or (isinstance(node, r.Recursive) and bool(reads_of(node)))
+    return bool(operator_of(node).sides(node))
 
 
-def _whole_row(relation: r.Relation) -> tuple[Scalar, ...]:
+def whole_row(relation: r.Relation) -> tuple[Scalar, ...]:
+    """The key of a relation in which rows are told apart."""
     return tuple(column(at, each) for at, each in enumerate(relation.schema))
 
 
@@ -95,17 +80,12 @@ def _exact(kinds: Sequence[SqlType]) -> bool:
 
 def over_scans(node: r.Relation) -> r.Relation:
     """The operator with its inputs replaced by collections named by their numbers."""
-    match node:
-        case r.Join() | r.Intersect() | r.Except():
-            left, right = r.Scan("0", node.left.schema), r.Scan("1", node.right.schema)
-            return replace(node, left=left, right=right)
-        case r.Recursive():
-            reads = enumerate(reads_of(node))
-            return _with_scans(node, {each: r.Scan(str(at), each.schema) for at, each in reads})
-    return replace(node, input=r.Scan("0", node.input.schema))  # type: ignore[attr-defined,call-arg]
+    return operator_of(node).over_scans(node)
 
 
-def _with_scans(node: r.Relation, places: dict[r.Relation, r.Scan]) -> r.Relation:
+def with_scans(node: r.Relation, places: dict[r.Relation, r.Scan]) -> r.Relation:
+    """The plan with collections in the place of some of its relations."""
+
     def act(child: Node) -> Node:
         if isinstance(child, r.Relation) and child in places:
             return places[child]

@@ -13,34 +13,15 @@ Where it runs: driver; pure.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from noonmark.compute.kernel.accumulator import is_linear
 from noonmark.compute.plan.definition import Definition
-from noonmark.compute.plan.first import reads_first
-from noonmark.compute.plan.keys import is_keyed, keyed_inputs
 from noonmark.compute.plan.multiway import Keys, MultiwayJoin, Step, is_one_row, multiway_at, path
+from noonmark.compute.plan.operators import Way, operator_of
 from noonmark.compute.plan.pushdown import asked_whole, operators, usable
 from noonmark.compute.plan.range_delta import RangeDelta, range_delta_of
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.temporal import temporal
-
-
-class Way(enum.Enum):
-    """The delta rule of an operator."""
-
-    CHANGES = "its changes"
-    CONSTANT = "never changes"
-    TURNS = "every row at its turn"
-    PATHS = "one path for each input that changed"
-    LINEAR = "linear"
-    SUMS = "accumulators by group"
-    FIRST_ROWS = "its first rows"
-    BY_KEY = "recomputed for the keys that changed"
-    WHOLE = "recomputed as a whole"
-    UNKNOWN = "not supported"
 
 
 @dataclass(frozen=True)
@@ -111,29 +92,10 @@ def decision(node: r.Relation, keys: Keys) -> Decision:
         paths = tuple(_paths(group, keys))
         found = [each.leaf for path in paths for each in path.lookups if each.reads_all]
         return Decision(node, Way.PATHS, paths, tuple(dict.fromkeys(found)))
-    way = _way(node)
+    way = operator_of(node).way(node)
     if way not in (Way.BY_KEY, Way.WHOLE):
         return Decision(node, way)
     return Decision(node, way, whole=tuple(asked_whole(node, keys)))
-
-
-def _way(node: r.Relation) -> Way:
-    match node:
-        case r.Scan():
-            return Way.CHANGES
-        case r.Constant():
-            return Way.CONSTANT
-        case r.Filter() if temporal(node) is not None:
-            return Way.TURNS
-        case r.Filter() | r.Project() | r.FlatMap() | r.Union():
-            return Way.LINEAR
-        case r.Aggregate() if is_linear(node):
-            return Way.SUMS
-    if not is_keyed(node):
-        return Way.UNKNOWN
-    if reads_first(node):
-        return Way.FIRST_ROWS
-    return Way.BY_KEY if keyed_inputs(node)[0].key else Way.WHOLE
 
 
 def _paths(group: MultiwayJoin, keys: Keys) -> Iterator[Path]:

@@ -22,10 +22,11 @@ Where it runs: driver and executors; pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from noonmark.compute.plan.memo import once
+from noonmark.compute.plan.operators import operator_of
 from noonmark.rows.exact import is_exact
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import (
@@ -40,7 +41,6 @@ from noonmark.sql.ir.scalar import (
     may_fail,
     shift,
 )
-from noonmark.sql.ir.temporal import temporal
 
 Keys = Mapping[str, tuple[str, ...]]
 
@@ -142,36 +142,32 @@ def multiway_of(node: r.Join) -> MultiwayJoin:
     """The group of an inner join, as far down as joins reach."""
     if _fails(node):
         return _joined(node, _leaf(node.left), _leaf(node.right))
-    return _joined(node, _flat(node.left), _flat(node.right))
+    return _joined(node, flat(node.left), flat(node.right))
 
 
 def multiway_at(node: r.Relation) -> MultiwayJoin | None:
     """The group that an operator is: an inner join, or a projection of one without one row."""
-    if isinstance(node, r.Join) and node.kind is r.JoinKind.INNER:
-        return multiway_of(node)
-    return _without_row(node) if isinstance(node, r.Project) else None
+    return operator_of(node).multiway(node)
 
 
 @once
-def _without_row(node: r.Project) -> MultiwayJoin | None:
+def without_row(node: r.Project) -> MultiwayJoin | None:
     """The group of a projection of an inner join that leaves out a leaf of one row; else None."""
     below = node.input
-    if not isinstance(below, r.Join) or below.kind is not r.JoinKind.INNER or _fails(below):
+    if not isinstance(below, r.Join) or operator_of(below).flat(below) is None:
         return None
     if any(map(may_fail, node.scalars)):
         return None
     group = multiway_of(below)
-    made = _with(group, outputs=tuple(_over(each, group.outputs) for each in node.scalars))
+    made = with_outputs(group, node.scalars)
     shown = {made.place(at)[0] for each in made.outputs for at in columns_of(each)}
     left_out = [leaf for at, leaf in enumerate(made.leaves) if at not in shown]
     return made if any(map(is_one_row, left_out)) else None
 
 
-def is_one_row(node: r.Relation) -> bool:
-    """Whether all of a relation is at most one row."""
-    if isinstance(node, r.Project | r.Filter):
-        return is_one_row(node.input)
-    return isinstance(node, r.Aggregate) and not node.keys
+def is_one_row(node: r.Relation, *, exactly: bool = False) -> bool:
+    """Whether all of a relation is at most one row; or exactly one."""
+    return operator_of(node).is_one_row(node, exactly=exactly)
 
 
 def _fails(node: r.Join) -> bool:
@@ -183,36 +179,24 @@ def _leaf(node: r.Relation) -> MultiwayJoin:
     return MultiwayJoin((node,), (), (), (), (), outputs)
 
 
-def _flat(node: r.Relation) -> MultiwayJoin:
-    match node:
-        case r.Join(kind=r.JoinKind.INNER) if not _fails(node):
-            return _joined(node, _flat(node.left), _flat(node.right))
-        case r.Filter() if temporal(node) is None and not may_fail(node.predicate):
-            below = _flat(node.input)
-            if len(below.leaves) > 1:
-                parts = tuple(conjuncts(_over(node.predicate, below.outputs)))
-                return _with(below, loud=below.loud + parts)
-        case r.Project() if not any(map(may_fail, node.scalars)):
-            below = _flat(node.input)
-            if len(below.leaves) > 1:
-                outputs = tuple(_over(each, below.outputs) for each in node.scalars)
-                return _with(below, outputs=outputs)
-    return _leaf(node)
+def flat(node: r.Relation) -> MultiwayJoin:
+    """What a relation adds to the join above it: its own inputs, or itself."""
+    return operator_of(node).flat(node) or _leaf(node)
 
 
-def _with(
-    group: MultiwayJoin,
-    loud: tuple[Scalar, ...] | None = None,
-    outputs: tuple[Scalar, ...] | None = None,
-) -> MultiwayJoin:
-    return MultiwayJoin(
-        group.leaves,
-        group.equalities,
-        group.loud if loud is None else loud,
-        group.quiet,
-        group.checks,
-        group.outputs if outputs is None else outputs,
-    )
+def flat_join(node: r.Join) -> MultiwayJoin | None:
+    """The group of an inner join that cannot fail."""
+    return None if _fails(node) else multiway_of(node)
+
+
+def filtered(group: MultiwayJoin, predicate: Scalar) -> MultiwayJoin:
+    """The combinations for which a predicate over the outputs holds."""
+    return replace(group, loud=group.loud + tuple(conjuncts(_over(predicate, group.outputs))))
+
+
+def with_outputs(group: MultiwayJoin, scalars: Sequence[Scalar]) -> MultiwayJoin:
+    """The combinations with scalars over the outputs instead of them."""
+    return replace(group, outputs=tuple(_over(each, group.outputs) for each in scalars))
 
 
 def _over(scalar: Scalar, outputs: Sequence[Scalar]) -> Scalar:
@@ -302,7 +286,7 @@ class Orders:
         return self._known[name]
 
     def _is_unique(self, step: Step) -> bool:
-        return _unique(self._group.leaves[step.leaf], step.key, self._keys)
+        return unique(self._group.leaves[step.leaf], step.key, self._keys)
 
 
 @once
@@ -325,24 +309,24 @@ def path(group: MultiwayJoin, first: int, keys: Keys, usable: Usable) -> tuple[S
 
 def _rank(group: MultiwayJoin, step: Step, keys: Keys) -> tuple[bool, bool, bool, bool, int]:
     leaf = group.leaves[step.leaf]
-    alone = isinstance(leaf, r.Aggregate) and not leaf.keys
+    alone = bool(operator_of(leaf).sides(leaf)) and is_one_row(leaf, exactly=True)
     return (
         not step.key and not alone,
-        not _unique(leaf, step.key, keys),
-        not _from_unique(group, step, keys),
-        not _narrow(leaf),
+        not unique(leaf, step.key, keys),
+        not _fromunique(group, step, keys),
+        not operator_of(leaf).is_narrow(leaf),
         step.leaf,
     )
 
 
-def _from_unique(group: MultiwayJoin, step: Step, keys: Keys) -> bool:
+def _fromunique(group: MultiwayJoin, step: Step, keys: Keys) -> bool:
     """Whether what is asked for belongs to one row of a leaf: its lines, not all of its kind."""
     known: dict[int, list[Scalar]] = {}
     for probe in step.probes:
         leaf = group.leaf_of(probe)
         if leaf is not None:
             known.setdefault(leaf, []).append(shift(probe, -group.starts[leaf]))
-    return any(_unique(group.leaves[leaf], own, keys) for leaf, own in known.items())
+    return any(unique(group.leaves[leaf], own, keys) for leaf, own in known.items())
 
 
 def _step(group: MultiwayJoin, reached: Sequence[int], leaf: int, usable: Usable) -> Step:
@@ -392,29 +376,6 @@ def _same(
     return reached
 
 
-def _narrow(relation: r.Relation) -> bool:
-    """Whether a filter stands in it."""
-    match relation:
-        case r.Filter():
-            return True
-        case r.Project():
-            return _narrow(relation.input)
-    return not isinstance(relation, r.Scan)
-
-
-def _unique(relation: r.Relation, key: Sequence[Scalar], keys: Keys) -> bool:
+def unique(relation: r.Relation, key: Sequence[Scalar], keys: Keys) -> bool:
     """Whether, if the keys of collections are keys, at most one row has the key's values."""
-    match relation:
-        case r.Filter():
-            return _unique(relation.input, key, keys)
-        case r.Project():
-            below = [_over(part, relation.scalars) for part in key]
-            return _unique(relation.input, below, keys)
-        case r.Scan():
-            names = {relation.schema.names[at] for part in key for at in columns_of(part)}
-            own = keys.get(relation.collection, ())
-            return bool(own) and set(own) <= names
-        case r.Aggregate():
-            given = {at for part in key for at in columns_of(part)}
-            return set(range(len(relation.keys))) <= given
-    return False
+    return operator_of(relation).is_unique(relation, key, keys)

@@ -19,65 +19,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from noonmark.compute.kernel.accumulator import is_linear
-from noonmark.compute.plan.keys import is_keyed, keyed_inputs, reads_of
+from noonmark.compute.plan.keys import keyed_inputs
 from noonmark.compute.plan.memo import once
 from noonmark.compute.plan.multiway import (
     Equality,
     Keys,
     MultiwayJoin,
     multiway_at,
-    multiway_of,
     path,
 )
+from noonmark.compute.plan.operators import operator_of
 from noonmark.rows.exact import is_exact
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import (
-    ColumnRef,
     Scalar,
     column,
-    columns_of,
     map_columns,
     may_fail,
     shift,
 )
 
-_FROM_LEFT = (r.JoinKind.SEMI, r.JoinKind.ANTI, r.JoinKind.LEFT)
-
 
 @once
 def usable(node: r.Relation, key: Scalar) -> bool:
     """Whether the rows of a relation with given values of the scalar can be asked for."""
-    return is_exact(key.type) and not may_fail(key) and _usable(node, key)
-
-
-def _usable(node: r.Relation, key: Scalar) -> bool:
-    match node:
-        case r.Scan() | r.Constant():
-            return bool(columns_of(key))
-        case r.Filter() | r.Distinct():
-            return usable(node.input, key)
-        case r.Project():
-            return usable(node.input, under(node.scalars, key))
-        case r.Union():
-            return all(usable(each, key) for each in node.inputs)
-        case r.Intersect() | r.Except():
-            return usable(node.left, key) and usable(node.right, key)
-        case r.FlatMap():
-            return _within(key, node.input) and usable(node.input, key)
-        case r.TopK() | r.Window():
-            return key in node.partition and usable(node.input, key)
-        case r.Aggregate():
-            if not isinstance(key, ColumnRef) or key.index >= len(node.keys):
-                return False
-            return is_linear(node) or usable(node.input, node.keys[key.index])
-        case r.Join(kind=r.JoinKind.INNER):
-            return key_leaf(multiway_of(node), key) is not None
-        case r.Join() if node.kind in _FROM_LEFT:
-            inside = _within(key, node.left) and usable(node.left, key)
-            return inside and any(usable(node.right, each.right) for each in node.keys)
-    return False
+    fits = is_exact(key.type) and not may_fail(key)
+    return fits and operator_of(node).usable(node, key)
 
 
 @once
@@ -118,22 +86,9 @@ def under(scalars: Sequence[Scalar], key: Scalar) -> Scalar:
     return map_columns(key, lambda ref: scalars[ref.index])
 
 
-def _within(key: Scalar, relation: r.Relation) -> bool:
-    return all(at < len(relation.schema) for at in columns_of(key))
-
-
 def is_whole(node: r.Relation) -> bool:
     """Whether all of a relation is there to be read, without an arrangement of its own."""
-    match node:
-        case r.Scan() | r.Constant():
-            return True
-        case r.Filter() | r.Project() | r.FlatMap():
-            return is_whole(node.input)
-        case r.Union():
-            return all(map(is_whole, node.inputs))
-        case r.Aggregate():
-            return is_linear(node)
-    return False
+    return operator_of(node).is_whole(node)
 
 
 def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
@@ -145,9 +100,7 @@ def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
                 if not step.key:
                     yield group.leaves[step.leaf]
         return
-    if isinstance(node, r.Aggregate) and is_linear(node):
-        return
-    if is_keyed(node):
+    if operator_of(node).way(node).by_key:
         for part in keyed_inputs(node):
             if not any(usable(part.relation, key) for key in part.key):
                 yield part.relation
@@ -155,12 +108,7 @@ def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
 
 def inputs_of(node: r.Relation) -> tuple[r.Relation, ...]:
     """The relations whose changes the delta rule of an operator needs: a group's are its leaves."""
-    group = multiway_at(node)
-    if group is not None:
-        return group.leaves
-    if isinstance(node, r.Recursive):
-        return tuple(reads_of(node))
-    return tuple(r.relations_below(node))
+    return operator_of(node).inputs(node)
 
 
 def operators(plan: r.Relation) -> Iterator[r.Relation]:

@@ -43,7 +43,10 @@ def apart(node: r.Relation) -> r.Relation:
     def act(child: Node) -> Node:
         return apart(child) if isinstance(child, r.Relation) else child
 
-    made = rebuild(node, act)
+    return _rewritten(rebuild(node, act))
+
+
+def _rewritten(made: r.Relation) -> r.Relation:
     match made:
         case r.Aggregate():
             return _apart(made)

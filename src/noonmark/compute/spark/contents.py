@@ -12,14 +12,16 @@ Where it runs: driver.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
 from noonmark.compute.kernel.accumulator import argument, is_linear
 from noonmark.compute.plan.arrangement import Arrangement
 from noonmark.compute.plan.infallible import may_have_errors
-from noonmark.compute.plan.keys import is_keyed, keyed_inputs
+from noonmark.compute.plan.keys import keyed_inputs
+from noonmark.compute.plan.operators import Way, operator_of
 from noonmark.compute.spark import aggregates, keyed, whole
 from noonmark.compute.spark.column import col
 from noonmark.compute.spark.flatmap import flat_mapped
@@ -89,35 +91,10 @@ class BatchQuery:
     def frame(self, node: r.Relation) -> DataFrame:
         """The rows and errors of a relation, in the layout, without times."""
         if node not in self._made:
-            made = self._act(node)
-            linear = isinstance(node, r.Aggregate) and is_linear(node)
+            made = FORMS[type(node)].frame(self, node)
+            linear = operator_of(node).way(node) is Way.SUMS  # of it the accumulators are shared
             self._made[node] = made if linear else self._once(node, made)
         return self._made[node]
-
-    def _act(self, node: r.Relation) -> DataFrame:
-        match node:
-            case r.Scan():
-                return self.read(node)
-            case r.Constant():
-                return self._constant(node)
-            case r.Filter():
-                bound = node if temporal(node) is None else bind(node, (), self.now)
-                return filtered(bound, self.frame(node.input))
-            case r.Project():
-                return projected(node, self.frame(node.input))
-            case r.FlatMap():
-                return flat_mapped(node, self.frame(node.input))
-            case r.Union():
-                return union([self.frame(each) for each in node.inputs])
-            case r.Join(kind=r.JoinKind.INNER):
-                return self._inner_join(node)
-            case r.Aggregate() if is_linear(node):
-                return self._aggregate(node)
-            case r.Distinct() if _is_exact(node.schema):
-                return self._distinct(node)
-        if not is_keyed(node):
-            raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
-        return self._native(node) if whole.is_native(node) else self._recompute(node)
 
     def kept_rows(self, keeper: Arrangement) -> DataFrame:
         """All that an arrangement holds."""
@@ -150,9 +127,29 @@ class BatchQuery:
         rows = keyed.as_updates(table, len(node.rows))
         return local_frame(self.spark, rows, node.schema)
 
-    def _inner_join(self, node: r.Join) -> DataFrame:
-        left, right = self.frame(node.left), self.frame(node.right)
-        return joined(node, left, right, fails=self._sides_fail(node))
+    def _scan(self, node: r.Scan) -> DataFrame:
+        return self.read(node)
+
+    def _filter(self, node: r.Filter) -> DataFrame:
+        bound = node if temporal(node) is None else bind(node, (), self.now)
+        return filtered(bound, self.frame(node.input))
+
+    def _project(self, node: r.Project) -> DataFrame:
+        return projected(node, self.frame(node.input))
+
+    def _flat_map(self, node: r.FlatMap) -> DataFrame:
+        return flat_mapped(node, self.frame(node.input))
+
+    def _union(self, node: r.Union) -> DataFrame:
+        return union([self.frame(each) for each in node.inputs])
+
+    def _join(self, node: r.Join) -> DataFrame:
+        sides, fails = (self.frame(node.left), self.frame(node.right)), self._sides_fail(node)
+        if node.kind is r.JoinKind.INNER:
+            return joined(node, *sides, fails=fails)
+        if whole.is_native_join(node):
+            return whole.joined(node, *sides, fails=fails)
+        return self._by_key(node)
 
     def _sides_fail(self, node: r.Join) -> tuple[bool, bool]:
         """Whether the left side of a join, and the right one, may have errors, or their keys."""
@@ -166,7 +163,7 @@ class BatchQuery:
                 node,
                 self.frame(node.input),
                 fails=self.sums_fail(node),
-                once=whole.is_once(node.input),
+                once=is_once(node.input),
             )
             self._sums[node] = self._once(node, sums)
         return self._sums[node]
@@ -177,6 +174,11 @@ class BatchQuery:
         return self.fails(node.input, *node.keys, *given)
 
     def _aggregate(self, node: r.Aggregate) -> DataFrame:
+        if not is_linear(node) and not whole.is_native_aggregate(node):
+            return self._by_key(node)
+        if not is_linear(node):
+            fails, once = self.sums_fail(node), is_once(node.input)
+            return whole.aggregated(node, self.frame(node.input), fails=fails, once=once)
         sums, fails = self.sums(node), self.sums_fail(node)
         rows = aggregates.finished(node, rows_of(sums, fails))
         return union([rows, errors_of(sums, node.schema)]) if fails else rows
@@ -186,6 +188,8 @@ class BatchQuery:
         return self.inputs_fail or any(map(may_have_errors, nodes))
 
     def _distinct(self, node: r.Distinct) -> DataFrame:
+        if not _is_exact(node.schema):
+            return self._by_key(node)
         width = len(node.schema)
         source, count = self.frame(node.input), f.sum(DIFF).alias("_count")
         fails = self.fails(node.input)
@@ -193,22 +197,74 @@ class BatchQuery:
         present = made.where(col("_count") > 0)
         return present.select(*columns(width), error, diff)
 
-    def _recompute(self, node: r.Relation) -> DataFrame:
+    def _top_k(self, node: r.TopK) -> DataFrame:
+        if not whole.is_native_top_k(node):
+            return self._by_key(node)
+        return whole.top_k(node, self.frame(node.input), fails=self.fails(node.input))
+
+    def _by_key(self, node: r.Relation) -> DataFrame:
+        """By the meaning, key by key, in tasks."""
         parts = keyed_inputs(node)
         frames = [self.frame(part.relation) for part in parts]
         fails = self.fails(*(part.relation for part in parts), *(k for p in parts for k in p.key))
         return keyed.recomputed(node, parts, frames, fails=fails)
 
-    def _native(self, node: r.Relation) -> DataFrame:
-        frames = [self.frame(each) for each in r.relations_below(node)]
-        match node:
-            case r.Join():
-                return whole.joined(node, *frames, fails=self._sides_fail(node))
-            case r.Aggregate():
-                return whole.aggregated(node, *frames, fails=self.sums_fail(node))
-            case r.TopK():
-                return whole.top_k(node, *frames, fails=self.fails(node.input))
-        raise AssertionError(f"{type(node).__name__} is not native")
+    def _refused(self, node: r.Relation) -> DataFrame:
+        raise Unsupported(f"a view with {type(node).__name__} is not supported yet")
+
+
+def is_once(node: r.Relation) -> bool:
+    """Whether every diff in the contents of the relation is 1: a row that is there twice is two."""
+    return FORMS[type(node)].once(node)
+
+
+def _inputs_once(node: r.Relation) -> bool:
+    return all(map(is_once, r.relations_below(node)))
+
+
+def _always(_: Any) -> bool:
+    return True
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Form:
+    """How Spark computes an operator, and whether every diff of that is 1."""
+
+    frame: Callable[[BatchQuery, Any], DataFrame]
+    once: Callable[[Any], bool] = _never
+
+
+#: Spark's forms of the operators (`noonmark.compute.operator.table`).
+FORMS: dict[type[r.Relation], Form] = {
+    r.Scan: Form(BatchQuery._scan, _always),
+    r.Constant: Form(BatchQuery._constant, _always),
+    r.Get: Form(BatchQuery._refused),
+    r.Let: Form(BatchQuery._refused),
+    r.Filter: Form(BatchQuery._filter, _inputs_once),
+    r.Project: Form(BatchQuery._project, _inputs_once),
+    r.FlatMap: Form(BatchQuery._flat_map),
+    r.Union: Form(BatchQuery._union, _inputs_once),
+    r.Join: Form(
+        BatchQuery._join,
+        lambda node: (
+            (node.kind is r.JoinKind.INNER or whole.is_native_join(node)) and _inputs_once(node)
+        ),
+    ),
+    r.Aggregate: Form(BatchQuery._aggregate, _always),
+    r.Distinct: Form(BatchQuery._distinct, _always),
+    r.Intersect: Form(BatchQuery._by_key),
+    r.Except: Form(BatchQuery._by_key),
+    r.TopK: Form(
+        BatchQuery._top_k, lambda node: whole.is_native_top_k(node) and _inputs_once(node)
+    ),
+    r.Window: Form(BatchQuery._by_key),
+    r.Recursive: Form(BatchQuery._by_key),
+    r.Apply: Form(BatchQuery._refused),
+}
 
 
 def _is_exact(schema: Schema) -> bool:

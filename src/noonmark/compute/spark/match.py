@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.plan.multiway import is_one_row
 from noonmark.compute.spark.column import col, named
 from noonmark.compute.spark.frame import (
     columns,
@@ -114,11 +115,11 @@ def pairs(node: r.Join, left: DataFrame, right: DataFrame) -> DataFrame:
     conditions = same_keys(node)
     if conditions:
         both = left.join(right, functools.reduce(operator.and_, conditions), "inner")
-    elif has_exactly_one_row(node.left):
+    elif is_one_row(node.left, exactly=True):
         both = f.broadcast(_here(left)).crossJoin(right)
     else:
         # Without the hint Spark takes the product of partitions, which fails over Python workers.
-        one = has_exactly_one_row(node.right)
+        one = is_one_row(node.right, exactly=True)
         both = left.crossJoin(f.broadcast(_here(right) if one else right))
     widths = len(node.left.schema), len(node.right.schema)
     values = [*names(widths[0], "l"), *names(widths[1], "r")]
@@ -138,16 +139,6 @@ def _here(frame: DataFrame) -> DataFrame:
     with typed_errors():
         table = frame.toArrow()
     return frame.sparkSession.createDataFrame(table, schema=frame.schema).coalesce(1)
-
-
-def has_exactly_one_row(node: r.Relation) -> bool:
-    """Whether there is exactly one row: an aggregate of everything."""
-    match node:
-        case r.Project():
-            return has_exactly_one_row(node.input)
-        case r.Aggregate():
-            return not node.keys
-    return False
 
 
 def equal(a: Column, b: Column, null_equal: bool) -> Column:

@@ -1,6 +1,6 @@
 """Operators with a key over contents, by Spark's own joins, aggregates and windows.
 
-Law: where `is_native` holds, the functions here give the operator of what the frames hold, as
+Law: where ``is_native_...`` holds, the functions here give the operator of what the frames hold, as
 `noonmark.compute.spark.keyed` would recompute it key by key: for outer, semi and anti joins, for
 min, max, bool_and, bool_or and count(DISTINCT), and for top-k.
 
@@ -65,25 +65,28 @@ _FOLDS: dict[str, Callable[[Column], Column]] = {
 }
 
 
-def is_native(node: r.Relation) -> bool:
-    """Whether Spark itself computes the operator as it is meant."""
-    match node:
-        case r.Join():
-            ends = [(key.left.type, key.right.type) for key in node.keys]
-            exact = all(is_exact(kind) for pair in ends for kind in pair)
-            keys = exact and all(native.comparable(*pair) for pair in ends)
-            on = is_native_scalar(node.on) and not may_fail(node.on)
-            return node.kind in _JOINS and bool(node.keys) and keys and on
-        case r.Aggregate():
-            keys = all(is_exact(key.type) for key in node.keys)
-            return keys and all(_has_fold(call) for call in node.aggregates)
-        case r.TopK():
-            orders = [each.scalar for each in node.order]
-            exact = all(is_exact(each.type) for each in node.partition)
-            ordered = all(is_ordered(each.type) for each in orders)
-            ordered = ordered and all(has_extremes(each.type) for each in node.schema)
-            return exact and ordered and not any(map(may_fail, (*node.partition, *orders)))
-    return False
+def is_native_join(node: r.Join) -> bool:
+    """Whether `joined` gives what is meant."""
+    ends = [(key.left.type, key.right.type) for key in node.keys]
+    exact = all(is_exact(kind) for pair in ends for kind in pair)
+    keys = exact and all(native.comparable(*pair) for pair in ends)
+    on = is_native_scalar(node.on) and not may_fail(node.on)
+    return node.kind in _JOINS and bool(node.keys) and keys and on
+
+
+def is_native_aggregate(node: r.Aggregate) -> bool:
+    """Whether `aggregated` gives what is meant."""
+    keys = all(is_exact(key.type) for key in node.keys)
+    return keys and all(_has_fold(call) for call in node.aggregates)
+
+
+def is_native_top_k(node: r.TopK) -> bool:
+    """Whether `top_k` gives what is meant."""
+    orders = [each.scalar for each in node.order]
+    exact = all(is_exact(each.type) for each in node.partition)
+    ordered = all(is_ordered(each.type) for each in orders)
+    ordered = ordered and all(has_extremes(each.type) for each in node.schema)
+    return exact and ordered and not any(map(may_fail, (*node.partition, *orders)))
 
 
 def _has_fold(call: AggregateCall) -> bool:
@@ -93,20 +96,6 @@ def _has_fold(call: AggregateCall) -> bool:
         return False
     fits = has_extremes if call.entry.name in ("min", "max") else is_exact
     return fits(call.arguments[0].type)
-
-
-def is_once(node: r.Relation) -> bool:
-    """Whether every diff in the contents of the relation is 1: a row that is there twice is two."""
-    match node:
-        case r.Scan() | r.Constant() | r.Aggregate() | r.Distinct():
-            return True
-        case r.Join() if node.kind is not r.JoinKind.INNER and not is_native(node):
-            return False
-        case r.Filter() | r.Project() | r.Union() | r.Join():
-            return all(map(is_once, r.relations_below(node)))
-        case r.TopK():
-            return is_native(node) and is_once(node.input)
-    return False
 
 
 def joined(
@@ -133,13 +122,15 @@ def joined(
     return union([made, *errors_of_sides(node, sides, fails)])
 
 
-def aggregated(node: r.Aggregate, frame: DataFrame, *, fails: bool) -> DataFrame:
-    """An aggregation; `fails` says whether its input, keys and arguments may have errors."""
+def aggregated(node: r.Aggregate, frame: DataFrame, *, fails: bool, once: bool) -> DataFrame:
+    """An aggregation; `fails` says whether its input, keys and arguments may have errors.
+
+    `once` says whether every diff of the input is 1.
+    """
     given = aggregates.arguments(node, frame)
     width = len(node.keys)
     keys = renamed(width, "k")
     folds: list[Column] = [f.count(f.lit(1)).alias("rows")]
-    once = is_once(node.input)
     for at, call in enumerate(node.aggregates):
         folds += _folds(call, at, once=once)
     apart = fails and not keys

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec, own_specs
 from noonmark.compute.plan.keys import keyed_inputs
-from noonmark.compute.plan.maintenance import Decision, Lookup, Path, Way, decision
+from noonmark.compute.plan.maintenance import Decision, Lookup, Path, decision
 from noonmark.compute.plan.multiway import Keys
+from noonmark.compute.plan.operators import Way, operator_of
 from noonmark.compute.plan.pushdown import inputs_of
 from noonmark.compute.spark.expression import is_native
 from noonmark.compute.view.view import View
@@ -32,7 +33,7 @@ def explain_view(view: View) -> str:
 
 def described(each: Decision) -> str:
     """One decision as a line: the operator, its rule, and what of it is to be known."""
-    return f"{_title(each.node)}: {_rule(each)}{_notes(each.node)}"
+    return f"{operator_of(each.node).title(each.node)}: {_rule(each)}{_notes(each.node)}"
 
 
 class _Lines:
@@ -69,21 +70,7 @@ def _lookup(lookup: Lookup) -> str:
 
 
 def _name(node: r.Relation) -> str:
-    match node:
-        case r.Filter() | r.Project():
-            return _name(node.input)
-        case r.Scan():
-            return node.collection
-    return type(node).__name__
-
-
-def _title(node: r.Relation) -> str:
-    match node:
-        case r.Scan():
-            return f"Scan {node.collection}"
-        case r.Join():
-            return f"Join {node.kind.value}"
-    return type(node).__name__
+    return operator_of(node).name(node)
 
 
 def _rule(each: Decision) -> str:

@@ -22,7 +22,8 @@ from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.statement.ddl.common import Created, create, place, retain_ms
 from noonmark.adapter.statement.ddl.drop import dependents_refused, removal_of
 from noonmark.adapter.statement.handler import Handlers
-from noonmark.compute.plan.maintenance import Way, decisions
+from noonmark.compute.plan.maintenance import decisions
+from noonmark.compute.plan.operators import Way
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
 from noonmark.persist.pending import foreseen

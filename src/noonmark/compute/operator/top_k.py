@@ -1,0 +1,59 @@
+"""TopK: the first rows of each partition, in an order. Law: its key is the partition.
+
+Of n rows, while changes take away d, only the first n + d that were there can come into sight: so
+much is read, where the input is stored (`noonmark.compute.incremental.first`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from noonmark.compute.contents import order
+from noonmark.compute.kernel import keyed
+from noonmark.compute.kernel.updates import Rows
+from noonmark.compute.operator.base import Key, Keyed
+from noonmark.compute.plan.first import Order, with_extremes
+from noonmark.compute.plan.pushdown import usable
+from noonmark.sql.ir import relation as r
+from noonmark.sql.ir.scalar import Scalar
+
+if TYPE_CHECKING:
+    from noonmark.compute.contents.evaluation import ContentsEvaluation
+
+
+class TopK(Keyed[r.TopK]):
+    """See the module."""
+
+    def sides(self, node: r.TopK) -> Sequence[tuple[r.Relation, Key]]:
+        """The partition."""
+        return [(node.input, node.partition)]
+
+    def over_scans(self, node: r.TopK) -> r.Relation:
+        """Over one collection."""
+        return replace(node, input=r.Scan("0", node.input.schema))
+
+    def orders(self, node: r.TopK) -> tuple[Order, ...]:
+        """Its order, if it has a limit."""
+        return () if node.limit is None else with_extremes(node, (node.order,))
+
+    def usable(self, node: r.TopK, key: Scalar) -> bool:
+        """By its partition."""
+        return key in node.partition and usable(node.input, key)
+
+    def has_kernel(self, node: r.TopK) -> bool:
+        """If partition and order are those of stored values."""
+        return keyed.can_top_k(node)
+
+    def kernel(self, node: r.TopK, *sides: Rows) -> Rows:
+        """The first rows of each partition."""
+        return keyed.top_k(node, *sides)
+
+    def can(self, node: r.TopK) -> bool:
+        """If rows can be put in order."""
+        return order.can_top(node)
+
+    def contents(self, node: r.TopK, asked: ContentsEvaluation) -> Rows:
+        """The first rows of each partition."""
+        return order.top(node, asked.rows(node.input))
