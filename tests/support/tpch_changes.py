@@ -92,10 +92,10 @@ class Tables:
         return cls(seed, now, {name: table.num_rows for name, table in now.items()})
 
     @classmethod
-    def sampled(cls, seed: int, files: Mapping[str, Path]) -> Self:
-        """Rows from all over the files, few enough for memory: the rest of them never changes."""
+    def sampled(cls, seed: int, files: Mapping[str, Path], rows: int = SAMPLE_ROWS) -> Self:
+        """So many rows from all over each file: the rest of them never changes."""
         sizes = {name: pq.read_metadata(path).num_rows for name, path in files.items()}
-        return cls(seed, {name: _sample(path) for name, path in files.items()}, sizes)
+        return cls(seed, {name: _sample(path, rows) for name, path in files.items()}, sizes)
 
     def change(
         self, time: int, fraction: float, rows_max: int = 2_000, *, few: bool = True
@@ -135,10 +135,10 @@ class Tables:
         return pa.concat_tables([updates(out, time, -1), updates(come, time, 1)])
 
 
-def _sample(path: Path) -> pa.Table:
+def _sample(path: Path, rows: int) -> pa.Table:
     """Every so-manieth row of a file."""
     file = pq.ParquetFile(path)
-    step = max(1, file.metadata.num_rows // SAMPLE_ROWS)
+    step = max(1, file.metadata.num_rows // rows)
     batches = file.iter_batches(batch_size=GROUP_ROWS)
     taken = [batch.take(pa.array(range(0, batch.num_rows, step))) for batch in batches]
     return pa.Table.from_batches(taken).combine_chunks()
