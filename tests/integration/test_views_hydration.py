@@ -85,7 +85,6 @@ def hydrated(client: Client, spark: SparkSession, views: dict[str, str]) -> Data
     return flow
 
 
-@pytest.mark.parametrize("rows_max", [3, 1_000_000], ids=["many runs", "one run"])
 def is_native(node: r.Relation) -> bool:
     """Whether Spark itself computes an operator with a key."""
     if isinstance(node, r.Join):
@@ -95,6 +94,7 @@ def is_native(node: r.Relation) -> bool:
     return isinstance(node, r.TopK) and whole.is_native_top_k(node)
 
 
+@pytest.mark.parametrize("rows_max", [3, 1_000_000], ids=["many runs", "one run"])
 def test_what_spark_computes_is_what_is_meant(
     tmp_path: Path, spark: SparkSession, rows_max: int
 ) -> None:

@@ -102,7 +102,7 @@ def _plus_wide(a: tuple[Decimal, Decimal], b: tuple[Decimal, Decimal]) -> tuple[
 
 
 def _extreme(kind: t.SqlType, name: str) -> Fold:
-    """The least or the greatest, of equals the first; the least for any_value."""
+    """The least or the greatest, of equals the first."""
     key = total_key(kind)
 
     def least(a: Any, b: Any) -> Any:
@@ -113,7 +113,7 @@ def _extreme(kind: t.SqlType, name: str) -> Fold:
 
     def finish(_: int, state: Any) -> Any:
         value = state[1]
-        return value + 0.0 if isinstance(value, float) and name != "any_value" else value
+        return value + 0.0 if isinstance(value, float) else value
 
     return Fold(lambda value: (key(value), value), greatest if name == "max" else least, finish)
 
@@ -156,8 +156,10 @@ def fold_of(name: str, types: Sequence[t.SqlType]) -> Fold | None:
         if isinstance(types[0], _FLOATS):
             return Fold(_of_float, _add_all, _moment_of_floats(name))
         return Fold(_squares, _plus_wide, lambda n, s: MOMENTS[name].of_numbers(n, *s))
-    if name in ("min", "max", "any_value"):
+    if name in ("min", "max"):
         return _extreme(types[0], name)
+    if name == "any_value":
+        return Fold(lambda x: x, lambda first, _: first, _shown)
     if name in ("bool_and", "every"):
         return Fold(lambda x: x, lambda a, b: a and b, _shown)
     if name == "bool_or":
