@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.errors import BeforeSince, BelowUpper, NotBelowFrontier
+from noonmark.errors import BeforeSince, BelowUpper, CapabilityInvalid, NotBelowFrontier
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.hold import NO_LEASE_MS, HoldHandle
@@ -204,6 +204,20 @@ class Transaction(MultiWriteHandle):
         held = state.holds.get(token)
         frontier = horizon if held is None else horizon.join(held.frontier)
         self.add(c.Downgrade(token, frontier, NO_LEASE_MS, state.seqno))
+
+    async def decide(self, *, patient: bool = False) -> None:
+        """See `MultiWriteHandle`.
+
+        Raises:
+            UnknownCollection: one was dropped meanwhile, and its capability with it.
+        """
+        written = tuple(self._uppers)
+        try:
+            await super().decide(patient=patient)
+        except CapabilityInvalid:
+            for collection in written:
+                self._client.state.collection(collection)
+            raise
 
     def take(self, collection: Collection, capability: WriteCapability) -> None:
         """Take the own capability of a collection that has none yet."""
