@@ -1,4 +1,8 @@
-"""What the demo runs, all of it in SQL: a counter, an auction house, and views over them."""
+"""What the demo runs, all of it in SQL: a counter, an auction house, and views over them.
+
+Where PostgreSQL is installed (`noonmark.demo.upstream`) a bank is a further source, on a clock of
+its own, with views over it and over both.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+
+from noonmark.demo.upstream import Upstream
 
 Row = tuple[Any, ...]
 
@@ -28,6 +34,7 @@ STATEMENTS = (
        WHERE mz_now() < bid_time + INTERVAL '10 seconds'""",
 )
 VIEWS = ("sellers", "house", "leaders", "lately")
+BANK_VIEWS = ("money", "cities")
 HOUSE = "SELECT sellers, bids, total FROM house"
 
 _SOURCES = """
@@ -64,12 +71,14 @@ class Audited:
 class Scenario:
     """The demo's own session with the server that it runs."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, bank: Upstream | None = None) -> None:
         self._link = psycopg.connect(url, autocommit=True, connect_timeout=10)
+        self._statements = STATEMENTS + (bank.statements if bank is not None else ())
+        self.views = VIEWS + (BANK_VIEWS if bank is not None else ())
 
     def begin(self) -> None:
         """Make the sources and the views, where they are not there yet."""
-        for statement in STATEMENTS:
+        for statement in self._statements:
             self.ask(statement)
 
     def close(self) -> None:
@@ -109,7 +118,7 @@ class Scenario:
     def audit(self) -> list[Audited]:
         """Every view recomputed from its inputs."""
         made = []
-        for name in VIEWS:
+        for name in self.views:
             differences = self.ask(f"AUDIT MATERIALIZED VIEW {name}")
             rows = self.ask(f"SELECT * FROM {name}")
             made.append(Audited(name, len(rows), len(differences)))
