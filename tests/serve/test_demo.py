@@ -28,7 +28,8 @@ def test_nothing_changes_when_it_is_killed() -> None:
 
 
 @pytest.mark.server
-def test_an_interrupt_ends_it_and_its_server() -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_and_its_server(how: signal.Signals) -> None:
     demo = subprocess.Popen(
         _COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -40,7 +41,7 @@ def test_an_interrupt_ends_it_and_its_server() -> None:
             port = int(found[1])
             break
     assert port is not None
-    demo.send_signal(signal.SIGINT)
+    demo.send_signal(how)
     told, complaints = demo.communicate(timeout=60)
     assert (demo.returncode, "stopped" in told, complaints) == (0, True, "")
     with pytest.raises(psycopg.OperationalError):
