@@ -104,6 +104,23 @@ def test_every_page_is_there_for_everybody(
     assert watch.complaints == []
 
 
+@pytest.mark.alone
+def test_the_first_paint_is_soon(browser: Browser, server: Server) -> None:
+    """Without anything in the browser's cache; the median of five."""
+    painted = []
+    for _ in range(5):
+        context = browser.new_context(base_url=f"http://127.0.0.1:{server.http}")
+        page = context.new_page()
+        page.goto("/")
+        expect(page.locator("main")).to_contain_text("Run")
+        painted.append(page.evaluate(_PAINTED))
+        context.close()
+    assert sorted(painted)[2] < 1_000, painted
+
+
+_PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+
+
 def test_an_answer_as_table_and_chart(page: Page) -> None:
     page.goto("/")
     page.fill("textarea", "SELECT item, total FROM totals ORDER BY item")
@@ -192,6 +209,40 @@ def test_a_table_that_moves(page: Page, server: Server) -> None:
     with server.connect() as link:
         link.execute("DELETE FROM orders WHERE id = 3")
     expect(page.locator("main")).not_to_contain_text("chair")
+
+
+def test_a_bad_record_is_shown_with_its_bytes(
+    page: Page, server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "a.json").write_text('{"id": 1}\n{"id": "seven"}\n')
+    with server.connect() as link:
+        link.execute(
+            f"CREATE SOURCE numbers (id int) FROM FILES '{folder}/*.json' FORMAT JSON".encode()
+        )
+        link.execute("SET real_time_recency = on")
+        link.execute("SELECT * FROM numbers")
+    page.goto("/#/sources")
+    card = page.locator("section", has_text="numbers")
+    card.get_by_role("button", name="Bindings and bad records").click()
+    expect(card).to_contain_text('{"id": "seven"}')
+    expect(card).to_contain_text("7b226964")
+    _keep(page, "sources-bad-record")
+
+
+def test_everything_is_reached_by_the_keyboard(page: Page) -> None:
+    page.goto("/#/dataflow")
+    expect(page.locator("svg")).to_contain_text("totals")
+    node = page.get_by_role("button", name="materialized-view totals")
+    node.focus()
+    page.keyboard.press("Enter")
+    side = page.get_by_role("complementary", name="Chosen node")
+    expect(side).to_contain_text("How it is maintained")
+    page.goto("/#/time/orders")
+    page.get_by_label("Time", exact=True).focus()
+    before = page.locator("main strong").first.text_content()
+    page.keyboard.press("Home")
+    expect(page.locator("main strong").first).not_to_have_text(str(before))
 
 
 def test_a_view_is_audited_by_a_button(page: Page) -> None:
