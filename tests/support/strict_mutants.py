@@ -76,13 +76,13 @@ def _lost_group_commit() -> None:
     accept = Tables._accept
 
     async def forgetful(self: Tables, group: Any) -> Any:
-        accepted, totals = await accept(self, group)
+        accepted, totals, happened = await accept(self, group)
         if len(accepted) > 1:
             for name in accepted[-1].writes:
                 totals[name].pop()
                 if not totals[name]:
                     del totals[name]
-        return accepted, totals
+        return accepted, totals, happened
 
     Tables._accept = forgetful  # type: ignore[method-assign]
 
