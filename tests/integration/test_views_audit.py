@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.plan.definition import Definition
 from noonmark.compute.view.audit import audit
 from noonmark.compute.view.view import View
 from noonmark.tvc import Update
-from support.views import SCHEMAS, seeded_history
+from support.views import SCHEMAS, seeded_history, spoil
 from support.views_battery import BATTERY
 from support.views_walk import Walker
 
@@ -83,9 +83,7 @@ def test_what_was_changed_behind_its_back_is_found(
     walker.write({"r": [Update((1, 2), 1, 1), Update((None, 3), 1, 2)]}, 2)
     sql = "SELECT k, count(*) AS n FROM r GROUP BY k"
     walker.create(Definition.of_sql("v", sql, SCHEMAS))
-    handle = walker.client.create_or_load("v")[0]
-    handle.compare_and_append([Update((9, 9), 2, 1), Update((1, 1), 2, -1)], 2, 3).result()
-    walker.client.create_or_load(errors_name("v"))[0].seal(3).result()
+    spoil(walker.client, "v", [Update((9, 9), 2, 1), Update((1, 1), 2, -1)], 3)
     walker.write({}, 3)
     view = View(walker.client, lambda: spark, Definition.of_sql("v", sql, SCHEMAS))
     found = {(x.row, x.error): x.extra for x in audit(view, 2, work_max=work_max).differences}

@@ -14,15 +14,14 @@ import pytest
 
 from noonmark import errors, persist
 from noonmark.compute.layer import Compute
-from noonmark.compute.plan.definition import Definition, errors_name
+from noonmark.compute.plan.definition import Definition
 from noonmark.compute.view.audit import audit_view
 from noonmark.compute.view.explain import explain_view
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
 from noonmark.storage import CollectionDescription, Storage
-from noonmark.storage.transaction import Transaction, own_capability
 from support.executors import Fault, python_workers
-from support.views import seeded_history
+from support.views import seeded_history, spoil
 from support.views_world import VIEWS, World
 
 if TYPE_CHECKING:
@@ -99,11 +98,7 @@ def test_an_audit_finds_what_was_changed_behind_its_back(world: World) -> None:
     world.tick()
     view = world.flow.views["everything"]
     assert "accumulators by group" in explain_view(view)
-    state, wrong = world.client.state, Transaction(world.client)
-    added = [persist.Update((99, 99), 3, 1)]
-    wrong.update_and_downgrade(own_capability(state, "everything"), added, 4)
-    wrong.update_and_downgrade(own_capability(state, errors_name("everything")), None, 4)
-    wrong.commit().result()
+    spoil(world.client, "everything", [persist.Update((99, 99), 3, 1)], 4)
     world.write(3, 4)
     extra = [(d.row, d.extra) for d in audit_view(view, 3)]
     assert ((99, 99), 1) in extra

@@ -13,11 +13,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from noonmark.compute.plan.definition import errors_name
 from noonmark.errors import EvaluationError
+from noonmark.persist.client import Client
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.meaning.relation import outcome
+from noonmark.storage.transaction import Transaction, own_capability
 from noonmark.tvc import Update
 
 Row = tuple[Any, ...]
@@ -92,3 +95,11 @@ def answer(plan: r.Relation, history: Mapping[str, list[Update[Row, int]]], time
     plan = bind(plan, (), time)
     found = outcome(plan, {name: contents(updates, time) for name, updates in history.items()})
     return "error" if isinstance(found, EvaluationError) else found
+
+
+def spoil(client: Client, view: str, updates: list[Update[Row, int]], upper: int) -> None:
+    """Write to a view what is not its own, by its own capability."""
+    wrong, state = Transaction(client), client.state
+    wrong.update_and_downgrade(own_capability(state, view), updates, upper)
+    wrong.update_and_downgrade(own_capability(state, errors_name(view)), None, upper)
+    wrong.commit().result()
