@@ -14,7 +14,13 @@ from noonmark.persist.log import command as c
 from noonmark.persist.log import machine, on_collection, on_hold
 from noonmark.persist.log.draft import Draft
 from noonmark.persist.log.state import Collection, Hold
-from noonmark.storage import AsyncStorage, AsyncSubscription, Capability, WriteCapability, core
+from noonmark.storage import (
+    AsyncStorage,
+    AsyncSubscription,
+    Capability,
+    WriteCapability,
+    transaction,
+)
 from noonmark.tvc import Antichain
 from simulation.loop import VirtualClock
 from simulation.run import run_seed
@@ -127,7 +133,7 @@ def renewals_that_renew_nothing(patch: Patch) -> None:
 
 def updates_at_any_time(patch: Patch) -> None:
     """Times of updates are not compared with the capability."""
-    patch.setattr(core, "_check_times", lambda *_: None)
+    patch.setattr(transaction, "_check_times", lambda *_: None)
 
 
 def subscriptions_without_their_contents(patch: Patch) -> None:

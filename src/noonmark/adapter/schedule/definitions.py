@@ -21,14 +21,10 @@ from noonmark.source.format.decode import Format
 from noonmark.source.format.include import Include
 from noonmark.source.format.json import Json
 from noonmark.source.format.plain import Bytes, Text
-from noonmark.source.impl.auction import Auction
-from noonmark.source.impl.counter import Counter
+from noonmark.source.impl import postgres
 from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.file_guard import Guard
 from noonmark.source.impl.files import Files, of_lines
-from noonmark.source.impl.key_value import KeyValue
-from noonmark.source.impl.postgres import Postgres
-from noonmark.source.impl.tpch import Tpch
 from noonmark.sql.rules import simplify
 
 
@@ -70,11 +66,18 @@ def _generator_class(kind: str) -> Callable[..., Source]:
     """Imported when it is used: a server starts without those that it does not have."""
     match kind:
         case "counter":
+            from noonmark.source.impl.counter import Counter  # door: a server starts without it
+
             return Counter
         case "auction":
+            from noonmark.source.impl.auction import Auction  # door: a server starts without it
+
             return Auction
         case "tpch":
+            from noonmark.source.impl.tpch import Tpch  # door: a server starts without it
+
             return Tpch
+    from noonmark.source.impl.key_value import KeyValue  # door: a server starts without it
 
     return KeyValue
 
@@ -111,7 +114,7 @@ def feeds_of(catalog: Catalog, item: Item, source: Source) -> tuple[Feed, ...]:
     """What becomes of the outputs of a source's item."""
     parts = [each for each in catalog.parts_of(item.number) if each.kind == "subsource"]
     if item.definition["upstream"] == "postgres":
-        assert isinstance(source, Postgres)
+        assert isinstance(source, postgres.Postgres)
         by_output = {each.definition["output"]: each.collection for each in parts}
         # Those that are read beside, and not yet what their readers see.
         by_output |= {

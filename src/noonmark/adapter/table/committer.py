@@ -434,7 +434,8 @@ class Tables:
                 refuse(request.done, _moved(name))
         for name, encoded in request.encoded.items():
             if known.get(name) != encoded.collection:
-                refuse(request.done, UndefinedTable(f'relation "{name}" does not exist'))
+                # Dropped, or made anew: who asks plans again, and learns which.
+                refuse(request.done, UnknownCollection(f'relation "{name}" does not exist'))
         return not request.done.done()
 
     def _check_read(self, request: Request, changed: set[str]) -> None:

@@ -24,8 +24,6 @@ from noonmark.errors import InvalidValue, NoonmarkError, Unsupported
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
 from noonmark.source.impl import kafka, postgres
-from noonmark.source.impl.kafka import Kafka, StartFrom
-from noonmark.source.impl.postgres import Postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -146,7 +144,7 @@ def _start(options: Mapping[str, Any], now_ms: int) -> StartFrom:
         raise InvalidValue("START TIMESTAMP takes milliseconds; a negative number counts from now")
     if timestamp is not None and timestamp < 0:
         timestamp += now_ms
-    return StartFrom(dict(enumerate(offsets)), timestamp)
+    return kafka.StartFrom(dict(enumerate(offsets)), timestamp)
 
 
 def open_source(database: Database, item: Item) -> Source:
@@ -160,10 +158,10 @@ def open_source(database: Database, item: Item) -> Source:
     if kind == "postgres":
         connection = catalog.by_number[definition["connection"]]
         url = postgres_url(catalog, connection)
-        return Postgres.from_plain(url, dict(definition["source"]))
+        return postgres.Postgres.from_plain(url, dict(definition["source"]))
     if kind == "kafka":
         options = kafka_options(catalog, catalog.by_number[definition["connection"]])
-        return Kafka.from_plain(options, dict(definition["source"]))
+        return kafka.Kafka.from_plain(options, dict(definition["source"]))
     columns = Schema.from_wire(definition.get("columns", ()))
     return source_of(definition, columns, database.files)
 

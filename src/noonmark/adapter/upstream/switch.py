@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.upstream.swap import Read, Swap
 from noonmark.persist.log import command as c
-from noonmark.source.impl.postgres import Postgres, partitions
+from noonmark.source.impl import postgres
+from noonmark.source.impl.postgres import partitions
 from noonmark.storage.description import CollectionDescription
 from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Antichain, known_partitions
@@ -190,6 +191,6 @@ class _Switch:
         definition = dict(self.item.definition)
         del definition["pending"]
         refreshed = [self.parts[each["part"]] for each in self.pending if each["part"]]
-        source = Postgres.from_plain("", dict(definition["source"]))
+        source = postgres.Postgres.from_plain("", dict(definition["source"]))
         source = retired(source, [part.definition["output"] for part in refreshed])
         return replace(self.item, definition={**definition, "source": source.to_plain()})

@@ -33,7 +33,7 @@ from noonmark.errors import (
 )
 from noonmark.rows.types import quote_name
 from noonmark.source.contract import NO_OUTPUT
-from noonmark.source.impl.postgres import Postgres
+from noonmark.source.impl import postgres
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _source_item(session: AdapterSession, statement: st.AlterSourceTables) -> It
 
 
 def _tables(item: Item) -> Postgres:
-    return Postgres.from_plain("", dict(item.definition["source"]))
+    return postgres.Postgres.from_plain("", dict(item.definition["source"]))
 
 
 def _part(session: AdapterSession, item: Item, name: st.Name) -> Item:
@@ -168,7 +168,7 @@ def _has_ended(database: Database, worker: SourceWorker) -> bool:
     """Whether the source as a whole has ended, by what is bound."""
     ingestion = worker.ingestion
     assert ingestion is not None, "a source that is at work has begun"
-    assert isinstance(ingestion.source, Postgres)
+    assert isinstance(ingestion.source, postgres.Postgres)
     if NO_OUTPUT in ingestion.source.ended(ingestion.remap.latest):
         return True
     # The slot may also have gone between a binding and its reading: then all tables say so.

@@ -198,10 +198,17 @@ async def _turn(database: Database, tables: Iterable[str]) -> AsyncIterator[None
         yield
 
 
-async def write(session: AdapterSession, writes: Writes) -> None:
-    """Commit what was computed from nothing; in a transaction, leave it to COMMIT."""
+async def write(session: AdapterSession, writes: Writes, *items: Item) -> None:
+    """Commit what was computed from nothing; in a transaction, leave it to COMMIT.
+
+    Args:
+        session: whose.
+        writes: (row, diff) by collection.
+        items: the tables as they were when it was computed.
+    """
     transaction = await writing(session)
     if transaction is not None:
         transaction.write(writes)
     elif any(writes.values()):
+        check_columns(session, *items)
         await session.database.tables.commit(writes)

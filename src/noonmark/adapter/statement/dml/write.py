@@ -150,7 +150,7 @@ async def insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any
     name = plan.item.collection
     if plan.source is None and plan.conflict is None:
         rows = await new_rows(plan, session.database.workers, values)
-        await write(session, {name: [(row, 1) for row in rows]})
+        await write(session, {name: [(row, 1) for row in rows]}, plan.item)
         return rows
 
     async def compute(reading: Reading) -> tuple[Writes, Any]:
