@@ -16,14 +16,13 @@ from noonmark.adapter.names import with_columns
 from noonmark.adapter.planner import PLANNER, text_weight, views_weight
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.session.temporary import placed
-from noonmark.adapter.session.transaction import current
+from noonmark.adapter.statement.ddl.alter_table import retried
 from noonmark.adapter.statement.ddl.common import Created, create, place, refuse_options, retain_ms
 from noonmark.adapter.statement.ddl.path import in_path
 from noonmark.adapter.statement.dml.insert import InsertPlan
 from noonmark.adapter.statement.dml.plan import Planning, Source, bound_values
 from noonmark.adapter.statement.dml.write import insert
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
-from noonmark.errors import SerializationFailure
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir.relation import Project
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
 #: How often the statement is run again when others wrote in between.
-_TRIES_MAX = 20
 
 
 @dataclass(frozen=True)
@@ -83,23 +81,7 @@ async def run(
     types = statement.types if isinstance(statement, Typed) else ()
     inner = statement.statement if isinstance(statement, Typed) else statement
     inner = in_path(session, inner)
-    if current(session) is not None:
-        return await _make(session, inner, types, values)
-    for attempt in range(_TRIES_MAX):
-        session.begin_implicit()
-        try:
-            done = await _make(session, inner, types, values)
-        except BaseException:
-            await session.end_implicit(commit=False)
-            raise
-        try:
-            await session.end_implicit(commit=True)
-        except SerializationFailure:
-            if attempt == _TRIES_MAX - 1:
-                raise
-        else:
-            return done
-    raise AssertionError("the last attempt returns or raises")
+    return await retried(session, lambda: _make(session, inner, types, values))
 
 
 async def _make(
