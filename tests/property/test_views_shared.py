@@ -13,10 +13,12 @@ from noonmark.compute.plan.definition import ARRANGEMENT, Definition
 from noonmark.compute.plan.naming import arrangement_name, hold_id
 from noonmark.compute.view import dataflow
 from noonmark.compute.view.view import Begun, TickRecord, View
+from noonmark.errors import NoonmarkError
 from noonmark.storage import Storage
 from noonmark.storage.description import description_of
 from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Update
+from support.stored_views import age
 from support.views import SCHEMAS, History, answer, seeded_history
 from support.views_walk import Walker
 
@@ -160,6 +162,42 @@ def test_a_view_that_is_overtaken_ticks_anew(
     for view in made:
         plan = view.definition.plan
         assert walker.at(view.name, first - 1) == answer(plan, history, first - 1)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("strategy", ["hydrate", "delta", "idle", "backfill"])
+def test_an_earlier_worker_of_the_same_view_may_overtake_it(
+    tmp_path: Path, spark: SparkSession, strategy: str
+) -> None:
+    """Nobody waits for the last tick of a worker that is stopped; whoever follows goes on."""
+    walker = Walker(tmp_path, SCHEMAS, {})
+    before = View(walker.client, lambda: spark, defined("sums", SUMS))
+    walker.write(HISTORY, 3)
+    if strategy != "hydrate":
+        while before.tick() is not None:
+            pass
+    if strategy == "backfill":
+        walker.stop()
+        age(tmp_path / "data")
+        walker = Walker(tmp_path, SCHEMAS, {})
+        before = View(walker.client, lambda: spark, defined("sums", SUMS))
+        before.adopt()
+    walker.write({} if strategy == "idle" else HISTORY, 5)
+    after = Overtaken(walker.client, lambda: spark, defined("sums", SUMS))
+    early, late = before.begin(), after.begin()
+    assert early is not None
+    assert late is not None
+    assert (early.strategy, late.strategy) == (strategy, strategy)
+    done: list[dataflow.Done] = []
+    after.meanwhile = lambda: done.extend(dataflow.tick_alone([(before, early)]))
+    done += dataflow.tick_alone([(after, late)])
+    assert [each for _, each in done if isinstance(each, NoonmarkError)] == []
+    while after.tick() is not None:
+        pass
+    walker.views = {"sums": after}
+    if strategy != "idle":
+        check(walker, "sums", 4)
+    walker.stop()
 
 
 #: Literals that look like a part of what a plan was once printed as.

@@ -33,6 +33,7 @@ from noonmark.compute.view import poison
 from noonmark.compute.view.tick import NO_OUTPUT, Output
 from noonmark.compute.view.view import Begun, TickRecord, View
 from noonmark.errors import (
+    BelowUpper,
     CapabilityInvalid,
     Determinate,
     NameTaken,
@@ -55,7 +56,7 @@ _DETAIL_MAX = 500
 _LOOKS, _PAUSE_S = 50, 0.02
 
 Tick: TypeAlias = "tuple[View, Begun]"
-Done: TypeAlias = "tuple[View, TickRecord | NoonmarkError]"
+Done: TypeAlias = "tuple[View, TickRecord | NoonmarkError | None]"
 
 
 @dataclass
@@ -196,7 +197,7 @@ def _alone(
         return [(view, exceeded(view, None) if limit.over else _unfinished(view, error))]
 
 
-def _explained(view: View, work: TickTask, outcome: TickRecord | NoonmarkError) -> Done:
+def _explained(view: View, work: TickTask, outcome: TickRecord | NoonmarkError | None) -> Done:
     """A tick that took too long, with the row that is to blame, if one is."""
     if isinstance(outcome, TickExceeded) and outcome.fields.get("seconds") is not None:
         with suppress(NoonmarkError, *SPARK_ERRORS):
@@ -294,13 +295,21 @@ def _furthest_first(made: tuple[View, Begun, Output]) -> float:
 
 
 def _overtaken(view: View, tick: Begun, error: NoonmarkError) -> list[Done]:
-    """A tick that was refused; made anew where another view moved what both keep meanwhile."""
-    if isinstance(error, CapabilityInvalid):
+    """A tick that was refused; made anew where what it counted on was moved meanwhile.
+
+    By another view, if both keep the same; or by an earlier worker of this one, whose last commit
+    nobody waited for.
+    """
+    if isinstance(error, CapabilityInvalid | BelowUpper):
+        counted_on = tick.lower, tick.upper, tick.strategy, tick.behind
         for _ in range(_LOOKS):
-            if view.upper.only() != tick.lower:
-                break
-            begun = view.begin()
-            if begun is not None and (begun.upper, begun.behind) != (tick.upper, tick.behind):
+            try:
+                begun = view.begin()
+            except NoonmarkError as gone:
+                return [(view, gone)]
+            if begun is None:
+                return [(view, None)]
+            if (begun.lower, begun.upper, begun.strategy, begun.behind) != counted_on:
                 return tick_alone([(view, begun)])
             # A refusal may be told before the commit that it is owed to is seen.
             threading.Event().wait(_PAUSE_S)
