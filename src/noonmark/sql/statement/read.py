@@ -11,6 +11,9 @@ from noonmark.sql.statement.reader import Reader
 
 _AS_OF_VALUES = ("string", "number", "parameter")
 _AS_OF_WORDS = ("at", "now", "mz_now", "timestamp", "timestamptz", "cast", "date")
+_ALL_OF = "SELECT * FROM "
+#: What stands before AS OF in a query, though some write it behind.
+_BEFORE_AS_OF = ("where", "group by", "having", "window", "order by", "limit", "offset", "fetch")
 _CLAUSES = ("as of", "up to", "with (", "envelope", "within timestamp")
 
 
@@ -48,20 +51,23 @@ def select_into(reader: Reader) -> s.CreateTableAs | None:
 
 
 def _all_of(reader: Reader, end: int) -> s.QueryText:
-    """``TABLE name``."""
+    """``TABLE name``, and what may follow a query."""
     position = reader.position
     reader.expect("table")
-    query = select_all(reader.name())
-    if reader.at != end:
-        raise reader.unsupported("more than a name after TABLE")
-    return s.QueryText(query.text, position, query.tree)
+    start = reader.at
+    named = select_all(reader.name())
+    if reader.at == end:
+        return s.QueryText(named.text, position, named.tree)
+    rest, offset = reader.slice(start, end)
+    text = f"{_ALL_OF}{rest}"
+    return s.QueryText(text, position, dialect.parse(text, offset - len(_ALL_OF)))
 
 
 def select_all(name: s.Name) -> s.QueryText:
     """``SELECT * FROM name``."""
     quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name.parts)
-    text = f"SELECT * FROM {quoted}"
-    tree = dialect.parse(text, name.position - 1 - len("SELECT * FROM "))
+    text = f"{_ALL_OF}{quoted}"
+    tree = dialect.parse(text, name.position - 1 - len(_ALL_OF))
     return s.QueryText(text, name.position, tree)
 
 
@@ -83,9 +89,11 @@ def _as_of_at(reader: Reader, start: int, end: int) -> int | None:
 def _as_of(reader: Reader) -> tuple[s.ScalarText | None, s.ScalarText | None]:
     if not reader.accept("as", "of"):
         return None, None
-    if reader.accept("at", "least"):
-        return None, reader.scalar_to(*_CLAUSES)
-    return reader.scalar_to(*_CLAUSES), None
+    at_least = reader.accept("at", "least")
+    time = reader.scalar_to(*_CLAUSES, *_BEFORE_AS_OF)
+    if any(reader.is_next(*clause.split()) for clause in _BEFORE_AS_OF):
+        raise reader.invalid("AS OF is the last clause of a query: write it behind this one.")
+    return (None, time) if at_least else (time, None)
 
 
 def subscribe(reader: Reader) -> s.Statement:
