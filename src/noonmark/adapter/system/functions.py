@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import is_superuser
+from noonmark.adapter.system.chance import about_chance
 from noonmark.adapter.system.objects import about_objects, ask
 from noonmark.adapter.system.rights import about_rights
 from noonmark.adapter.system.sequences import about_sequences
@@ -35,6 +36,7 @@ def session_functions(session: AdapterSession) -> Table[Function]:
     table.add(about_objects(session))
     table.add(about_rights(session))
     table.add(about_sequences(session))
+    table.add(about_chance(session))
     table.add(_constants())
     return table
 

@@ -45,6 +45,7 @@ def ask(
     strict: bool = True,
     fallible: bool = False,
     volatile: bool = False,
+    waits: bool = False,
 ) -> Function:
     """A function that the session answers."""
     return Function(
@@ -56,6 +57,7 @@ def ask(
         gives_null=True,
         fallible=fallible,
         volatile=volatile,
+        waits=waits,
     )
 
 

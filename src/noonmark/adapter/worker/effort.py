@@ -41,7 +41,7 @@ def scalar_effort(*scalars: Node) -> float:
         elif isinstance(node, s.Literal):
             total += len(node.value) / 1_000 if isinstance(node.value, str | bytes | tuple) else 0
         elif isinstance(node, Ask):
-            total += 50  # the catalog is looked at
+            total += _NEVER if node.entry.waits else 50  # the catalog is looked at
         stack += children(node)
     return total
 

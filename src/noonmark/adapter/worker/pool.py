@@ -331,7 +331,7 @@ class Pool:
                 spool, is_good = f.loads(body)
                 return Result(rows, None if spool is None else Path(spool)), is_good
             elif kind == f.QUESTION:
-                answer = f.frame(f.ANSWER, f.dumps(_answered(functions, *f.loads(body))))
+                answer = f.frame(f.ANSWER, f.dumps(await _answered(functions, *f.loads(body))))
                 await asyncio.get_running_loop().sock_sendall(worker.link, answer)
             elif kind == f.ERROR:
                 error, is_good = f.loads(body)
@@ -355,11 +355,13 @@ class Pool:
         )
 
 
-def _answered(
+async def _answered(
     functions: Mapping[str, Function], name: str, values: tuple[Any, ...]
 ) -> tuple[Any, NoonmarkError | None]:
+    function = functions[name]
     try:
-        return functions[name].meaning(*values), None
+        answer = function.meaning(*values)
+        return (await answer if function.waits else answer), None
     except NoonmarkError as error:
         return None, error
 

@@ -109,6 +109,7 @@ class Function(Signature):
     null_by_first: bool = False  # not strict, and yet NULL if the first argument is
     typed: bool = False  # the meaning takes the tuple of argument types before the arguments
     volatile: bool = False  # it does something: it is asked once for every row, equal or not
+    waits: bool = False  # its meaning is a coroutine of the session: only a worker may ask for it
     #: For a function whose result may be much longer than its arguments: about how long it is,
     #: or how long a text is that takes as much to make.
     size: Callable[..., float] | None = None

@@ -118,7 +118,7 @@ def unplaced(node: N) -> N:
 def bind(node: N, values: Sequence[Any], now: int | None = None) -> N:
     """The plan with the parameters' values, and the time if it is known, in their places.
 
-    A question to the session without arguments is asked here, once.
+    A question to the session without arguments is asked here, once, if it has one answer.
     """
 
     def act(each: Any) -> Node:
@@ -127,7 +127,7 @@ def bind(node: N, values: Sequence[Any], now: int | None = None) -> N:
                 return Literal(each.type, values[each.index - 1])
             case Now() if now is not None:
                 return Literal(each.type, now)
-            case Ask(arguments=()):
+            case Ask(arguments=(), entry=entry) if not entry.volatile:
                 return Literal(each.type, each.entry.meaning())
         changed: Node = rebuild(each, once)
         return changed

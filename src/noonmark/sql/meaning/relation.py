@@ -133,6 +133,9 @@ def _get(relation: r.Get, inputs: Inputs) -> Multiset:
 def _filter(relation: r.Filter, inputs: Inputs) -> Multiset:
     rows = ask(relation.input, inputs)
     test = relation.predicate
+    if is_volatile(test):
+        each = (row for row, n in rows.items() for _ in range(n))
+        return summed((row, 1) for row in each if scalar_value(test, row, inputs.outer) is True)
     return {row: n for row, n in rows.items() if scalar_value(test, row, inputs.outer) is True}
 
 

@@ -30,6 +30,8 @@ from noonmark.sql.plan.subquery import array_subquery
 CLOCKS = frozenset(
     ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday")
 )
+#: What is another value for every row that is asked for.
+CHANCE = frozenset(("random", "setseed", "gen_random_uuid", "pg_sleep", "pg_sleep_for"))
 
 
 def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
@@ -54,6 +56,13 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
             tree,
             hint="An answer is a function of the collections at its time: use mz_now() for "
             "that time in a view, or ask for the clock in the SELECT that reads it.",
+        )
+    if name in CHANCE:
+        raise unsupported(
+            f"function {name}",
+            tree,
+            hint="An answer is a function of the collections at its time: "
+            "use it in the SELECT that reads them, in INSERT, or as a DEFAULT.",
         )
     if name in _FORMS:
         return _FORMS[name](tree, row)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from noonmark.sql.ir.asked import is_volatile
 from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Distinct, Filter, Project, Relation
 from noonmark.sql.ir.scalar import And, ColumnRef, Literal, OuterRef, conjuncts
@@ -34,6 +35,8 @@ def _projects(outer: Project, inner: Project) -> Relation:
         node.index for each in outer.scalars for node in walk(each) if isinstance(node, ColumnRef)
     )
     trivial = (ColumnRef, OuterRef, Literal)
+    if any(map(is_volatile, inner.scalars)):
+        return outer  # each is asked for once a row, needed or not
     if any(n > 1 and not isinstance(inner.scalars[at], trivial) for at, n in uses.items()):
         return outer
     scalars = tuple(substitute(each, inner.scalars) for each in outer.scalars)

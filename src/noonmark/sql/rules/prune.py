@@ -13,6 +13,7 @@ from typing import Any
 
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
+from noonmark.sql.ir.asked import is_volatile
 from noonmark.sql.ir.node import Node, rebuild
 from noonmark.sql.rules.rewrite import onto, select
 
@@ -102,7 +103,9 @@ def _filter(relation: r.Filter, needed: set[int], run: _Pruning) -> Narrowed:
 
 
 def _project(relation: r.Project, needed: set[int], run: _Pruning) -> Narrowed:
-    kept = _at_least_one(relation, needed)
+    # What is different every time is asked for, whoever looks at it: nextval does something.
+    asked = {at for at, each in enumerate(relation.scalars) if is_volatile(each)}
+    kept = _at_least_one(relation, needed | asked)
     source, places = run.narrow(relation.input, _used(relation.scalars[at] for at in kept))
     scalars = tuple(_moved(relation.scalars[at], source, places) for at in kept)
     names = tuple(relation.names[at] for at in kept)

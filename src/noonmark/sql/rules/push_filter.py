@@ -2,6 +2,7 @@
 
 A part of a condition moves below an operator when it uses only columns that the operator passes on
 unchanged, and when it cannot fail: below, it is asked of rows that the operator might have dropped.
+What has another value every time it is asked for (random, nextval) stays where it is.
 
     Project, Distinct, Union, Let   always
     FlatMap                         parts that use only the input's columns
@@ -21,6 +22,7 @@ from typing import Any
 
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
+from noonmark.sql.ir.asked import is_volatile
 from noonmark.sql.rules.rewrite import bottom_up, filtered, onto, substitute
 
 Parts = list[s.Scalar]
@@ -40,8 +42,12 @@ def _push(relation: r.Relation) -> r.Relation:
 
 def _split(parts: Parts, allowed: set[int]) -> tuple[Parts, Parts]:
     """Those that may move below an operator that passes on these columns, and the rest."""
-    moving = [p for p in parts if s.columns_of(p) <= allowed and not s.may_fail(p)]
+    moving = [p for p in parts if s.columns_of(p) <= allowed and not _stays(p)]
     return moving, [p for p in parts if p not in moving]
+
+
+def _stays(part: s.Scalar) -> bool:
+    return s.may_fail(part) or is_volatile(part)
 
 
 def _below(relation: r.Relation, parts: Parts) -> r.Relation:
@@ -50,12 +56,16 @@ def _below(relation: r.Relation, parts: Parts) -> r.Relation:
 
 
 def _project(inner: r.Project, parts: Parts) -> r.Relation:
-    moved = [substitute(part, inner.scalars) for part in parts]
-    return r.Project(_below(inner.input, moved), inner.scalars, inner.names)
+    fresh = {at for at, each in enumerate(inner.scalars) if is_volatile(each)}
+    rest = [part for part in parts if is_volatile(part) or s.columns_of(part) & fresh]
+    moved = [substitute(part, inner.scalars) for part in parts if part not in rest]
+    return filtered(r.Project(_below(inner.input, moved), inner.scalars, inner.names), rest)
 
 
 def _distinct(inner: r.Distinct, parts: Parts) -> r.Relation:
-    return r.Distinct(_below(inner.input, parts))
+    rest = [part for part in parts if is_volatile(part)]
+    moved = [part for part in parts if part not in rest]
+    return filtered(r.Distinct(_below(inner.input, moved)), rest)
 
 
 def _union(inner: r.Union, parts: Parts) -> r.Relation:

@@ -1,0 +1,65 @@
+"""Chance and waiting: random, setseed, gen_random_uuid, pg_sleep.
+
+They exist in one-shot queries, INSERT and DEFAULT, as all that the session answers: what a view
+shows is a function of its inputs.
+
+Law (row): each row that is asked for has a number of its own. After `setseed` the numbers of a
+session are the same as after the same `setseed` before, in the order in which they are asked for;
+they are not PostgreSQL's.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import uuid
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from noonmark.adapter.system.objects import ask
+from noonmark.clock import Clock
+from noonmark.errors import InvalidArgument
+from noonmark.rows import types as t
+from noonmark.rows import value as v
+from noonmark.sql.functions.function import Function
+
+if TYPE_CHECKING:
+    from noonmark.adapter.session.session import AdapterSession
+
+_DAY_S, _MONTH_DAYS = 86_400, 30
+
+
+def about_chance(session: AdapterSession) -> list[Function]:
+    """What is different every time, and what takes its time."""
+    clock = session.database.clock
+    chance = random.Random(clock.fresh_id())  # nobody's secret
+
+    def seed(value: float) -> str:
+        if not -1 <= value <= 1:
+            raise InvalidArgument(f"setseed parameter {value:g} is out of allowed range [-1,1]")
+        chance.seed(value)
+        return ""
+
+    def identifier() -> uuid.UUID:
+        return uuid.UUID(int=secrets.randbits(128), version=4)
+
+    def wait(seconds: float) -> Awaitable[str]:
+        return _after(clock, seconds)
+
+    def wait_for(interval: v.Interval) -> Awaitable[str]:
+        days = interval.months * _MONTH_DAYS + interval.days
+        return _after(clock, days * _DAY_S + interval.micros / 1e6)
+
+    text = t.Text()
+    return [
+        ask("random", (), t.Double(), chance.random, volatile=True),
+        ask("setseed", (t.Double,), text, seed, fallible=True, volatile=True),
+        ask("gen_random_uuid", (), t.Uuid(), identifier, volatile=True),
+        ask("pg_sleep", (t.Double,), text, wait, volatile=True, waits=True),
+        ask("pg_sleep_for", (t.Interval,), text, wait_for, volatile=True, waits=True),
+    ]
+
+
+async def _after(clock: Clock, seconds: float) -> str:
+    await clock.sleep(max(0.0, seconds))
+    return ""
