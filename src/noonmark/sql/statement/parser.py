@@ -54,13 +54,17 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "deallocate": session.deallocate,
     "discard": session.discard,
     "unlisten": session.unlisten,
+    "vacuum": session.vacuum,
+    "analyze": session.analyze,
+    "analyse": session.analyze,
+    "checkpoint": session.checkpoint,
 }
 _QUERIES = ("select", "with", "values", "table", "(")
 _KEPT = "Compaction and statistics are kept by the server itself."
 _LIVE = "SUBSCRIBE tells a client what happens to a relation."
 #: Statements of others, and what to do instead.
 _REFUSED = {
-    **dict.fromkeys(("analyze", "cluster", "reindex", "vacuum", "checkpoint"), _KEPT),
+    **dict.fromkeys(("cluster", "reindex"), _KEPT),
     **dict.fromkeys(("listen", "notify", "tail"), _LIVE),
     **dict.fromkeys(("call", "do", "import", "inspect", "move", "security", "use")),
     "merge": "Use INSERT ... ON CONFLICT, UPDATE and DELETE in one transaction.",

@@ -245,3 +245,43 @@ def discard(reader: Reader) -> s.Statement:
     if what is None:
         raise reader.invalid()
     return s.Discard(what)
+
+
+def vacuum(reader: Reader) -> s.Statement:
+    """What follows VACUUM."""
+    if not _in_brackets(reader):
+        while reader.accept_any("full", "freeze", "verbose", "analyze", "analyse"):
+            pass
+    return s.Maintain("VACUUM", _maintained(reader))
+
+
+def analyze(reader: Reader) -> s.Statement:
+    """What follows ANALYZE."""
+    if not _in_brackets(reader):
+        reader.accept("verbose")
+    return s.Maintain("ANALYZE", _maintained(reader))
+
+
+def checkpoint(_: Reader) -> s.Statement:
+    """What follows CHECKPOINT."""
+    return s.Maintain("CHECKPOINT")
+
+
+def _in_brackets(reader: Reader) -> bool:
+    if not reader.accept("("):
+        return False
+    reader.skip_to()
+    reader.expect(")")
+    return True
+
+
+def _maintained(reader: Reader) -> tuple[s.Name, ...]:
+    """Tables, each perhaps with columns."""
+
+    def table() -> s.Name:
+        name = reader.name()
+        if reader.is_next("("):
+            reader.names_in_parens()
+        return name
+
+    return () if reader.ended else tuple(reader.list_of(table))

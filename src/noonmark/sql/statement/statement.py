@@ -145,6 +145,7 @@ __all__ = [
     "Kafka",
     "Like",
     "Lock",
+    "Maintain",
     "Name",
     "ObjectKind",
     "Options",
@@ -463,6 +464,14 @@ class Discard(Statement):
     """DISCARD ALL, PLANS, SEQUENCES or TEMP."""
 
     what: str
+
+
+@dataclass(frozen=True)
+class Maintain(Statement):
+    """VACUUM, ANALYZE or CHECKPOINT: what the server does by itself."""
+
+    what: str
+    tables: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ def lock(reader: Reader) -> s.Statement:
 
 # --- COPY
 
-_COPY_OPTIONS = ("format", "delimiter", "null", "header", "quote", "escape", "encoding")
+_COPY_OPTIONS = ("format", "delimiter", "null", "header", "quote", "escape", "encoding", "freeze")
 
 
 def copy(reader: Reader) -> s.Statement:

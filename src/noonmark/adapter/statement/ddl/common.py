@@ -123,6 +123,17 @@ def retain_ms(options: Options) -> int | None:
     return value
 
 
+#: Of PostgreSQL's tables, which tools and dumps say; they mean nothing for ours.
+_STORAGE = ("fillfactor", "toast_tuple_target", "parallel_workers", "user_catalog_table")
+
+
+def storage_parameters(options: Options) -> tuple[Options, tuple[Notice, ...]]:
+    """The options without PostgreSQL's storage parameters, and what is told of those."""
+    named = [x for x in options if x in _STORAGE or x.startswith(("autovacuum_", "toast."))]
+    told = (Notice(f'storage parameter "{name}" has no effect') for name in named)
+    return {name: value for name, value in options.items() if name not in named}, tuple(told)
+
+
 def refuse_options(what: str, options: Options, known: Iterable[str]) -> None:
     """Refuse by name the options that an object does not have."""
     for name in sorted(set(options) - set(known)):

@@ -22,6 +22,7 @@ from noonmark.adapter.statement.ddl.common import (
     place,
     refuse_options,
     retain_ms,
+    storage_parameters,
 )
 from noonmark.adapter.statement.ddl.constraints import constrained
 from noonmark.adapter.statement.ddl.sequence import serials
@@ -47,7 +48,8 @@ async def run_create_table(
     session: AdapterSession, statement: st.CreateTable, _: Sequence[Any]
 ) -> Outcome:
     """CREATE TABLE: an empty collection that sessions write."""
-    refuse_options("a table", statement.options, ("retain_history",))
+    options, told = storage_parameters(statement.options)
+    refuse_options("a table", options, ("retain_history",))
     _refuse_unbuilt(statement)
     made = await placed(session, statement)
 
@@ -68,14 +70,14 @@ async def run_create_table(
             statement.key,
             definition,
             owner=session.user,
-            retain_ms=retain_ms(statement.options),
+            retain_ms=retain_ms(options),
         )
         item = constrained(session, catalog, item, statement.uniques, statement.foreigns)
         item, more = serials(session, catalog, item, statement.columns, number + 1)
         return Created((item, *more), lambda time: (creation(item, time),))
 
     done, _created = await create(session, "CREATE TABLE", made.name, statement.if_not_exists, make)
-    return done
+    return replace(done, notices=(*told, *done.notices))
 
 
 def _refuse_unbuilt(statement: st.CreateTable) -> None:

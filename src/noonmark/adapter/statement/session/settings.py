@@ -1,4 +1,4 @@
-"""SET, RESET and SHOW of variables; PREPARE, EXECUTE, DEALLOCATE and DISCARD."""
+"""SET, RESET and SHOW; PREPARE, EXECUTE, DEALLOCATE and DISCARD; VACUUM and its kin."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from noonmark.adapter.session.transaction import OpenTransaction, current
 from noonmark.adapter.statement.dml.target import is_assignable
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.adapter.statement.session.settings_local import set_local
-from noonmark.adapter.system.settings import VARIABLES, checked, known, value_of
+from noonmark.adapter.system.settings import VARIABLES, checked, known, path_of, value_of
 from noonmark.adapter.timestamp.choice import ISOLATION
 from noonmark.adapter.worker.values import little_value
 from noonmark.errors import (
     DatatypeMismatch,
+    InTransaction,
     InvalidSyntax,
     NoonmarkError,
     StatementTaken,
@@ -220,7 +221,24 @@ async def run_unlisten(
     return Done("UNLISTEN")
 
 
+async def run_maintain(
+    session: AdapterSession, statement: st.Maintain, _: Sequence[Any]
+) -> Outcome:
+    """VACUUM, ANALYZE, CHECKPOINT: tools say them; what they are for is done all the time."""
+    transaction = current(session)
+    if statement.what == "VACUUM" and transaction is not None and not transaction.implicit:
+        raise InTransaction("VACUUM cannot run inside a transaction block")
+    for name in statement.tables:
+        session.catalog.resolve(name.parts, name.position, path=path_of(session))
+    told = Notice(
+        f"{statement.what} has nothing to do",
+        detail="Compaction, statistics and durability are kept by the server itself.",
+    )
+    return Done(statement.what, (told,))
+
+
 HANDLERS: Handlers = {
+    st.Maintain: run_maintain,
     st.SetVariable: run_set,
     st.ResetVariable: run_reset,
     st.ShowVariable: run_show,
