@@ -21,7 +21,7 @@ STEPS = "dtpv"
 ROWS = (
     "insert into pgbench_branches (bid, bbalance) values (1, 0)",
     "insert into pgbench_tellers (tid, bid, tbalance) select n, 1, 0 from generate_series(1, 10) n",
-    "insert into pgbench_accounts (aid, bid, abalance) select n, 1, 0 from generate_series(1, 99) n",
+    "insert into pgbench_accounts (aid, bid, abalance) select n, 1, 0 from generate_series(1, 9) n",
 )
 TRANSACTIONS = 6
 

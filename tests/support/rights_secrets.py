@@ -144,11 +144,11 @@ class Planting:
         """Everything that the server shows to a superuser, and where."""
         yield from self._said
         with psycopg.connect(self._dsn, autocommit=True) as connection:
-            connection.execute("set statement_timeout = '2s'")  # a source may have no rows yet
             relations = connection.execute(
                 "select n.nspname, c.relname from pg_class c join pg_namespace n on "
                 "n.oid = c.relnamespace where c.relkind in ('v', 'r') order by 1, 2"
             ).fetchall()
+            connection.execute("set statement_timeout = '2s'")  # a source may have no rows yet
             for schema, name in relations:
                 try:
                     rows = connection.execute(f'select * from "{schema}"."{name}"').fetchall()
