@@ -17,6 +17,7 @@ from noonmark.errors import ConfigError
 from noonmark.source import START, Frontier, record_schema
 from noonmark.source.impl.auction import BIDS, Auction
 from noonmark.source.impl.chance import below, draw, stride
+from noonmark.source.impl.clock import ClockTicks
 from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.generator import Generator
 from noonmark.source.impl.key_value import KeyValue
@@ -28,6 +29,7 @@ NOON = 1_700_000_000_000
 
 GENERATORS: dict[str, Generator] = {
     "counter": Counter(start_ms=NOON),
+    "clock": ClockTicks(start_ms=NOON),
     "counter_max": Counter(start_ms=NOON, max_cardinality=3),
     "key_value": KeyValue(
         start_ms=NOON, keys=12, partitions=3, snapshot_rounds=2, batch_keys=3, value_bytes=11
@@ -126,7 +128,7 @@ def test_no_row_is_retracted_that_is_not_there(source: Generator) -> None:
 
 
 def test_another_seed_gives_other_rows(source: Generator) -> None:
-    if isinstance(source, Counter):
+    if isinstance(source, Counter | ClockTicks):
         return
     end = partition_frontier(source.reached(3))
     assert updates(source, START, end) != updates(replace(source, seed=2), START, end)
@@ -172,6 +174,14 @@ def test_the_counter_counts() -> None:
     for at in range(1, 7):
         held = contents(history, {0: at})[0]
         assert sorted(row[0] for row in held) == list(range(max(0, at - 3), at))
+
+
+def test_the_clock_has_one_time() -> None:
+    source = GENERATORS["clock"]
+    history = updates(source, START, partition_frontier({0: 6}))
+    for at in range(1, 7):
+        ((time,),) = contents(history, {0: at})[0]
+        assert round(time.timestamp() * 1000) == NOON + (at - 1) * source.tick_ms
 
 
 def test_every_key_has_one_value_after_the_snapshot() -> None:

@@ -6,13 +6,14 @@ the layers below; the same functions check a statement when it is made and take 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.names import view_relation
+from noonmark.adapter.schedule.generators import generator
 from noonmark.compute.plan.definition import Definition
-from noonmark.errors import ConfigError, Unsupported
+from noonmark.errors import Unsupported
 from noonmark.ingest.feed import Feed, postgres_table, raw, typed
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
@@ -38,66 +39,6 @@ def view_definition(catalog: Catalog, item: Item) -> Definition:
 
 
 # -- sources -------------------------------------------------------------------------------------
-
-
-_COMMON = {"tick_interval": "tick_ms", "up_to": "up_to", "seed": "seed"}
-#: The options of each generator: what SQL calls them, and what the generator does.
-_GENERATORS = {
-    "counter": {**_COMMON, "max_cardinality": "max_cardinality"},
-    "auction": {**_COMMON, "keep": "keep", "steps_per_tick": "steps_per_tick"},
-    "tpch": {
-        **_COMMON,
-        "scale_factor": "scale_factor",
-        "orders_per_tick": "orders_per_tick",
-        "updates_per_tick": "updates_per_tick",
-    },
-    "key value": {
-        **_COMMON,
-        "keys": "keys",
-        "partitions": "partitions",
-        "value_size": "value_bytes",
-        "snapshot_rounds": "snapshot_rounds",
-        "batch_size": "batch_keys",
-    },
-}
-
-
-def _generator_class(kind: str) -> Callable[..., Source]:
-    """Imported when it is used: a server starts without those that it does not have."""
-    match kind:
-        case "counter":
-            from noonmark.source.impl.counter import Counter  # door: a server starts without it
-
-            return Counter
-        case "auction":
-            from noonmark.source.impl.auction import Auction  # door: a server starts without it
-
-            return Auction
-        case "tpch":
-            from noonmark.source.impl.tpch import Tpch  # door: a server starts without it
-
-            return Tpch
-    from noonmark.source.impl.key_value import KeyValue  # door: a server starts without it
-
-    return KeyValue
-
-
-def generator(kind: str, options: Mapping[str, Any], start_ms: int) -> Source:
-    """A load generator.
-
-    Raises:
-        ConfigError: an option that it does not have, or a value that cannot be.
-    """
-    names = _GENERATORS[kind]
-    given: dict[str, Any] = {}
-    for name, value in options.items():
-        shown = name.replace("_", " ").upper()
-        if name not in names:
-            raise ConfigError(f"LOAD GENERATOR {kind.upper()} has no option {shown}")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConfigError(f"{shown} takes a number")
-        given[names[name]] = value
-    return _generator_class(kind)(start_ms=start_ms, **given)
 
 
 def source_of(definition: Mapping[str, Any], schema: Schema, guard: Guard) -> Source:

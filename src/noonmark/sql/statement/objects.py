@@ -13,8 +13,9 @@ from noonmark.sql.statement.tables import ColumnSpec
 class Generator:
     """FROM LOAD GENERATOR kind (options): intervals are in milliseconds."""
 
-    kind: Literal["counter", "auction", "tpch", "key value"]
+    kind: str
     options: Options = field(default_factory=dict)
+    position: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

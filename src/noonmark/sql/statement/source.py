@@ -13,7 +13,6 @@ from noonmark.sql.statement.reader import Reader
 
 _FORMATS = ("json", "csv", "text", "bytes", "avro", "protobuf", "parquet")
 _ENVELOPES = ("none", "upsert", "debezium")
-_GENERATORS = ("counter", "auction", "tpch", "key value")
 
 
 def create_source(reader: Reader) -> s.Statement:
@@ -52,14 +51,9 @@ def _only_names(reader: Reader) -> bool:
 
 def _upstream(reader: Reader) -> s.Upstream:
     if reader.accept("load", "generator"):
-        kind = reader.accept_any(*_GENERATORS)
-        if kind is None:
-            raise reader.unsupported(
-                f"the load generator {reader.token.value.upper()}",
-                f"There are {', '.join(_GENERATORS).upper()}.",
-            )
-        name = cast('Literal["counter", "auction", "tpch", "key value"]', kind)
-        return s.Generator(name, options(reader))
+        position, kind = reader.position, reader.identifier()
+        kind += " value" if reader.accept("value") else ""  # KEY VALUE
+        return s.Generator(kind, options(reader), position)
     if reader.accept("files"):
         return s.Files(reader.string(), options(reader))
     if reader.accept("webhook"):

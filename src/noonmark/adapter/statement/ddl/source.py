@@ -16,7 +16,8 @@ from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import require_role
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.schedule.definitions import file_feed, generator, source_of
+from noonmark.adapter.schedule.definitions import file_feed, source_of
+from noonmark.adapter.schedule.generators import generator
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.statement.ddl.columns import columns_of
 from noonmark.adapter.statement.ddl.common import (
@@ -216,7 +217,8 @@ def _definition(
     if isinstance(upstream, st.Generator):
         _refuse_format(statement)
         now_ms = session.database.clock.now_ms()
-        generator(upstream.kind, upstream.options, now_ms)  # refuses what cannot be
+        # Refuses what cannot be.
+        generator(upstream.kind, upstream.options, now_ms, upstream.position)
         return {
             "upstream": "generator",
             "kind": upstream.kind,
