@@ -110,11 +110,11 @@ def values(sql_type: t.SqlType) -> st.SearchStrategy[Any]:
             return _numerals()
         case t.Numeric(int(precision), int(scale)):
             return _exact(precision, scale).map(_no_negative_zero)
-        case t.Text():
+        case t.Text() | t.Char(None):
             return _text()
         case t.Varchar(length):
             return _text(length)
-        case t.Char(length):
+        case t.Char(int(length)):
             return _text(length).map(lambda text: text.ljust(length))
         case t.Bytea():
             return st.binary(max_size=20)
@@ -162,6 +162,7 @@ SCALARS: tuple[t.SqlType, ...] = (
     t.Varchar(),
     t.Varchar(5),
     t.Char(5),
+    t.Char(None),
     t.Bytea(),
     t.Date(),
     t.Time(),

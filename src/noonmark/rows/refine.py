@@ -81,6 +81,8 @@ def _check_length(array: pa.Array, sql_type: t.SqlType, length: int) -> None:
 
 def _char(array: pa.Array, sql_type: t.Char) -> pa.Array:
     _text(array, sql_type)
+    if sql_type.length is None:
+        return array
     span = pc.min_max(pc.utf8_length(array))
     if span["min"].as_py() in (None, sql_type.length) and span["max"].as_py() in (
         None,

@@ -63,9 +63,7 @@ def _char(parameters: tuple[int, ...]) -> t.SqlType:
 
 
 def _bpchar(parameters: tuple[int, ...]) -> t.SqlType:
-    if not parameters:
-        raise Unsupported("bpchar without a length is not supported", hint="Use text.")
-    return _char(parameters)
+    return _char(parameters) if parameters else t.Char(None)
 
 
 def _float(parameters: tuple[int, ...]) -> t.SqlType:

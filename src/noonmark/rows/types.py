@@ -190,16 +190,20 @@ class Varchar(SqlType):
 
 @dataclass(frozen=True, slots=True)
 class Char(SqlType):
-    """A string of exactly `length` characters, padded with blanks."""
+    """A string of exactly `length` characters, padded with blanks; None = any length, as it is.
+
+    Blanks at its end never count when it is compared.
+    """
 
     spelling: ClassVar[str] = "character"
-    length: int = 1
+    length: int | None = 1
 
     def __post_init__(self) -> None:
-        _check_length(self.spelling, self.length)
+        if self.length is not None:
+            _check_length(self.spelling, self.length)
 
     def __str__(self) -> str:
-        return f"{self.spelling}({self.length})"
+        return "bpchar" if self.length is None else f"{self.spelling}({self.length})"
 
 
 @dataclass(frozen=True, slots=True)

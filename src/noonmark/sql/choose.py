@@ -9,8 +9,9 @@ Law (choice): of the functions that take the arguments after implicit casts,
    the one category that all of them take; and of that category the preferred type if one takes it;
 4. of these, the one that takes every literal of no type as the one type of all other arguments.
 
-What leaves more than one is ambiguous. Functions of types that Noonmark does not have take part
-(`functions.elsewhere`); a call that means one of them is refused by name.
+What leaves more than one is ambiguous, unless one of them takes any type: there the first is as
+good as any. Functions of types that Noonmark does not have take part (`functions.elsewhere`); a
+call that means one of them is refused by name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from noonmark.errors import DatatypeMismatch, UndefinedFunction, Unsupported
+from noonmark.errors import CannotCast, DatatypeMismatch, UndefinedFunction, Unsupported
 from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, as_kind, coerce, common_type, is_implicit
 from noonmark.sql.functions.elsewhere import ELSEWHERE, Kind, category
@@ -56,10 +57,11 @@ def resolve(
         if exact or (same and isinstance(known, t.Array)):
             types = [known, known]
     fitting = _fitting(table, name, types) or _fitting(table, name, types, guess=True)
-    if not fitting:
+    candidates = [*fitting, *_foreign(name, types)]
+    if not candidates:
         raise _undefined(name, types, position, operator)
-    found = _chosen([*fitting, *_foreign(name, types)], types)
-    if len(found) > 1 and not _is_open(found, types):
+    found = _chosen(candidates, types)
+    if len(found) > 1 and not any(None in each.kinds for each in found):
         raise AmbiguousFunction(
             f"{_shown(name, types, operator)} is not unique",
             hint="Could not choose a best candidate. You might need to add explicit type casts.",
@@ -73,11 +75,6 @@ def resolve(
     _check_polymorphic(best.entry, types, position)
     pairs = zip(arguments, best.targets, strict=True)
     return best.entry, tuple(coerce(argument, target, position) for argument, target in pairs)
-
-
-def _is_open(found: Sequence[_Candidate[S]], types: Sequence[t.SqlType]) -> bool:
-    """Whether functions of any type are among them: the first is then as good as any."""
-    return UNKNOWN not in types or any(None in each.kinds for each in found)
 
 
 def _chosen(candidates: list[_Candidate[S]], types: Sequence[t.SqlType]) -> list[_Candidate[S]]:
@@ -105,7 +102,9 @@ def _chosen(candidates: list[_Candidate[S]], types: Sequence[t.SqlType]) -> list
 
 
 def _takes(kind: Kind | None, source: t.SqlType) -> bool:
-    return kind is None or (not isinstance(kind, str) and is_implicit(source, kind))
+    if isinstance(kind, str):
+        return kind == "timetz" and isinstance(source, t.Time)
+    return kind is None or is_implicit(source, kind)
 
 
 def _most(
@@ -165,7 +164,7 @@ _COMPATIBLE = frozenset(
      "array_remove", "array_replace", "width_bucket", "||", "greatest", "least", "min", "max")
 )  # fmt: skip
 #: Of any type here; there, of whichever type the argument has.
-_POLYMORPHIC = frozenset(("to_jsonb", "to_json"))
+_POLYMORPHIC = frozenset(("to_jsonb", "to_json", "jsonb_agg"))
 
 
 def _check_polymorphic(entry: Signature, types: Sequence[t.SqlType], position: int | None) -> None:
@@ -244,7 +243,7 @@ def _element(
         return None
     try:
         return common_type(found, "argument")
-    except DatatypeMismatch:
+    except (CannotCast, DatatypeMismatch):
         return None
 
 

@@ -22,6 +22,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.sql.functions.cast import cast, cast_exists
+from noonmark.sql.functions.elsewhere import category
 from noonmark.sql.functions.fit import bounded, numeric_for
 from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import Case, Cast, Coalesce, Literal, Scalar, When
@@ -92,28 +93,61 @@ def coerce(scalar: Scalar, target: t.SqlType, position: int | None = None) -> Sc
     return Cast(target, scalar)
 
 
-def _read(literal: Literal, target: t.SqlType, position: int | None) -> Literal:
+def _read(literal: Literal, target: t.SqlType, position: int | None) -> Scalar:
     if literal.value is None:
         return Literal(target, None)
     try:
         return Literal(target, cast(literal.value, t.Text(), target))
     except EvaluationError as error:
+        if isinstance(target, t.Numeric) and not target.is_plain:
+            # That it has no room for the digits is told when it is evaluated.
+            return Cast(target, _read(literal, t.Numeric(), position))
         error.position = position
         raise
 
 
 def common_type(types: Sequence[t.SqlType], place: str, position: int | None = None) -> t.SqlType:
-    """The type that all of them become in CASE, COALESCE, VALUES, UNION and the like."""
+    """The type that all of them become in CASE, COALESCE, VALUES, UNION and the like.
+
+    Law (common type): all are of one category; from left to right, a type gives way to one that it
+    becomes implicitly and that does not become it. Each must become the last that is left.
+
+    Raises:
+        DatatypeMismatch: they are of several categories.
+        CannotCast: one of them does not become the type that is left.
+    """
     known = [each for each in types if each != UNKNOWN]
     if not known:
         return t.Text()
     result = known[0]
     for each in known[1:]:
-        merged = _merge(result, each)
-        if merged is None:
+        if category(type(result))[0] != category(type(each))[0]:
             message = f"{place} types {result} and {each} cannot be matched"
             raise DatatypeMismatch(message, position=position)
-        result = merged
+        result = _merge(result, each) or result
+    for each in known:
+        if _merge(result, each) is None:
+            message = f"{place} could not convert type {each} to {result}"
+            raise CannotCast(message, position=position)
+    return result
+
+
+def compared_type(types: Sequence[t.SqlType]) -> t.SqlType | None:
+    """The type as which they are compared; None if there is no operator for it.
+
+    Other than a common type, it may be of another category: a time is compared with an interval.
+    Of texts, text wins, and then character(n): blanks at the end count only in the first case.
+    """
+    known = [each for each in types if each != UNKNOWN]
+    if known and all(map(is_text, known)):
+        first = next((each for each in known if isinstance(each, t.Text)), None)
+        return first or next((t.Char(None) for e in known if isinstance(e, t.Char)), t.Varchar())
+    result: t.SqlType | None = known[0] if known else t.Text()
+    for each in known[1:]:
+        if isinstance(result, t.Array) and isinstance(each, t.Array):
+            alike = type(result.element) is type(each.element)
+            result = result if alike else None  # arrays do not become others here
+        result = None if result is None else _merge(result, each)
     return result
 
 
@@ -127,7 +161,7 @@ def _merge(a: t.SqlType, b: t.SqlType) -> t.SqlType | None:
     if isinstance(a, t.Array) and isinstance(b, t.Array):
         element = _merge(a.element, b.element)
         return None if element is None else t.Array(element)
-    if _is_text(a) and _is_text(b):
+    if is_text(a) and is_text(b):
         return _unbounded(a)  # each becomes the other: the first stays
     if type(a) is type(b):
         return None
@@ -138,12 +172,18 @@ def _merge(a: t.SqlType, b: t.SqlType) -> t.SqlType | None:
     return None
 
 
-def _is_text(sql_type: t.SqlType) -> bool:
+def is_text(sql_type: t.SqlType) -> bool:
+    """Whether it is one of the types of text."""
     return isinstance(sql_type, t.Text | t.Varchar | t.Char)
 
 
 def _unbounded(sql_type: t.SqlType) -> t.SqlType:
-    return t.Varchar() if isinstance(sql_type, t.Varchar) else t.Text()
+    match sql_type:
+        case t.Varchar():
+            return t.Varchar()
+        case t.Char():
+            return t.Char(None)
+    return t.Text()
 
 
 def _merge_numeric(a: t.Numeric, b: t.Numeric) -> t.Numeric:

@@ -77,6 +77,11 @@ class Precedence(PostgresParser):
     def _build_predicate(
         self, klass: Any, this: Any, expression: Any, *args: Any, **kwargs: Any
     ) -> Any:
+        if klass in _COMPARISONS and isinstance(expression, _COMPARISONS):
+            if not isinstance(expression.this, exp.Any | exp.All):
+                self.raise_error("Expected the end of a comparison", self._prev)
+            first = self._build_predicate(klass, this, expression.this)
+            return self._build_predicate(type(expression), first, expression.expression)
         if klass in _COMPARISONS and _ends_open(this, _COMPARISONS):
             self.raise_error("Expected the end of a comparison", self._prev)
         if klass not in _COMPARISONS and _ends_open(this, _TESTS):

@@ -8,6 +8,7 @@ one SQLSTATE: what is set apart (`versus`) does not count.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -74,8 +75,13 @@ class Run:
 
         small = replace(text, sql=shrunk(text.choices.drawn, remake, differs, 120))
         counts, both.counts = both.counts, Counter()
-        self.wrong.append(both.compare(small) or small.sql)
+        self.tell(both.compare(small) or small.sql)
         both.counts = counts
+
+    def tell(self, difference: str) -> None:
+        """A difference, at once: a long run need not end to be of use."""
+        self.wrong.append(difference)
+        print(difference, file=sys.stderr, flush=True)
 
 
 def scalars(run: Run, count: int) -> int:
@@ -177,7 +183,7 @@ def _made(run: Run, seed: int, wanted: int, make: Remake) -> dict[str, str]:
         both.counts["view refused"] += 1
         both.refusals[f"{told.state} {told.message[:60]}"] += 1
         if told.state[:2] not in ("0A", "42"):
-            run.wrong.append(f"as a view: {sql}\n  ours: {told.state} {told.message}")
+            run.tell(f"as a view: {sql}\n  ours: {told.state} {told.message}")
     return made
 
 
@@ -191,7 +197,7 @@ def _read(run: Run, made: dict[str, str]) -> None:
             why = f"{mine.state} {mine.message[:100]} {mine.detail[:400]}"
             rows = f"ours {sorted(map(repr, mine.rows))[:6]} {why}"
             peer = f"PostgreSQL {sorted(map(repr, theirs.rows))[:6]} {theirs.state}"
-            run.wrong.append(f"as a view, after changes: {sql}\n  {rows}\n  {peer}")
+            run.tell(f"as a view, after changes: {sql}\n  {rows}\n  {peer}")
             del made[name]  # told once
 
 

@@ -5,12 +5,13 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
 
     refused     Noonmark answers 0A000: it says what it does not do. Counted by what it said.
     form        the same rows, except that one of several equal intervals stands for them in another
-                form (1 day, 24:00:00): which one DISTINCT, GROUP BY, a set operation, min or max
-                keeps, and which of them ORDER BY puts first, is nobody's promise. Only in
-                statements that have one of these. Likewise which of two equal numerics (0, 0.00)
-                INTERSECT keeps.
-    order       both fail, in a statement with more than one row or condition, with errors of the
-                class of data (22): which row or condition is evaluated first is nobody's promise.
+                form (1 day, 24:00:00), or one of the two zeros of a float (0, -0): which one
+                DISTINCT, GROUP BY, a set operation, min or max keeps, and which of them ORDER BY
+                puts first, is nobody's promise. Only in statements that have one of these.
+                Likewise which of two equal numerics (0, 0.00) INTERSECT keeps.
+    order       both fail, in a statement with more than one row or condition, with errors of values
+                (22, 21; 54 of ``chr(0)``): which row or condition is evaluated first is nobody's
+                promise.
     once        in such a statement one fails with an error of that class and the other does not
                 evaluate that part at all.
 """
@@ -32,7 +33,7 @@ from support.ready import ready
 from support.servers import server_folder, start_postgres
 from support.sql_seen import Row, Seen, ask, seen
 
-_DATA = ("22", "21")
+_DATA = ("22", "21", "54")
 #: How many views are made, and read, at the same time.
 BESIDE = 8
 
@@ -153,10 +154,10 @@ def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -
         return "wrong"
     if _same(mine.rows, theirs.rows, ordered=ordered):
         return "answered"
-    trims = [oid == _NUMERIC and "intersect" in sql for oid in _oids(mine)]
+    forms = [_form(oid, sql) for oid in _oids(mine)]
     plain = [
         [
-            tuple(_one_form(cell, trim) for cell, trim in zip(row, trims, strict=True))
+            tuple(cell and form(cell) for cell, form in zip(row, forms, strict=True))
             for row in each.rows
         ]
         for each in (mine, theirs)
@@ -165,7 +166,7 @@ def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -
     return "form" if kept and _same(plain[0], plain[1], ordered=False) else "wrong"
 
 
-_NUMERIC = 1700
+_NUMERIC, _FLOATS = 1700, (700, 701)
 #: What keeps one of several equal values, or puts one of them first.
 _KEEPS_ONE = re.compile(
     r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets|order by)"
@@ -176,13 +177,18 @@ _SPAN = re.compile(
 )
 
 
-def _one_form(cell: str | None, trims: bool) -> str | None:
-    """A text in which equal intervals, and a number that `trims` says so of, are written alike."""
-    if cell is None:
-        return None
-    if trims:
-        return cell.rstrip("0").rstrip(".") if "." in cell else cell
-    return _SPAN.sub(lambda m: f"<{_hours(m)}>" if m[0].strip() else m[0], cell)
+def _form(oid: int, sql: str) -> Callable[[str], str]:
+    """The text of a cell of that type, in which equal values are written alike."""
+    if oid in _FLOATS:
+        return lambda cell: "0" if cell == "-0" else cell
+    if oid == _NUMERIC and "intersect" in sql:
+        return lambda cell: cell.rstrip("0").rstrip(".") if "." in cell else cell
+    return _of_spans
+
+
+def _of_spans(cell: str) -> str:
+    spans = _SPAN.sub(lambda m: f"<{_hours(m)}>" if m[0].strip() else m[0], cell)
+    return re.sub(r'"(<[^>]*>)"', r"\1", spans)  # in an array
 
 
 def _hours(match: re.Match[str]) -> Fraction:

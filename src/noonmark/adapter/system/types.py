@@ -34,7 +34,7 @@ _OWN: tuple[tuple[str, t.SqlType, str], ...] = (
     ("text", t.Text(), "S"),
     ("float4", t.Real(), "N"),
     ("float8", t.Double(), "N"),
-    ("bpchar", t.Char(1), "S"),
+    ("bpchar", t.Char(None), "S"),
     ("varchar", t.Varchar(), "S"),
     ("date", t.Date(), "D"),
     ("time", t.Time(), "D"),
@@ -79,6 +79,7 @@ TYPE_NAMES = {row.name: row.oid for row in TYPES}
 TYPE_OIDS = frozenset(TYPE_NAMES.values())
 _BY_OID = {row.oid: row.name for row in TYPES}
 _SHOWN = {18: '"char"', 1042: "character", 1014: "character[]"}
+_UNBOUNDED = {1042: "bpchar", 1014: "bpchar[]"}
 
 
 def format_type(number: int | None, modifier: int | None) -> str | None:
@@ -86,6 +87,8 @@ def format_type(number: int | None, modifier: int | None) -> str | None:
     if number is None:
         return None
     given = -1 if modifier is None else modifier
+    if modifier is not None and given < 0 and number in _UNBOUNDED:
+        return _UNBOUNDED[number]
     if given < 0 and number in _SHOWN:
         return _SHOWN[number]
     try:

@@ -59,7 +59,7 @@ def typmod(sql_type: t.SqlType) -> int:
     match sql_type:
         case t.Array(element):
             return typmod(element)
-        case t.Varchar(int(length)) | t.Char(length):
+        case t.Varchar(int(length)) | t.Char(int(length)):
             return length + _HEADER
         case t.Numeric(int(precision), int(scale)):
             return (precision << 16 | scale) + _HEADER
@@ -82,7 +82,7 @@ def type_of(type_oid: int, modifier: int = -1) -> t.SqlType:
 
 def _scalar(kind: type[t.SqlType], modifier: int) -> t.SqlType:
     if kind is t.Char and modifier < 0:
-        return t.Text()  # bpchar without a length: any length, nothing padded
+        return t.Char(None)
     if modifier < 0:
         return kind()
     if kind in (t.Varchar, t.Char):

@@ -88,7 +88,7 @@ def parse_value(text: str, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Any
             return _parse_numeric(text, sql_type)
         case t.Varchar(length) if length is not None:
             return _cut(text, length, sql_type)
-        case t.Char(length):
+        case t.Char(int(length)):
             return _cut(text, length, sql_type).ljust(length)
         case t.TimestampTz():
             return parse_timestamptz(text, zone)
@@ -229,7 +229,7 @@ def _parse_bytea(text: str) -> bytes:
 
 
 def _parse_uuid(text: str) -> uuid.UUID:
-    match = _UUID.fullmatch(text.strip())
+    match = _UUID.fullmatch(text)
     if match is None:
         raise _invalid(text, t.Uuid())
     return uuid.UUID((match[1] or match[2]).replace("-", ""))
@@ -277,6 +277,7 @@ _PARSE: dict[type[t.SqlType], Callable[[str], Any]] = {
     t.Double: parse_double,
     t.Text: _parse_text,
     t.Varchar: _parse_text,
+    t.Char: _parse_text,
     t.Bytea: _parse_bytea,
     t.Date: parse_date,
     t.Time: parse_time,

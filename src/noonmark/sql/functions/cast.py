@@ -48,19 +48,19 @@ Meaning = Callable[[Any, t.SqlType, t.SqlType], Any]
 def _to_text(value: Any, source: t.SqlType, target: t.SqlType) -> str:
     if isinstance(source, t.Boolean):
         text = "true" if value else "false"
-    elif isinstance(source, t.Char):
+    elif isinstance(source, t.Char) and target != t.Char(None):
         text = value.rstrip(" ")
     else:
         text = value if isinstance(source, TEXTS) else format_value(value, source)
     length = getattr(target, "length", None)
-    text = text if length is None else text[:length]
-    return text.ljust(target.length) if isinstance(target, t.Char) else text
+    if length is None:
+        return text
+    return text[:length].ljust(length) if isinstance(target, t.Char) else text[:length]
 
 
-def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
-    text = value.rstrip(" ") if isinstance(source, t.Char) else value
+def _from_text(value: str, _: t.SqlType, target: t.SqlType) -> Any:
     try:
-        return hashable(parse_value(text, target))
+        return hashable(parse_value(value, target))
     except InvalidValue as error:
         raise _input_error(error, target) from None
     except Unsupported as error:

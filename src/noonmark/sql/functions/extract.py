@@ -18,6 +18,7 @@ from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.sql.functions import instant as i
+from noonmark.sql.functions.calendar import date_stamp
 from noonmark.sql.functions.errors import NotHeldHere
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.instant import DAY, Fields
@@ -186,7 +187,7 @@ def _table() -> list[Function]:
                 "date_part",
                 (t.Text, kind),
                 t.Double(),
-                _date_part(kind, compute, fields),
+                _date_part(kind, compute, fields) if kind is not t.Date else _date_part_of_date,
                 gives_null=True,
                 fallible=True,
             )
@@ -205,6 +206,14 @@ def _date_part(
         return None if result is None else float(result)
 
     return act
+
+
+_of_stamp = _date_part(t.Timestamp, _of_timestamp, (*_DAY_FIELDS, *_CLOCK_FIELDS, "epoch"))
+
+
+def _date_part_of_date(field: str, value: i.Date) -> float | None:
+    """That of the date's midnight, which not every date has."""
+    return _of_stamp(field, date_stamp(value))
 
 
 TABLE = tuple(_table())

@@ -48,9 +48,12 @@ def data_of(value: Any, sql_type: t.SqlType) -> Any:
         case t.Record(fields):
             return {f.name: data_of(x, f.type) for f, x in zip(fields, value, strict=True)}
         case t.Timestamp() | t.TimestampTz():
-            return format_value(value, sql_type).replace(" ", "T", 1) + (
-                ":00" if isinstance(sql_type, t.TimestampTz) else ""
-            )
+            day, _, clock = format_value(value, sql_type).partition(" ")
+            if not clock:
+                return day  # an infinity
+            clock, _, era = clock.partition(" ")
+            zone = ":00" if isinstance(sql_type, t.TimestampTz) else ""
+            return f"{day}T{clock}{zone}{era and f' {era}'}"
     text = format_value(value, sql_type)
     if isinstance(sql_type, _NUMBERS) and text not in ("NaN", "Infinity", "-Infinity"):
         return Decimal(text)

@@ -141,7 +141,7 @@ def _like_escape(ignore_case: bool) -> Callable[[str, str, str], bool]:
 def _octets_padded(types: tuple[t.SqlType, ...], text: str) -> int:
     """Of character(n), whose blanks count here."""
     assert isinstance(types[0], t.Char)
-    return len(text.encode()) + max(types[0].length - len(text), 0)
+    return len(text.encode()) + max((types[0].length or 0) - len(text), 0)
 
 
 def _encode(data: bytes, form: str) -> str:

@@ -48,7 +48,7 @@ def _plain(target: t.SqlType) -> t.SqlType:
         case t.Varchar():
             return t.Varchar()
         case t.Char():
-            return t.Char(t.LENGTH_MAX)
+            return t.Char(None)
     return target
 
 

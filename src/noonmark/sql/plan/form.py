@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from noonmark.errors import (
+    CannotCast,
     DatatypeMismatch,
     InvalidSyntax,
     NoonmarkError,
@@ -16,6 +17,7 @@ from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
+from noonmark.sql.functions.cast import TEXTS
 from noonmark.sql.functions.errors import IndeterminateType
 from noonmark.sql.functions.fit import numeric_for
 from noonmark.sql.functions.truncate import unit_name
@@ -85,6 +87,8 @@ def _cast(tree: exp.Cast, row: Row) -> Scalar:
     scalar = plan(tree.this, row)
     spelled = system_type_name(tree.args["to"])
     if row.statement.session is not None and spelled == "oid" and isinstance(scalar, Literal):
+        if isinstance(scalar.type, TEXTS):
+            scalar = Literal(UNKNOWN, scalar.value)
         return _oid(scalar, position_of(tree))
     if row.statement.session is not None and spelled in _SYSTEM_TYPES:
         return coerce(scalar, _SYSTEM_TYPES[spelled], position_of(tree))
@@ -103,7 +107,8 @@ def _oid(literal: Literal, position: int | None) -> Scalar:
     if literal.value is None:
         return Literal(t.Integer(), None)
     wide = coerce(literal, t.BigInt(), position)
-    assert isinstance(wide, Literal)
+    if not isinstance(wide, Literal):
+        raise CannotCast(f"cannot cast type {literal.type} to oid", position=position)
     number: int = wide.value
     least = 0 if isinstance(literal.type, t.BigInt) else -(_OIDS >> 1)
     if not least <= number < _OIDS:

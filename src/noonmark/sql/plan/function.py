@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from noonmark.errors import (
     GroupingError,
+    InvalidSyntax,
     NoonmarkError,
     UndefinedFunction,
     WindowingError,
@@ -124,9 +125,22 @@ def _scaled(result: Scalar) -> Scalar:
     return result if target == t.Numeric() else Cast(target, result)
 
 
+def _some(tree: exp.Anonymous, row: Row) -> list[Scalar]:
+    """The arguments of a form of syntax, which has one at least."""
+    if not tree.expressions:
+        raise InvalidSyntax('syntax error at or near ")"', position=position_of(tree))
+    return [plan(each, row) for each in tree.expressions]
+
+
 def _coalesce(tree: exp.Anonymous, row: Row) -> Scalar:
-    scalars = [plan(each, row) for each in tree.expressions]
+    scalars = _some(tree, row)
     return Coalesce(tuple(same_type(scalars, "COALESCE", tree)))
+
+
+def _extreme(tree: exp.Anonymous, row: Row) -> Scalar:
+    """GREATEST and LEAST."""
+    name, scalars = name_of(tree.this), _some(tree, row)
+    return call(name, same_type(scalars, name.upper(), tree), tree, operator=False)
 
 
 def _nullif(tree: exp.Anonymous, row: Row) -> Scalar:
@@ -204,11 +218,15 @@ def _type_name(tree: exp.Anonymous, row: Row) -> Scalar:
     if len(tree.expressions) != 1:
         raise UndefinedFunction("pg_typeof takes one argument", position=position_of(tree))
     kind = plan(_plain(tree.expressions[0]), row).type
+    if isinstance(kind, t.Char):
+        return Literal(t.Text(), kind.spelling)
     return Literal(t.Text(), re.sub(r"\(\d+(,-?\d+)?\)", "", str(kind)))
 
 
 _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "coalesce": _coalesce,
+    "greatest": _extreme,
+    "least": _extreme,
     "nullif": _nullif,
     "row": _row,
     "array": _array,

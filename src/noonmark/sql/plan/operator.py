@@ -9,11 +9,12 @@ from typing import Any
 from sqlglot import exp
 
 from noonmark.errors import (
+    CannotCast,
     DatatypeMismatch,
     InvalidSyntax,
 )
 from noonmark.rows import types as t
-from noonmark.sql.coerce import UNKNOWN, coerce, settle
+from noonmark.sql.coerce import UNKNOWN, coerce, common_type, compared_type, is_text, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.scalar import (
     And,
@@ -28,11 +29,13 @@ from noonmark.sql.ir.scalar import (
     Or,
     Scalar,
     When,
+    columns_of,
     conjuncts,
 )
 from noonmark.sql.plan.row import Row, unsupported
 from noonmark.sql.plan.scalar import (
     Planner,
+    as_kind_of,
     call,
     comparable,
     compare,
@@ -158,6 +161,11 @@ def _quantified(op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row
     item = plan(tree.this, row)
     if array.type == UNKNOWN:
         array = coerce(array, t.Array(settle(item).type), position_of(tree))
+    if isinstance(array.type, t.Array) and is_text(item.type) and is_text(array.type.element):
+        kind = compared_type([item.type, array.type.element])
+        assert kind is not None
+        item = coerce(item, kind, position_of(tree))
+        array = coerce(array, t.Array(kind), position_of(tree))
     return call(f"{op} {word}", [item, array], tree, operator=False)
 
 
@@ -267,8 +275,34 @@ def _in(tree: exp.In, row: Row) -> Scalar:
                 raise DatatypeMismatch("IN mixes rows and values", position=position_of(item))
             rows.append(_row_compare("=", left, item, tree, row))
         return Or(tuple(rows))
-    operand, *values = comparable("=", [plan(each, row) for each in (left, *items)], tree)
-    return InList(operand, tuple(values))
+    operand, *values = (plan(each, row) for each in (left, *items))
+    return _in_list(operand, values, tree)
+
+
+def _in_list(left: Scalar, values: list[Scalar], tree: exp.Expr) -> Scalar:
+    """``x IN (a, b)``: x = a OR x = b, each compared as its type and that of x are.
+
+    Values without columns, if there are several, have one type among them and x first.
+    """
+    fixed = {at for at, each in enumerate(values) if not columns_of(each)}
+    if len(fixed) > 1:
+        try:
+            among = [left.type, *(values[at].type for at in fixed)]
+            target = common_type(among, "IN")
+        except (CannotCast, DatatypeMismatch):
+            pass  # each on its own
+        else:
+            position = position_of(tree)
+            values = [
+                as_kind_of(each, target, position) if at in fixed else each
+                for at, each in enumerate(values)
+            ]
+    lists: dict[Scalar, list[Scalar]] = {}
+    for each in values:
+        operand, value = comparable("=", [left, each], tree)
+        lists.setdefault(operand, []).append(value)
+    tests = tuple(InList(operand, tuple(found)) for operand, found in lists.items())
+    return tests[0] if len(tests) == 1 else Or(tests)
 
 
 def _pattern(name: str) -> Callable[[Any, Row], Scalar]:

@@ -25,7 +25,7 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
 from noonmark.sql.choose import resolve
-from noonmark.sql.coerce import UNKNOWN, coerce, common_type, settle
+from noonmark.sql.coerce import UNKNOWN, coerce, common_type, compared_type, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.fit import numeric_for
@@ -150,21 +150,20 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
         if op not in ("=", "<>") and not is_ordered(known[0]):
             raise unsupported(f"{op} of records with a document", tree)
         return list(scalars)
-    try:
-        target = common_type(known, "comparison", position)
-    except DatatypeMismatch:
+    target = compared_type(known)
+    if target is None:
         shown = f" {op} ".join(str(each) for each in known[:2])
         raise UndefinedFunction(
             f"operator does not exist: {shown}",
             hint="No operator matches the given name and argument types. "
             "You might need to add explicit type casts.",
             position=position,
-        ) from None
+        )
     if op not in ("=", "<>") and isinstance(target, t.Jsonb):
         raise unsupported(f"{target} {op} {target}", tree, hint="Documents have no order here.")
     if op not in ("=", "<>") and not is_ordered(target):
         raise UndefinedFunction(f"operator does not exist: {target} {op} {target}")
-    return [_as_kind(each, target, position) for each in scalars]
+    return [as_kind_of(each, target, position) for each in scalars]
 
 
 def _check_records(left: t.SqlType, right: t.SqlType, position: int | None) -> None:
@@ -194,7 +193,8 @@ def _by_name(scalar: Scalar) -> Scalar:
     return coerce(scalar, t.Text()) if isinstance(scalar.type, t.RegProc) else scalar
 
 
-def _as_kind(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
+def as_kind_of(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
+    """The scalar as a type of the target's kind; its own length and digits stay."""
     if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
         scalar = scalar.declared(target)
     if type(scalar.type) is type(target) and not isinstance(target, t.Array | t.Record):
@@ -204,7 +204,7 @@ def _as_kind(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:
         own = t.Numeric() if scalar.type == UNKNOWN else numeric_for(scalar.type)
         return coerce(scalar, own, position)
     if isinstance(target, t.Char) and isinstance(scalar, Literal) and scalar.value is not None:
-        return Literal(t.Char(max(len(scalar.value), 1)), scalar.value.ljust(1))
+        return Literal(t.Char(None), scalar.value)
     if isinstance(target, t.Varchar):
         return coerce(scalar, t.Varchar(), position)
     return coerce(scalar, target, position)

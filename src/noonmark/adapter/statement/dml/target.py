@@ -209,11 +209,11 @@ def fitted(item: Item, row: Sequence[Any]) -> Row:
 
 def _sized(value: Any, kind: t.SqlType) -> Any:
     match kind:
-        case t.Varchar(int(length)) | t.Char(length) if len(value) > length:
+        case t.Varchar(int(length)) | t.Char(int(length)) if len(value) > length:
             if value[length:].strip(" "):
                 raise StringTooLong(f"value too long for type {kind}")
             return value[:length]
-        case t.Char(length):
+        case t.Char(int(length)):
             return value.ljust(length)
         case t.Real() | t.Double():
             return one_float(value)

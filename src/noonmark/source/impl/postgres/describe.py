@@ -266,9 +266,11 @@ def _type(oid: int, typmod: int) -> t.SqlType:
     if oid == _JSON:
         return t.Jsonb()
     try:
-        return type_of(oid, typmod)
+        kind = type_of(oid, typmod)
     except NoonmarkError:
         return t.Text()
+    # bpchar without a length is text here: sources that stand have it so.
+    return {t.Char(None): t.Text(), t.Array(t.Char(None)): t.Array(t.Text())}.get(kind, kind)
 
 
 def changed(table: Table, now: Table | None, exists: bool) -> Fate | None:
