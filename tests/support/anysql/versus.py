@@ -172,8 +172,8 @@ _KEEPS_ONE = re.compile(
     r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets|order by)"
 )
 _SPAN = re.compile(
-    r"(?:(-?\d+) years? ?)?(?:(-?\d+) mons? ?)?(?:(-?\d+) days? ?)?"
-    r"(?:(-?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
+    r"(?:([-+]?\d+) years? ?)?(?:([-+]?\d+) mons? ?)?(?:([-+]?\d+) days? ?)?"
+    r"(?:([-+]?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
 )
 
 
@@ -188,13 +188,14 @@ def _form(oid: int, sql: str) -> Callable[[str], str]:
 
 def _of_spans(cell: str) -> str:
     spans = _SPAN.sub(lambda m: f"<{_hours(m)}>" if m[0].strip() else m[0], cell)
-    return re.sub(r'"(<[^>]*>)"', r"\1", spans)  # in an array
+    zeros = re.sub(r"(?<![\w.])-0(?![\w.:])", "0", spans)  # in a text of several floats
+    return re.sub(r'"(<[^>]*>)"', r"\1", zeros)  # in an array
 
 
 def _hours(match: re.Match[str]) -> Fraction:
     years, months, days = (int(match[at] or 0) for at in (1, 2, 3))
     clock = Fraction(match[7] or 0) / 3600 + Fraction(match[6] or 0) / 60 + int(match[5] or 0)
-    return ((years * 12 + months) * 30 + days) * 24 + (-clock if match[4] else clock)
+    return ((years * 12 + months) * 30 + days) * 24 + (-clock if match[4] == "-" else clock)
 
 
 def _same(mine: Sequence[Row], theirs: Sequence[Row], *, ordered: bool) -> bool:
