@@ -81,8 +81,8 @@ async def test_writes_of_a_transaction_are_one_commit(opened: Database) -> None:
     await client.ask("begin")
     transaction = client.session.transaction
     assert isinstance(transaction, OpenTransaction)
-    transaction.write({"a": [((1,), 1)]})
-    transaction.write({"b": [((1,), 1)]})
+    await transaction.write({"a": [((1,), 1)]})
+    await transaction.write({"b": [((1,), 1)]})
     assert await other.ask("select * from a") == []
     await client.ask("commit")
     ends = [opened.client.state.collection(name).batches[-1].time_max for name in ("a", "b")]

@@ -196,7 +196,7 @@ def _change(staging: Staging, writes: Writes, became: Callable[[], None]) -> Cha
     """What the committer is told of the catalog: also the rows of tables that are new."""
     fresh = staging.fresh()
     first = {name: rows for name, rows in writes.items() if name in fresh}
-    return Change(staging.catalog, first, became)
+    return Change(staging.catalog, first, fresh, became)
 
 
 async def _first_rows(

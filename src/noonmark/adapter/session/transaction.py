@@ -32,6 +32,8 @@ from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.session.commit import commit_staged
 from noonmark.adapter.session.holds import Held
+from noonmark.adapter.table.constraints import Deferral, is_constrained
+from noonmark.adapter.table.requests import Change, Try
 from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
 from noonmark.errors import ReadOnly, UnknownSavepoint
 
@@ -50,6 +52,7 @@ class _Savepoint:
     name: str
     writes: Mapping[str, tuple[list[tuple[Row, int]], int]]
     catalog: Catalog | None
+    constraints: Deferral
 
 
 class OpenTransaction:
@@ -76,6 +79,9 @@ class OpenTransaction:
         self._ids: dict[str, int] = {}
         #: What the rows that it wrote were held to.
         self._enforced: dict[str, Any] = {}
+        #: What it wrote, counted by keys, of that catalog; None where it must be counted again.
+        self._tried: tuple[Catalog, Any] | None = None
+        self.constraints = Deferral()
         self._unchecked: str | None = None
         #: Savepoints: a name, and how many rows each table had waiting.
         self._saved: list[_Savepoint] = []
@@ -163,9 +169,17 @@ class OpenTransaction:
         """What waits for COMMIT: the transaction's own statements see it."""
         return self._writes
 
-    def write(self, writes: Writes, read_at: int | None = None, reads: Iterable[str] = ()) -> None:
-        """Keep rows for COMMIT, which is refused if `reads` change after `read_at`."""
+    async def write(
+        self, writes: Writes, read_at: int | None = None, reads: Iterable[str] = ()
+    ) -> None:
+        """Keep rows for COMMIT, which is refused if `reads` change after `read_at`.
+
+        Raises:
+            UniqueViolation, ForeignKeyViolation: COMMIT would refuse them.
+        """
         self.before_write()
+        if any(writes.values()):
+            await self._try_out(writes, self._writes)
         self._meet((*writes, *reads))
         if read_at is not None:
             assert self.read_at in (None, read_at), "a transaction reads at one time"
@@ -174,6 +188,35 @@ class OpenTransaction:
         for name, rows in writes.items():
             self._enforced.setdefault(name, self._database.tables.enforced(name))
             self._writes.setdefault(name, []).extend(rows)
+
+    async def _try_out(self, writes: Writes, before: Writes, *, again: bool = False) -> None:
+        staging, tables = self.staging, self._database.tables
+        catalog = self._database.catalog if staging is None else staging.catalog
+        if not any(is_constrained(catalog, name) for name in writes):
+            return
+        change = None
+        if staging is not None and staging.has_changed:
+            change = Change(catalog, {}, staging.fresh(), lambda: None)
+        known = self._tried
+        pending = known[1] if known is not None and known[0] is catalog and not again else None
+        self._tried = None  # unless all goes well
+        waits = self.constraints.waits
+        made = await tables.try_out(Try(writes, before, pending, change, waits))
+        self._tried = catalog, made
+
+    async def set_constraints(self, deferral: Deferral) -> None:
+        """SET CONSTRAINTS: what was deferred and is not any more is checked now.
+
+        Raises:
+            ForeignKeyViolation: it does not hold; it is deferred as before.
+        """
+        before, self.constraints = self.constraints, deferral
+        if self._writes:
+            try:
+                await self._try_out(self._writes, {}, again=True)
+            except BaseException:
+                self.constraints = before
+                raise
 
     def _meet(self, names: Iterable[str]) -> None:
         """Remember what names mean: what the transaction does is of these collections alone."""
@@ -184,7 +227,7 @@ class OpenTransaction:
         """SAVEPOINT: what is written so far can be gone back to."""
         writes = {each: (rows, len(rows)) for each, rows in self._writes.items()}
         catalog = None if self.staging is None else self.staging.catalog
-        self._saved.append(_Savepoint(name, writes, catalog))
+        self._saved.append(_Savepoint(name, writes, catalog, self.constraints))
 
     def release(self, name: str) -> None:
         """Forget a savepoint, and those after it; their writes stay."""
@@ -198,7 +241,7 @@ class OpenTransaction:
         self._writes = {each: rows[:count] for each, (rows, count) in kept.writes.items()}
         if self.staging is not None:
             self.staging.catalog = kept.catalog or self.staging.base
-        self.failed = False
+        self.constraints, self._tried, self.failed = kept.constraints, None, False
 
     def _savepoint(self, name: str) -> int:
         for at in range(len(self._saved) - 1, -1, -1):

@@ -49,12 +49,15 @@ from noonmark.adapter.table.requests import (
     Encoded,
     NotDrafted,
     Request,
+    Try,
     Write,
+    none_before,
     refuse,
     refuse_all,
     resolve,
     updates_at,
 )
+from noonmark.adapter.table.tries import tried
 from noonmark.adapter.timestamp.oracle import Times
 from noonmark.errors import (
     NoonmarkError,
@@ -109,9 +112,10 @@ class Tables:
         self._together = together
         self._retain_ms = retain_ms
         self._waiting: list[Request] = []
+        self._tries: list[Try] = []
         self._advances: list[Advance] = []
         #: What the committer has taken and not answered yet.
-        self._held: list[Request | Advance] = []
+        self._held: list[Request | Advance | Try] = []
         self._wake = asyncio.Event()
         self._supervisor = supervisor
         self._task: Task | None = None
@@ -120,7 +124,7 @@ class Tables:
         self._stopping = False
         self.commits = 0
         #: What must be durable before rows are: the numbers of sequences that they have.
-        self.before_commit: Callable[[], Awaitable[None]] = _nothing
+        self.before_commit: Callable[[], Awaitable[None]] = none_before
 
     def start(self) -> None:
         """Begin to commit."""
@@ -206,6 +210,13 @@ class Tables:
         # Once it is queued it happens: a cancelled caller only does not learn when.
         return await asyncio.shield(request.done)
 
+    async def try_out(self, attempt: Try) -> Any:
+        """Tell a transaction whether its rows could be written now; see `tries`."""
+        self._check_open()
+        self._tries.append(attempt)
+        self._wake.set()
+        return await asyncio.shield(attempt.done)
+
     async def advance(self, time: int, names: Iterable[str] | None = None) -> None:
         """Make tables complete at `time`, all of them or those; at once where they are already."""
         wanted = frozenset(self._names() if names is None else names)
@@ -272,7 +283,10 @@ class Tables:
             self._wake.clear()
             group, self._waiting = self._waiting, []
             advances, self._advances = self._advances, []
-            self._held = [*group, *advances]
+            tries, self._tries = self._tries, []
+            self._held = [*group, *advances, *tries]
+            for attempt in tries:
+                await self._try_out(attempt)
             together = [request for request in group if request.beside is None]
             if together or advances:
                 await self._try(together, advances)
@@ -280,8 +294,17 @@ class Tables:
                 if request.beside is not None:
                     await self._try([request], [])
             self._held = []
-        for advance in self._advances:
-            advance.done.cancel()
+        unanswered = [*(a.done for a in self._advances), *(t.done for t in self._tries)]
+        for each in unanswered:
+            each.cancel()
+
+    async def _try_out(self, attempt: Try) -> None:
+        try:
+            await self._client.settle()
+            group = self._group(attempt.change)
+            resolve(attempt.done, await tried(group, self._stored, self._constraints, attempt))
+        except Exception as error:
+            refuse_all([attempt], [], error)
 
     def _refuse_held(self, error: NoonmarkError) -> None:
         held, self._held = self._held, []
@@ -388,11 +411,10 @@ class Tables:
     ) -> tuple[list[Request], dict[str, list[Encoded]], Callable[[], None]]:
         """The requests that may happen, what they add up to by table, and what to do then."""
         group = [request for request in group if self._exists(request)]
-        present = await self._stored.present(group)
+        present = await self._stored.touched(group)
         own = next((each.change for each in group if each.change is not None), None)
-        state, fresh = self._client.state, {} if own is None else own.fresh
-        known = {name: state.collections[number] for name, number in state.names.items()}
-        held = Group(self.catalog() if own is None else own.catalog, known)
+        fresh = {} if own is None else own.fresh
+        held = self._group(own)
         await self._constraints.prepare(held, {n for each in group for n in (*each.writes, *fresh)})
         trial = Trial()
         totals: dict[str, list[Encoded]] = {}
@@ -404,7 +426,7 @@ class Tables:
                 self._check_enforced(request)
                 tried = self._constraints.check(held, {**request.writes, **fresh}, trial)
                 self._check_keys(request, present)
-                trial = tried
+                trial.take(tried)
             except NoonmarkError as error:
                 refuse(request.done, error)
                 continue
@@ -413,6 +435,11 @@ class Tables:
                 changed.add(name)
                 totals.setdefault(name, []).append(encoded)
         return accepted, totals, partial(self._constraints.committed, held, trial)
+
+    def _group(self, change: Change | None) -> Group:
+        """What is enforced, of the catalog as it is or as it will be."""
+        state, made = self._client.state, frozenset() if change is None else change.made
+        return Group.of(self.catalog() if change is None else change.catalog, state, made)
 
     def enforced(self, name: str) -> Any:
         """What rows of a table are held to, beside its keys."""
@@ -462,10 +489,6 @@ class Tables:
     def _key_name(self, name: str) -> str:
         item = self.catalog().of_collection(name)
         return "" if item is None else key_name(item)
-
-
-async def _nothing() -> None:
-    """Nothing comes before a commit."""
 
 
 def _moved(name: str) -> SerializationFailure:

@@ -48,6 +48,35 @@ class Foreign:
                 self.deferred]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Deferral:
+    """Which foreign keys wait for COMMIT: as SET CONSTRAINTS said, or as they were made.
+
+    `all` is what was said of all of them; `some`, by table and name, is what was said since.
+    """
+
+    all: bool | None = None
+    some: tuple[tuple[int, str, bool], ...] = ()
+
+    def waits(self, item: Item, foreign: Foreign) -> bool:
+        """Whether a foreign key is deferred now."""
+        if not foreign.deferrable:
+            return False
+        for number, name, deferred in reversed(self.some):
+            if (number, name) == (item.number, foreign.name):
+                return deferred
+        return foreign.deferred if self.all is None else self.all
+
+
+def is_constrained(catalog: Catalog, name: str) -> bool:
+    """Whether rows of a collection can be refused for other rows."""
+    item = catalog.of_collection(name)
+    if item is None or item.kind != "table":
+        return False
+    own = bool(item.key) or bool({"uniques", "foreigns"} & item.definition.keys())
+    return own or any(True for _ in referencing(catalog, item))
+
+
 def uniques_of(item: Item) -> tuple[Unique, ...]:
     """The unique constraints and indexes of a table, without its primary key."""
     found = item.definition.get("uniques", ())

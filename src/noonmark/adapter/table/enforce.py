@@ -30,7 +30,7 @@ from noonmark.adapter.table.constraints import (
 )
 from noonmark.adapter.table.requests import Row, Write
 from noonmark.errors import UniqueViolation, UsageError
-from noonmark.persist.log.state import Collection
+from noonmark.persist.log.state import Collection, State
 from noonmark.rows.order import row_key
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Schema
@@ -73,17 +73,36 @@ class Columns:
 
 @dataclass
 class Trial:
-    """What a group of requests adds to the counts, before it is committed."""
+    """What requests add to the counts, before they are committed; `below` are those before them."""
 
     added: dict[Place, Counter[Row]] = field(default_factory=dict)
+    below: Trial | None = None
 
     def count(self, place: Place) -> Counter[Row]:
         """The changes of one index."""
         return self.added.setdefault(place, Counter())
 
-    def copy(self) -> Trial:
-        """A trial that can be thrown away."""
-        return Trial({place: Counter(counts) for place, counts in self.added.items()})
+    def total(self, place: Place, form: Row) -> int:
+        """What a key has more than is stored."""
+        found = self.added.get(place)
+        own = 0 if found is None else found[form]
+        return own if self.below is None else own + self.below.total(place, form)
+
+    def add(self, group: Group, writes: Mapping[str, Sequence[Write]]) -> Trial:
+        """Count rows."""
+        for name, rows in writes.items():
+            item = group.named(name)
+            for place in () if item is None else group.places_of(item):
+                assert item is not None
+                columns, counts = Columns(item.schema, place[1]), self.count(place)
+                for row, diff in rows:
+                    counts[columns.form(columns.key(item.schema.fill(row)))] += diff
+        return self
+
+    def take(self, other: Trial) -> None:
+        """What stood on this one is part of it."""
+        for place, counts in other.added.items():
+            self.count(place).update(counts)
 
 
 class Constraints:
@@ -113,26 +132,30 @@ class Constraints:
                     counts[columns.form(key)] += count
                 self._indexes[at] = counts
 
-    def check(self, group: Group, writes: Mapping[str, Sequence[Write]], trial: Trial) -> Trial:
-        """The trial with a request's writes; raises where a constraint would not hold.
+    def check(
+        self,
+        group: Group,
+        writes: Mapping[str, Sequence[Write]],
+        trial: Trial,
+        waits: Callable[[Item, Foreign], bool] = lambda *_: False,
+    ) -> Trial:
+        """A trial of a request's writes on top of another one; raises where one would not hold.
+
+        Args:
+            group: what holds.
+            writes: (row, diff) by collection.
+            trial: what comes before them.
+            waits: whether a foreign key is not checked yet.
 
         Raises:
             UniqueViolation, ForeignKeyViolation: then nothing of the request may happen.
         """
-        made = trial.copy()
-        for name, rows in writes.items():
-            item = group.named(name)
-            if item is None:
-                continue
-            for place in group.places_of(item):
-                columns, counts = Columns(item.schema, place[1]), made.count(place)
-                for row, diff in rows:
-                    counts[columns.form(columns.key(item.schema.fill(row)))] += diff
+        made = Trial(below=trial).add(group, writes)
         for name, rows in writes.items():
             item = group.named(name)
             if item is not None:
                 self._check_uniques(group, item, rows, made)
-                self._check_foreigns(group, item, rows, made)
+                self._check_foreigns(group, item, rows, made, waits)
         return made
 
     def committed(self, group: Group, trial: Trial) -> None:
@@ -149,7 +172,7 @@ class Constraints:
     def _total(self, group: Group, place: Place, form: Row, trial: Trial) -> int:
         collection = group.collection(place[0])
         base = 0 if collection is None else self._indexes[collection.id, place[1]][form]
-        return base + trial.count(place)[form]
+        return base + trial.total(place, form)
 
     def _check_uniques(self, group: Group, item: Item, rows: Sequence[Write], trial: Trial) -> None:
         for unique in uniques_of(item):
@@ -162,18 +185,30 @@ class Constraints:
                     raise duplicate(item, unique, columns.shown(key))
 
     def _check_foreigns(
-        self, group: Group, item: Item, rows: Sequence[Write], trial: Trial
+        self,
+        group: Group,
+        item: Item,
+        rows: Sequence[Write],
+        trial: Trial,
+        waits: Callable[[Item, Foreign], bool],
     ) -> None:
         for foreign in foreigns_of(item):
+            if waits(item, foreign):
+                continue
             columns = Columns(item.schema, foreign.columns)
+            own, there = (item.number, foreign.columns), (foreign.parent, foreign.others)
             for row, diff in rows:
                 key = columns.key(item.schema.fill(row))
                 if diff <= 0 or None in key:
                     continue
-                there = (foreign.parent, foreign.others)
-                if self._total(group, there, columns.form(key), trial) < 1:
+                form = columns.form(key)
+                # A transaction may have taken the row back.
+                if (self._total(group, there, form, trial) < 1
+                        and self._total(group, own, form, trial) > 0):  # fmt: skip
                     raise absent(item, foreign, group.item(foreign.parent), columns.shown(key))
         for child, foreign in referencing(group.catalog, item):
+            if waits(child, foreign):
+                continue
             columns = Columns(item.schema, foreign.others)
             for row, diff in rows:
                 key = columns.key(item.schema.fill(row))
@@ -191,6 +226,13 @@ class Group:
 
     catalog: Catalog
     collections: Mapping[str, Collection]
+
+    @classmethod
+    def of(cls, catalog: Catalog, state: State, made: frozenset[str] = frozenset()) -> Group:
+        """The tables of a catalog; of those that a transaction made nothing is stored."""
+        names = state.names.items()
+        known = {name: state.collections[ref] for name, ref in names if name not in made}
+        return cls(catalog, known)
 
     def named(self, name: str) -> Item | None:
         """The table of a collection, if it has constraints of this kind."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -27,13 +27,17 @@ class Stored:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def present(self, group: Iterable[Request]) -> dict[str, Keys]:
-        """For every table with a key that is written: what its touched keys have now."""
+    async def touched(self, group: Iterable[Request]) -> dict[str, Keys]:
+        """For every table with a key that requests write: what its touched keys have now."""
         touched: dict[str, list[Write]] = {}
         for request in group:
             for name, writes in request.writes.items():
                 if writes:
                     touched.setdefault(name, []).extend(writes)
+        return await self.present(touched)
+
+    async def present(self, touched: Mapping[str, Sequence[Write]]) -> dict[str, Keys]:
+        """What the keys of these rows have now."""
         found: dict[str, Keys] = {}
         for name, writes in touched.items():
             collection = self._client.state.collection(name)
@@ -41,7 +45,7 @@ class Stored:
                 found[name] = await self._keys_of(collection, writes)
         return found
 
-    async def _keys_of(self, collection: Collection, writes: list[Write]) -> Keys:
+    async def _keys_of(self, collection: Collection, writes: Sequence[Write]) -> Keys:
         found = Keys.of(collection)
         upper = _upper(collection)
         if collection.since == collection.upper:

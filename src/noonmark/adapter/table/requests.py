@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from noonmark import defect
 from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.table.constraints import Foreign
 from noonmark.errors import NoonmarkError
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.storage.transaction import Transaction
@@ -53,11 +55,13 @@ class Change:
     Attributes:
         catalog: the catalog that it leads to, as the transaction calls its collections.
         fresh: the first rows of the tables that it makes.
+        made: the collections of those tables, as the transaction calls them.
         became: called when it is durable, before anything else is committed.
     """
 
     catalog: Catalog
     fresh: Mapping[str, Sequence[Write]]
+    made: frozenset[str]
     became: Callable[[], None]
 
 
@@ -85,6 +89,26 @@ class Request:
     change: Change | None = None
     enforced: Mapping[str, Any] = field(default_factory=dict)
     done: asyncio.Future[int] = field(default_factory=asyncio.Future)
+
+
+@dataclass(eq=False)
+class Try:
+    """Rows that a transaction would write, to be told what is wrong with them.
+
+    Attributes:
+        writes: (row, diff) by collection.
+        before: what the transaction wrote before.
+        pending: the same, counted already, where it is (`noonmark.adapter.table.tries`).
+        change: what the transaction did to the catalog.
+        waits: whether a foreign key is deferred.
+    """
+
+    writes: Mapping[str, Sequence[Write]]
+    before: Mapping[str, Sequence[Write]]
+    pending: Any
+    change: Change | None
+    waits: Callable[[Item, Foreign], bool]
+    done: asyncio.Future[Any] = field(default_factory=asyncio.Future)
 
 
 @dataclass(eq=False)
@@ -133,7 +157,9 @@ def refuse(future: asyncio.Future[Any], error: NoonmarkError) -> None:
         future.set_exception(error)
 
 
-def refuse_all(group: Sequence[Request], advances: Sequence[Advance], error: Exception) -> None:
+def refuse_all(
+    group: Sequence[Request | Try], advances: Sequence[Advance], error: Exception
+) -> None:
     """Tell everybody; what nobody foresaw has its traceback in the log."""
     why = error.cause if isinstance(error, NotDrafted) else error
     if not isinstance(why, NoonmarkError):
@@ -148,3 +174,7 @@ def resolve(future: asyncio.Future[Any], value: Any) -> None:
     """Tell who waits that it is durable, unless it was told already."""
     if not future.done():
         future.set_result(value)
+
+
+async def none_before() -> None:
+    """Nothing comes before a commit."""

@@ -14,8 +14,8 @@ def set_variable(reader: Reader) -> s.Statement:
         return s.SetTransaction(*_modes(reader))
     if reader.accept("session", "characteristics", "as", "transaction"):
         return s.SetTransaction(*_modes(reader), session=True)
-    if reader.is_next("constraints"):
-        raise reader.unsupported("SET CONSTRAINTS")
+    if reader.accept("constraints"):
+        return _set_constraints(reader)
     if reader.accept("session", "authorization"):
         return s.SetSessionAuthorization(_role(reader, "default"))
     local = reader.accept("local")
@@ -38,6 +38,14 @@ def set_variable(reader: Reader) -> s.Statement:
         return s.SetVariable(name, None, local, position)
     values = reader.list_of(lambda: _one_value(reader) or "")
     return s.SetVariable(name, values[0] if len(values) == 1 else values, local, position)
+
+
+def _set_constraints(reader: Reader) -> s.Statement:
+    names = () if reader.accept("all") else reader.list_of(reader.name)
+    when = reader.accept_any("deferred", "immediate")
+    if when is None:
+        raise reader.invalid()
+    return s.SetConstraints(names, when == "deferred")
 
 
 def _role(reader: Reader, nobody: str) -> str | None:

@@ -236,3 +236,11 @@ class AlterSequence(Statement):
     name: Name
     options: Options = field(default_factory=dict)
     if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class SetConstraints(Statement):
+    """SET CONSTRAINTS {ALL | names} {DEFERRED | IMMEDIATE}; no names are all."""
+
+    names: tuple[Name, ...]
+    deferred: bool

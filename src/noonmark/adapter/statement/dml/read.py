@@ -147,7 +147,7 @@ async def read_then_write(session: AdapterSession, needs: Needs, compute: Comput
             held = session.database.reads.holds.take(domain(session, reads, time), time)
             transaction.hold(await held)
         writes, result = await compute(Reading(session, time, transaction.pending, fresh))
-        transaction.write(writes, time, reads)
+        await transaction.write(writes, time, reads)
         return result
     async with _turn(session.database, reads):
         for attempt in range(TRIES_MAX):
@@ -208,7 +208,7 @@ async def write(session: AdapterSession, writes: Writes, *items: Item) -> None:
     """
     transaction = await writing(session)
     if transaction is not None:
-        transaction.write(writes)
+        await transaction.write(writes)
     elif any(writes.values()):
         check_columns(session, *items)
         await session.database.tables.commit(writes)

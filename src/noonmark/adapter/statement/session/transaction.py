@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Done, Notice, Outcome
@@ -14,8 +15,9 @@ from noonmark.adapter.statement.session.settings_local import (
     undo_settings,
 )
 from noonmark.adapter.system.settings import path_of
+from noonmark.adapter.table.constraints import Deferral, Foreign, foreigns_of
 from noonmark.adapter.timestamp.choice import ISOLATION
-from noonmark.errors import InvalidValue, NoActiveTransaction
+from noonmark.errors import InvalidValue, NoActiveTransaction, UndefinedObject, WrongObjectType
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -114,6 +116,50 @@ async def run_set_transaction(
     return Done("SET")
 
 
+async def run_set_constraints(
+    session: AdapterSession, statement: st.SetConstraints, _: Sequence[Any]
+) -> Outcome:
+    """SET CONSTRAINTS: which foreign keys wait for COMMIT, in this transaction."""
+    transaction = current(session)
+    if transaction is None:
+        warning = Notice(
+            "SET CONSTRAINTS can only be used in transaction blocks", "WARNING", "25P01"
+        )
+        return Done("SET CONSTRAINTS", (warning,))
+    deferred = statement.deferred
+    if not statement.names:
+        deferral = Deferral(deferred)
+    else:
+        found = [each for name in statement.names for each in _foreign_keys(session, name)]
+        some = tuple((number, foreign.name, deferred) for number, foreign in found)
+        deferral = replace(transaction.constraints, some=(*transaction.constraints.some, *some))
+    await transaction.set_constraints(deferral)
+    return Done("SET CONSTRAINTS")
+
+
+def _foreign_keys(session: AdapterSession, name: st.Name) -> list[tuple[int, Foreign]]:
+    """The foreign keys of that name: those of the first schema of the path that has one.
+
+    Raises:
+        UndefinedObject: there is none.
+        WrongObjectType: it cannot be deferred.
+    """
+    schemas = name.parts[:-1][-1:] or path_of(session)
+    for schema in schemas:
+        found = [
+            (item.number, foreign)
+            for item in session.catalog.items("table")
+            if item.schema_name == schema
+            for foreign in foreigns_of(item)
+            if foreign.name == name.last
+        ]
+        if any(not foreign.deferrable for _, foreign in found):
+            raise WrongObjectType(f'constraint "{name.last}" is not deferrable')
+        if found:
+            return found
+    raise UndefinedObject(f'constraint "{name.last}" does not exist')
+
+
 async def _close_cursors(session: AdapterSession, *, keep: bool = False) -> None:
     """A cursor lives as long as its transaction; one WITH HOLD longer, where that commits."""
     cursors, session.cursors = session.cursors, {}
@@ -177,5 +223,6 @@ HANDLERS: Handlers = {
     st.Commit: run_commit,
     st.Rollback: run_rollback,
     st.SetTransaction: run_set_transaction,
+    st.SetConstraints: run_set_constraints,
     st.Lock: run_lock,
 }
