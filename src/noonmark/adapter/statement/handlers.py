@@ -28,7 +28,7 @@ from noonmark.adapter.statement.ddl import (
     view,
 )
 from noonmark.adapter.statement.ddl.path import in_path
-from noonmark.adapter.statement.dml import copy, write
+from noonmark.adapter.statement.dml import copy, truncate, write
 from noonmark.adapter.statement.handler import (
     Describers,
     Handler,
@@ -88,6 +88,7 @@ _MODULES = (
     explain,
     subscribe,
     write,
+    truncate,
     table_as,
     refresh,
     copy,

@@ -147,7 +147,7 @@ def _referential_constraints(facts: Facts) -> Iterable[Row]:
                 None,
             )
             yield (DATABASE, item.schema_name, foreign.name, DATABASE, parent.schema_name, name,
-                   "NONE", "NO ACTION", "NO ACTION")  # fmt: skip
+                   "NONE", foreign.on_update.upper(), foreign.on_delete.upper())  # fmt: skip
 
 
 def _constraint_column_usage(facts: Facts) -> Iterable[Row]:

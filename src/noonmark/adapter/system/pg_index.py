@@ -128,7 +128,8 @@ def _foreign_rows(facts: Facts) -> Iterable[Row]:
         )  # fmt: skip
         yield (
             number, foreign.name, facts.schema_oid(item.schema_name), "f", foreign.deferrable,
-            foreign.deferred, True, item.oid, 0, key, 0, parent.oid, "a", "a", "s", True, 0, True,
+            foreign.deferred, True, item.oid, 0, key, 0, parent.oid,
+            _ACTIONS[foreign.on_update], _ACTIONS[foreign.on_delete], "s", True, 0, True,
             own, other, None, None, None, None, None, None,
         )  # fmt: skip
 
@@ -194,7 +195,13 @@ def _reference(facts: Facts, foreign: Foreign) -> str:
     own, other = (", ".join(map(quote_name, names)) for names in (foreign.columns, foreign.others))
     when = " DEFERRABLE INITIALLY DEFERRED" if foreign.deferred else ""
     when = when or (" DEFERRABLE" if foreign.deferrable else "")
+    for action, verb in ((foreign.on_delete, "DELETE"), (foreign.on_update, "UPDATE")):
+        when = when if action == "no action" else f" ON {verb} {action.upper()}{when}"
     return f"FOREIGN KEY ({own}) REFERENCES {table}({other}){when}"
+
+
+#: What `pg_constraint` calls the actions of foreign keys.
+_ACTIONS = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
 
 
 RELATIONS = (

@@ -3,7 +3,8 @@
 A table's definition has
 
     uniques     [name, columns, nulls distinct, whether it is a constraint (or an index)]
-    foreigns    [name, columns, number of the other table, its columns, deferrable, deferred]
+    foreigns    [name, columns, number of the other table, its columns, deferrable, deferred,
+                ON DELETE, ON UPDATE]
 
 A primary key is a unique constraint whose columns take no NULL; it is the key of the collection.
 """
@@ -41,11 +42,13 @@ class Foreign:
     others: tuple[str, ...]
     deferrable: bool = False
     deferred: bool = False
+    on_delete: str = "no action"
+    on_update: str = "no action"
 
     def stored(self) -> list[object]:
         """As a definition has it."""
         return [self.name, list(self.columns), self.parent, list(self.others), self.deferrable,
-                self.deferred]  # fmt: skip
+                self.deferred, self.on_delete, self.on_update]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ class ForeignKeyViolation(UsageError, id="foreign_key_violation", sqlstate="2350
     """A row without the row that it refers to."""
 
 
+class RestrictViolation(UsageError, id="restrict_violation", sqlstate="23001"):
+    """A row that others refer to with RESTRICT."""
+
+
 class Columns:
     """Some columns of a schema: the key that a row has in them."""
 
@@ -206,8 +210,10 @@ class Constraints:
                 if (self._total(group, there, form, trial) < 1
                         and self._total(group, own, form, trial) > 0):  # fmt: skip
                     raise absent(item, foreign, group.item(foreign.parent), columns.shown(key))
+        updates = any(diff > 0 for _, diff in rows)
         for child, foreign in referencing(group.catalog, item):
-            if waits(child, foreign):
+            strict = (foreign.on_update if updates else foreign.on_delete) == "restrict"
+            if waits(child, foreign) and not strict:
                 continue
             columns = Columns(item.schema, foreign.others)
             for row, diff in rows:
@@ -217,7 +223,7 @@ class Constraints:
                 form = columns.form(key)
                 left = self._total(group, (item.number, foreign.others), form, trial)
                 if left < 1 and self._total(group, (child.number, foreign.columns), form, trial):
-                    raise referenced(item, child, foreign, columns.shown(key))
+                    raise referenced(item, child, foreign, columns.shown(key), strict=strict)
 
 
 @dataclass
@@ -290,12 +296,19 @@ def absent(item: Item, foreign: Foreign, parent: Item, shown: str) -> ForeignKey
     )
 
 
-def referenced(item: Item, child: Item, foreign: Foreign, shown: str) -> ForeignKeyViolation:
-    """A row that others refer to is gone."""
-    return ForeignKeyViolation(
-        f'update or delete on table "{item.name}" violates foreign key constraint '
-        f'"{foreign.name}" on table "{child.name}"',
-        detail=f'Key {shown} is still referenced from table "{child.name}".',
+def referenced(
+    item: Item, child: Item, foreign: Foreign, shown: str, *, strict: bool
+) -> UsageError:
+    """A row that others refer to is gone; `strict` where RESTRICT says that it may not go."""
+    where = f'foreign key constraint "{foreign.name}" on table "{child.name}"'
+    kind, what, how = (
+        (RestrictViolation, "RESTRICT setting of ", "is")
+        if strict
+        else (ForeignKeyViolation, "", "is still")
+    )
+    return kind(
+        f'update or delete on table "{item.name}" violates {what}{where}',
+        detail=f'Key {shown} {how} referenced from table "{child.name}".',
         schema=child.schema_name,
         table=child.name,
         constraint=foreign.name,

@@ -127,6 +127,8 @@ def _references(
         action = reader.accept_any(*_ACTIONS)
         if action is None:
             raise reader.invalid()
+        if reader.is_next("("):
+            raise reader.unsupported(f"{action.upper()} of some columns of a foreign key")
         actions[when] = cast(s.Action, action)
     deferrable, deferred = _deferred(reader)
     return s.ForeignText(

@@ -144,10 +144,15 @@ class Reader:
         """Go on to the first of the stops outside brackets, or the end; the stretch passed.
 
         A stop is one or more words or signs. A closing bracket that was not opened always stops.
+        CASE ... END is a bracket.
         """
-        start, depth = self.at, 0
+        start, depth, cases = self.at, 0, 0
         while not self.ended:
-            if depth == 0 and any(self.is_next(*stop.split()) for stop in stops):
+            if self.token.kind == "word" and self.token.value == "case":
+                cases += 1
+            elif self.token.kind == "word" and self.token.value == "end" and cases:
+                cases -= 1
+            if depth == cases == 0 and any(self.is_next(*stop.split()) for stop in stops):
                 break
             if self.token.kind == "sign":
                 if self.token.value in "([":

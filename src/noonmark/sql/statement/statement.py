@@ -315,9 +315,11 @@ class Delete(Statement):
 
 @dataclass(frozen=True)
 class Truncate(Statement):
-    """TRUNCATE tables."""
+    """TRUNCATE tables [RESTART IDENTITY] [CASCADE]."""
 
     tables: tuple[Name, ...]
+    restart: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True)

@@ -188,23 +188,27 @@ def delete(reader: Reader) -> s.Statement:
     )
 
 
+def _only(reader: Reader) -> s.Name:
+    """``[ONLY] table [*]``."""
+    reader.accept("only")
+    name = reader.name()
+    reader.accept("*")
+    return name
+
+
 def truncate(reader: Reader) -> s.Statement:
     """What follows TRUNCATE."""
     reader.accept("table")
-    return s.Truncate(reader.list_of(reader.name))
+    tables = reader.list_of(lambda: _only(reader))
+    identity = reader.accept_any("restart identity", "continue identity")
+    way = reader.accept_any("cascade", "restrict")
+    return s.Truncate(tables, identity == "restart identity", way == "cascade")
 
 
 def lock(reader: Reader) -> s.Statement:
     """What follows LOCK."""
     reader.accept("table")
-
-    def table() -> s.Name:
-        reader.accept("only")
-        name = reader.name()
-        reader.accept("*")
-        return name
-
-    tables = reader.list_of(table)
+    tables = reader.list_of(lambda: _only(reader))
     if not (reader.accept("in", "access", "share") and reader.accept("mode")):
         raise reader.unsupported(
             "LOCK TABLE in a mode that others wait for",

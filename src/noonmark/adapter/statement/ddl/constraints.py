@@ -21,7 +21,6 @@ from noonmark.errors import (
     NameTaken,
     UndefinedColumn,
     UndefinedObject,
-    Unsupported,
     UsageError,
     WrongObjectType,
 )
@@ -143,13 +142,6 @@ def with_foreign(
     session: AdapterSession, catalog: Catalog, item: Item, written: st.ForeignText
 ) -> Item:
     """The table with a foreign key."""
-    for action, when in ((written.on_delete, "DELETE"), (written.on_update, "UPDATE")):
-        if action not in ("no action", "restrict"):
-            raise Unsupported(
-                f"ON {when} {action.upper()} of a foreign key is not supported",
-                hint="Without it, rows that others refer to stay until those are gone.",
-                position=written.position,
-            )
     for name in written.columns:
         if name not in item.schema:
             raise UndefinedColumn(
@@ -180,7 +172,10 @@ def with_foreign(
         raise DuplicateObject(f'constraint "{name}" for relation "{item.name}" already exists')
     _check_types(item, parent, written.columns, others, name)
     number = parent.number
-    made = Foreign(name, written.columns, number, others, written.deferrable, written.deferred)
+    made = Foreign(
+        name, written.columns, number, others, written.deferrable, written.deferred,
+        written.on_delete, written.on_update,
+    )  # fmt: skip
     return _with(item, foreigns=[*item.definition.get("foreigns", ()), made.stored()])
 
 

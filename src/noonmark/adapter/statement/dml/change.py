@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.statement.dml.actions import Move
 from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
 from noonmark.adapter.statement.dml.target import (
@@ -157,10 +158,11 @@ def _select(
 
 @dataclass(frozen=True)
 class Changed:
-    """What a statement writes, how many rows it changed, and those rows as RETURNING sees them."""
+    """What a statement writes, the rows as RETURNING sees them, and what became of each."""
 
     writes: list[Write]
     rows: list[Row]
+    moves: list[Move]
 
 
 async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> Changed:
@@ -171,11 +173,13 @@ async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> 
         found = await _once(plan, reading, found)
     writes: list[Write] = []
     touched: list[Row] = []
+    moves: list[Move] = []
     for row, count in found.items():
         old = row[:width]
         writes.append((old, -count))
         if plan.deletes:
             touched += [old] * count
+            moves.append((old, None, count))
             continue
         whole = list(old)
         for at, value in zip(plan.places, row[width:], strict=True):
@@ -183,7 +187,8 @@ async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> 
         new = fitted(item, whole)
         writes.append((new, count))
         touched += [new] * count
-    return Changed(writes, touched)
+        moves.append((old, new, count))
+    return Changed(writes, touched, moves)
 
 
 async def _once(plan: ChangePlan, reading: Reading, found: dict[Row, int]) -> dict[Row, int]:

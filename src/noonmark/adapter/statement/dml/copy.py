@@ -14,23 +14,17 @@ import pyarrow.compute as pc
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
 from noonmark.adapter.session.transaction import writing
+from noonmark.adapter.statement.dml.default import default_value
 from noonmark.adapter.statement.dml.read import write
-from noonmark.adapter.statement.dml.target import columns_of, default_of, fitted, loose, target
+from noonmark.adapter.statement.dml.target import columns_of, fitted, loose, target
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.system.settings import path_of
-from noonmark.adapter.worker.values import little_value
 from noonmark.errors import InvalidSyntax
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_table, to_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
-from noonmark.sql.coerce import coerce
-from noonmark.sql.ir.asked import bind
-from noonmark.sql.plan.frame import Frame
-from noonmark.sql.plan.row import Statement
-from noonmark.sql.plan.scalar import plan
-from noonmark.sql.scope import Scope
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -97,7 +91,7 @@ class CopyFrom:
             for place, value in zip(places, row, strict=True):
                 values[place] = hashable(value)
             for at in rest:
-                values[at] = self._default(at)
+                values[at] = default_value(self._session, self._item, at)
             self._rows.append(fitted(self._item, values))
             self._rows_size += _size(values)
         if self._rows_size >= ROWS_BYTES:
@@ -120,13 +114,6 @@ class CopyFrom:
         self._session.database.copies.take(size)
         self._taken += size
         self._tables.append(table)
-
-    def _default(self, at: int) -> Any:
-        column = self._item.schema.columns[at]
-        statement = Statement({}, session=self._session.functions)
-        row = Frame(statement).row("DEFAULT", Scope())
-        scalar = coerce(plan(default_of(self._item, column), row), loose(column.type))
-        return little_value(bind(scalar, ()))
 
     async def finish(self) -> Done:
         """See `contract.CopyIn.finish`."""

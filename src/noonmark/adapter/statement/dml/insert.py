@@ -15,6 +15,7 @@ from sqlglot import exp
 from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.statement.dml.actions import Move, has_key
 from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
 from noonmark.adapter.statement.dml.target import (
@@ -43,16 +44,7 @@ from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.relation import ONE_ROW, Filter, Project, Relation, Scan, Union
-from noonmark.sql.ir.scalar import (
-    And,
-    Compare,
-    InList,
-    Literal,
-    Or,
-    Scalar,
-    column,
-    conjunction,
-)
+from noonmark.sql.ir.scalar import Scalar, column
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Row as PlanRow
 from noonmark.sql.plan.scalar import plan, plan_boolean
@@ -277,8 +269,8 @@ async def read_rows(plan: InsertPlan, reading: Reading, values: Sequence[Any]) -
 
 async def settle_conflicts(
     plan: InsertPlan, reading: Reading, rows: Sequence[Row], values: Sequence[Any]
-) -> tuple[list[Write], list[Row]]:
-    """What is written instead of the rows, and the rows that were inserted or updated."""
+) -> tuple[list[Write], list[Row], list[Move]]:
+    """What is written instead of the rows, the rows inserted or updated, and those updated."""
     conflict, item = plan.conflict, plan.item
     assert conflict is not None
     arbiters = [_Arbiter(item, columns, nulls) for columns, nulls in conflict.arbiters]
@@ -286,6 +278,7 @@ async def settle_conflicts(
         await arbiter.look_up(plan, reading, rows)
     writes: list[Write] = []
     touched: list[Row] = []
+    moves: list[Move] = []
     for row in rows:
         taken = next((each for each in arbiters if each.of(row) is not None), None)
         if taken is None:
@@ -305,8 +298,9 @@ async def settle_conflicts(
             if new is not None:
                 writes += [(old, -1), (new, 1)]
                 touched.append(new)
+                moves.append((old, new, 1))
             taken.put(row, old if new is None else new)
-    return writes, touched
+    return writes, touched, moves
 
 
 class _Arbiter:
@@ -375,21 +369,5 @@ async def _present(
     scan = Scan(item.collection, item.schema)
     if any(None in key for key in keys):
         return list(await reading.multiset(Peek.of(scan)))
-    peek = Peek.of(simplify(Filter(scan, _has_key(item, places, keys))))
+    peek = Peek.of(simplify(Filter(scan, has_key(item, places, keys))))
     return list(await reading.multiset(peek))
-
-
-def _has_key(item: Item, places: tuple[int, ...], keys: set[Row]) -> Scalar:
-    refs = [column(place, item.schema.columns[place]) for place in places]
-    if len(refs) == 1:
-        return InList(refs[0], tuple(Literal(refs[0].type, key[0]) for key in keys))
-    each = [
-        And(
-            tuple(
-                Compare("=", ref, Literal(ref.type, value))
-                for ref, value in zip(refs, key, strict=True)
-            )
-        )
-        for key in keys
-    ]
-    return Or(tuple(each)) if len(each) > 1 else conjunction(each)

@@ -103,9 +103,9 @@ class Source:
     peek: Peek
     needs: Needs
 
-    def writing(self, table: str) -> Needs:
-        """What a statement needs that reads this and writes a table."""
-        return Needs(self.needs.tables | {table}, self.needs.only_tables)
+    def writing(self, *tables: str) -> Needs:
+        """What a statement needs that reads this and writes tables."""
+        return Needs(self.needs.tables | set(tables), self.needs.only_tables)
 
 
 @dataclass(frozen=True)

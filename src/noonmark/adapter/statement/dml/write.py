@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and TRUNCATE: planned, computed, committed; acknowledged when durable."""
+"""INSERT, UPDATE and DELETE: planned, computed, committed; acknowledged when durable."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.contract import Done, Outcome, Rows
-from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.rows import finisher
 from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.statement.dml.actions import acted_on, with_actions
 from noonmark.adapter.statement.dml.change import ChangePlan, changes, plan_delete, plan_update
 from noonmark.adapter.statement.dml.insert import (
     InsertPlan,
@@ -33,7 +33,6 @@ from noonmark.adapter.statement.dml.read import (
 from noonmark.adapter.statement.dml.target import Row, target
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.rows.types import SqlType
-from noonmark.sql.ir.relation import Scan
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -157,47 +156,30 @@ async def insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any
         found = await read_rows(plan, reading, values)
         if plan.conflict is None:
             return {name: [(row, 1) for row in found]}, found
-        writes, touched = await settle_conflicts(plan, reading, found, values)
+        writes, touched, moves = await settle_conflicts(plan, reading, found, values)
         check_columns(session, plan.item)
-        return {name: writes}, touched
+        return await with_actions(reading, plan.catalog, plan.item, writes, moves), touched
 
-    needs = Needs(frozenset({name})) if plan.source is None else plan.source.writing(name)
+    written = {name} | (acted_on(plan.catalog, plan.item) if plan.conflict is not None else set())
+    needs = Needs(frozenset(written)) if plan.source is None else plan.source.writing(*written)
     result: list[Row] = await read_then_write(session, needs, compute)
     return result
 
 
 async def _change(session: AdapterSession, plan: ChangePlan, values: Sequence[Any]) -> list[Row]:
-    name = plan.item.collection
+    catalog, item = plan.catalog, plan.item
 
     async def compute(reading: Reading) -> tuple[Writes, Any]:
         changed = await changes(plan, reading, values)
-        check_columns(session, plan.item)
-        return {name: changed.writes}, changed.rows
+        check_columns(session, item)
+        writes = await with_actions(reading, catalog, item, changed.writes, changed.moves)
+        return writes, changed.rows
 
-    result: list[Row] = await read_then_write(session, plan.source.writing(name), compute)
+    needs = plan.source.writing(item.collection, *acted_on(catalog, item))
+    result: list[Row] = await read_then_write(session, needs, compute)
     return result
 
 
-async def run_truncate(
-    session: AdapterSession, statement: st.Truncate, _: Sequence[Any]
-) -> Outcome:
-    """Take all rows out of tables, at one time."""
-    catalog = session.catalog
-    items = [target(session, catalog, name, "truncate") for name in statement.tables]
-    session.access("TRUNCATE", catalog).check("target", *items)
-
-    async def compute(reading: Reading) -> tuple[Writes, Any]:
-        writes = {}
-        for item in items:
-            found = await reading.multiset(Peek.of(Scan(item.collection, item.schema)))
-            writes[item.collection] = [(row, -count) for row, count in found.items()]
-        check_columns(session, *items)
-        return writes, None
-
-    await read_then_write(session, Needs(frozenset(i.collection for i in items)), compute)
-    return Done("TRUNCATE TABLE")
-
-
 _CHANGES = (st.Insert, st.Update, st.Delete, Typed)
-HANDLERS: Handlers = {**dict.fromkeys(_CHANGES, run), st.Truncate: run_truncate}
+HANDLERS: Handlers = dict.fromkeys(_CHANGES, run)
 DESCRIBERS: Describers = dict.fromkeys(_CHANGES, describe)
