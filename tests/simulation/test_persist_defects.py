@@ -13,6 +13,7 @@ from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.config import Config
 from noonmark.persist.impl.log import BlobConsensus
+from noonmark.persist.impl.seqno import truncated
 from noonmark.persist.location import Blob
 from noonmark.persist.log import command as c
 from noonmark.persist.log.state import State, schema_to_wire
@@ -237,5 +238,30 @@ def test_a_writer_opens_although_storage_fails_at_first() -> None:
         await process.run(process.open(QUIET, None))
         assert process.client is not None
         assert not failures
+
+    play(story)
+
+
+def test_what_cannot_be_settled_is_in_doubt() -> None:
+    """An entry that landed and was truncated while its writer stood still, and storage fails."""
+
+    async def story(world: World) -> None:
+        _, writer = await opened(world, "write", QUIET)
+        await done(writer, ORDERS)
+        consensus = writer.journal.consensus
+        append = consensus.append
+
+        async def appended(seqno: int, entry: bytes) -> bool:
+            assert await append(seqno, entry)
+            return False
+
+        async def read(start: int, limit: int) -> list[bytes]:
+            if limit == 1:
+                raise truncated(start, start + 9, "memory")
+            raise Determinate("away")
+
+        consensus.append, consensus.read = appended, read  # type: ignore[method-assign]
+        with pytest.raises(Indeterminate, match="cannot be known"):
+            await add(writer, 0, 1)
 
     play(story)

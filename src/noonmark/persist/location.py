@@ -82,8 +82,9 @@ class Consensus(Protocol):
     async def append(self, seqno: int, entry: bytes) -> bool:
         """Append `entry` as number `seqno`; the caller has seen entry ``seqno - 1``.
 
-        True: it is durable and it is *the* entry of that number. False: that number is taken (or
-        truncated); nothing changed.
+        True: it is durable and it is *the* entry of that number. False: that number is taken or
+        truncated. Then it is another's, unless an earlier try was `Indeterminate` or the log was
+        truncated meanwhile: whoever must know looks for the entry, or for what came of it.
         """
 
     async def read(self, start: int, limit: int) -> list[bytes]:

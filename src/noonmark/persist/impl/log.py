@@ -23,8 +23,9 @@ Proof: `append` puts ``log/n``, and after that reads a floor F <= n. Suppose ano
 there before. The put succeeded, so that entry was deleted before the put, so by R1 a marker above n
 was durable before the put, so F > n: a contradiction. Nor does a later put succeed while ours is
 there, and ours is deleted only below the floor, where `read` refuses. When F > n the number was
-used (R3) and lost (the put succeeded): the put was a zombie, which no `read` returns and which R1
-lets us delete, and the answer is False.
+used (R3) and truncated, and the answer is False. Our object was a zombie; or it was the entry n,
+which others went on from and truncated while this process stood still between its put and its
+look at the floor. No `read` returns it, and R1 lets us delete it, either way.
 
 Law (reads): `read(start)` returns only entries that are *the* entry of their number.
 Proof: it gets the entries, and after that reads a floor F <= start. By R1 none of their numbers had

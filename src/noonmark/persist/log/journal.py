@@ -36,6 +36,7 @@ from noonmark.errors import (
     IntegrityError,
     MissingObject,
     NoonmarkError,
+    StorageError,
     StorageUnfit,
 )
 from noonmark.persist.config import Config
@@ -244,7 +245,10 @@ class Journal:
             found = await self.retries.run("settle", partial(self.consensus.read, entry.seqno, 1))
         except MissingObject:
             # Truncated: a later writer went on without us. Its state remembers our last commit.
-            await self._follow()
+            try:
+                await self._follow()
+            except StorageError as error:
+                raise _unsettled(entry, str(error)) from error
             eras = {era.epoch: era.token for era in self.state.eras}
             if entry.epoch == 0:
                 return False  # a reader may say the same again: taking a hold twice is one hold
