@@ -28,6 +28,8 @@ FORMS = (
     CopyFormat("csv", ",", ""),
     CopyFormat("csv", ";", "NULL"),
     CopyFormat("text", "|", "-"),
+    CopyFormat("csv", ",", "", quote="'", escape="'"),
+    CopyFormat("csv", ",", "", quote='"', escape="\\"),
 )
 
 
@@ -40,8 +42,8 @@ def exactly(form: CopyFormat, kinds: tuple[t.SqlType, ...], lines: bytes) -> lis
 
 
 def by_columns(form: CopyFormat, kinds: tuple[t.SqlType, ...], lines: bytes) -> list[Any] | None:
-    table = Columns(form, kinds, dt.UTC).decode(lines)
-    if table is None:
+    end, table = Columns(form, kinds, dt.UTC).decode(lines)
+    if table is None or end < len(lines):  # the rest is for the next look
         return None
     schema = Schema(tuple(Column(str(at), kind) for at, kind in enumerate(kinds)))
     return list(from_table(table, schema))
@@ -69,6 +71,8 @@ CELLS = st.one_of(
             "10:20", "\\N",
             "N", "NULL", "-", "\\.", ".5", "5.", "99999999999", "32768", "1.0005", "é", "{}",
             "null",
+            '"', '""', '"a', 'b"', '"a,b"', '"a""b"', '"1"', '"a\nb"', "'x'", "\\\\", "\\x41",
+            "\ufeff", "a\\", "\r",
             "epoch", "now", "2024-01-01T10:00:00Z", "2024-01-01 10:00:00+02", "1e400", "\\x41", "x",
         ]
     ),
@@ -76,7 +80,10 @@ CELLS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=1500)
+BREAKS = st.sampled_from(["\n", "\n", "\r\n"])
+
+
+@settings(max_examples=2500)
 @given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=3), st.data())
 def test_what_people_write(kinds: list[t.SqlType], data: st.DataObject) -> None:
     """Spellings of all sorts, wrong ones and lines that are no rows among them."""
@@ -85,15 +92,31 @@ def test_what_people_write(kinds: list[t.SqlType], data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
         width = data.draw(st.sampled_from([len(kinds)] * 9 + [1, len(kinds) + 1]))
         cells = data.draw(st.lists(CELLS, min_size=width, max_size=width))
-        lines += (form.delimiter.join(cells) + "\n").encode()
+        lines += (form.delimiter.join(cells) + data.draw(BREAKS)).encode()
     found = by_columns(form, tuple(kinds), lines)
     assert found is None or repr(found) == repr(exactly(form, tuple(kinds), lines))
 
 
-def test_ordinary_lines_are_for_columns() -> None:
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        (CopyFormat(), "1\tone\t1.5\t2024-01-01 10:00\n2\t\\N\t-2\t2024-01-01 10:00:00.123456\n"),
+        (CopyFormat(), "1\t\\\\a\\tb\\n\t1\t2024-01-01 10:00\r\n"),
+        (FORMS[1], '1,"a ""b"", c",1,2024-01-01 10:00\r\n2,"",1,2024-01-01 10:00\r\n'),
+        (FORMS[1], '1,"two\nlines",1,2024-01-01 10:00\n2,C:\\dir,,"2024-01-01 10:00"\n'),
+    ],
+)
+def test_ordinary_lines_are_for_columns(form: CopyFormat, lines: str) -> None:
     kinds = (t.Integer(), t.Text(), t.Double(), t.Timestamp())
-    lines = b"1\tone\t1.5\t2024-01-01 10:00:00\n2\t\\N\t-2\t2024-01-01 10:00:00.123456\n"
-    assert by_columns(CopyFormat(), kinds, lines) == exactly(CopyFormat(), kinds, lines)
+    assert by_columns(form, kinds, lines.encode()) == exactly(form, kinds, lines.encode())
+
+
+def test_what_is_not_whole_is_left() -> None:
+    """A line break in quotes ends no row."""
+    whole, rest = b'1,"a\nb"\n', b'2,"c\nd'
+    end, table = Columns(FORMS[1], (t.Integer(), t.Text()), dt.UTC).decode(whole + rest)
+    assert end == len(whole)
+    assert table.num_rows == 1
 
 
 @pytest.mark.parametrize("kind", _PLAIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from collections.abc import Iterator
 from random import Random
@@ -11,7 +12,10 @@ import psycopg
 import pytest
 from psycopg import errors as pg
 
+from noonmark.adapter.contract import CopyFormat
+from noonmark.rows import types as t
 from noonmark.serve.pgwire import copy_taken
+from noonmark.serve.pgwire.copy import encoder
 from support.pgwire_host import DatabaseHost
 
 ROWS = 4_000
@@ -115,3 +119,44 @@ def test_a_transaction_sees_what_it_copied(connection: psycopg.Connection[Any]) 
     with connection.transaction():
         copy(connection, f"{name} from stdin", data)
     assert connection.execute(count).fetchone() == total
+
+
+def test_text_of_a_fixed_length_has_its_blanks(connection: psycopg.Connection[Any]) -> None:
+    """By columns as by rows: blanks are added, blanks too many are cut, and no more than that."""
+    name = table(connection, "id bigint, code char(4), word varchar(3)")
+    data = b"".join(
+        b"%d\t%s\tabc%s\n" % (at, b"a" * (at % 5), b" " * (at % 2)) for at in range(900)
+    )
+    copy(connection, f"{name} from stdin", data)
+    found = connection.execute(
+        f"select count(*), min(octet_length(code)), max(octet_length(code)), max(length(word)) "
+        f"from {name} where code = rpad('', (id % 5)::int, 'a')".encode()
+    ).fetchone()
+    assert found == (900, 4, 4, 3)
+    with pytest.raises(pg.StringDataRightTruncation):
+        copy(connection, f"{name} from stdin", data + b"1\taaaaa\tabc\n")
+
+
+@pytest.mark.parametrize("step", [700, 5_000])
+def test_binary_by_columns_and_by_rows(connection: psycopg.Connection[Any], step: int) -> None:
+    name = table(connection, "id bigint, name text, at timestamp")
+    rows = [
+        (at, None if at % 7 == 0 else f"name {at}", dt.datetime(2024, 1, 1 + at % 28))
+        for at in range(ROWS)
+    ]
+    words = f"copy {name} from stdin (format binary)".encode()
+    data = b"".join(_binary(rows))
+    copy(connection, words.decode().removeprefix("copy "), data, step)
+    found = connection.execute(f"select id, name, at from {name}".encode()).fetchall()
+    assert sorted(found) == rows
+    for bad, wanted in ((b"\0\3\0\0\0\3abc", "invalid binary data"), (b"\0\2", "expected 3")):
+        with pytest.raises(pg.DatabaseError, match=wanted):
+            copy(connection, words.decode().removeprefix("copy "), data[:-2] + bad * 9, step)
+
+
+def _binary(rows: list[tuple[Any, ...]]) -> Iterator[bytes]:
+    kinds = [t.BigInt(), t.Text(), t.Timestamp()]
+    write = encoder(CopyFormat("binary"), kinds, dt.UTC)
+    yield write.begin(())
+    yield from map(write.encode, rows)
+    yield write.end()

@@ -21,8 +21,8 @@ from noonmark.rows.jsonb import canonical
 from noonmark.rows.pg.oid import oid, same_wire
 from noonmark.rows.pg.text import fit_numeric, format_numeric, not_utf8, parse_value
 
-_EPOCH_DAYS = 10_957
-_EPOCH_MICROS = _EPOCH_DAYS * v.DAY_MICROS
+EPOCH_DAYS = 10_957
+EPOCH_MICROS = EPOCH_DAYS * v.DAY_MICROS
 _INT2, _INT4, _INT8 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _UINT4 = struct.Struct(">I")  # an oid has no sign
 _FLOAT4, _FLOAT8 = struct.Struct(">f"), struct.Struct(">d")
@@ -186,23 +186,23 @@ def _decode_numeric(raw: bytes) -> decimal.Decimal:
 
 def _encode_day(value: Any) -> bytes:
     days = v.days_of(value)
-    return _INT4.pack(days if days in (v.INT32_MIN, v.INT32_MAX) else days - _EPOCH_DAYS)
+    return _INT4.pack(days if days in (v.INT32_MIN, v.INT32_MAX) else days - EPOCH_DAYS)
 
 
 def _decode_day(raw: bytes) -> Any:
     (days,) = _INT4.unpack(raw)
-    return v.date_of(days if days in (v.INT32_MIN, v.INT32_MAX) else days + _EPOCH_DAYS)
+    return v.date_of(days if days in (v.INT32_MIN, v.INT32_MAX) else days + EPOCH_DAYS)
 
 
 def _encode_instant(micros: int) -> bytes:
-    return _INT8.pack(micros if micros in (v.INT64_MIN, v.INT64_MAX) else micros - _EPOCH_MICROS)
+    return _INT8.pack(micros if micros in (v.INT64_MIN, v.INT64_MAX) else micros - EPOCH_MICROS)
 
 
 def _decode_instant(raw: bytes) -> int:
     micros: int = _INT8.unpack(raw)[0]
     if micros in (v.INT64_MIN, v.INT64_MAX):
         return micros
-    return micros + _EPOCH_MICROS if micros + _EPOCH_MICROS <= v.MICROS_MAX else v.INT64_MAX + 1
+    return micros + EPOCH_MICROS if micros + EPOCH_MICROS <= v.MICROS_MAX else v.INT64_MAX + 1
 
 
 def _encode_interval(value: Any) -> bytes:

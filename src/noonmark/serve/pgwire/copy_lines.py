@@ -100,10 +100,11 @@ class TextLines:
                 begin = at + 1
             at += 1
         cells.append(line[begin:])
-        return [None if cell == form.null else _unescape(cell) for cell in cells]
+        return [None if cell == form.null else unescape(cell) for cell in cells]
 
 
-def _unescape(cell: str) -> str:
+def unescape(cell: str) -> str:
+    """The text that a cell of the text format stands for."""
     raw = bytearray()
     at = 0
     for match in _ESCAPED.finditer(cell):

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
@@ -19,10 +18,11 @@ from noonmark.adapter.statement.dml.read import write
 from noonmark.adapter.statement.dml.target import columns_of, fitted, loose, target
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.system.settings import path_of
-from noonmark.errors import InvalidSyntax
+from noonmark.errors import InvalidSyntax, InvalidValue
 from noonmark.rows import types as t
-from noonmark.rows.arrow import from_table, to_table
+from noonmark.rows.arrow import arrow_type, from_table, to_table
 from noonmark.rows.identity import hashable
+from noonmark.rows.refine import refine
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
 from noonmark.sql.statement import statement as st
@@ -100,13 +100,15 @@ class CopyFrom:
 
     def write_table(self, table: pa.Table) -> bool:
         """See `contract.CopyIn.write_table`."""
-        columns = self._item.schema.columns
-        for column, array in zip(columns, table.columns, strict=True):
+        arrays = []
+        for column, array in zip(self._item.schema.columns, table.columns, strict=True):
             if array.null_count and not column.nullable:
                 return False  # a row says which one it is
-            if isinstance(column.type, t.Varchar) and not _fits(array, column.type):
-                return False
-        self._keep(pa.Table.from_arrays(table.columns, schema=self._stored))
+            try:
+                arrays.append(_sized(array, column.type))
+            except InvalidValue:
+                return False  # too long, or longer by blanks that are cut
+        self._keep(pa.Table.from_arrays(arrays, schema=self._stored))
         return True
 
     def _keep(self, table: pa.Table) -> None:
@@ -151,9 +153,11 @@ def _size(values: Sequence[Any]) -> int:
     return sum(100 + len(each) if isinstance(each, str | bytes) else 100 for each in values)
 
 
-def _fits(texts: pa.ChunkedArray, kind: t.Varchar) -> bool:
-    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
-    return kind.length is None or longest <= kind.length
+def _sized(column: pa.ChunkedArray, kind: t.SqlType) -> pa.ChunkedArray:
+    """The column of the type without its length as one of the type."""
+    if loose(kind) == kind:
+        return column
+    return pa.chunked_array([refine(each, kind) for each in column.chunks], arrow_type(kind))
 
 
 async def run_copy(session: AdapterSession, statement: st.Copy, _: Sequence[Any]) -> Outcome:
