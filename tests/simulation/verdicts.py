@@ -81,6 +81,7 @@ async def conclude(
     except NoonmarkError as error:
         world.counts[f"refused: {error.id}"] += 1
         world.trace.note("refused", call.what, call.id, error.id)
+        world.observe()  # who refused has a state whose time nobody may have seen yet
         if operation is not None:
             model.refuse(operation, error)
         _check_refusal(world, process, call, error)
