@@ -90,6 +90,10 @@ STATEMENTS = {
     ("DELETE", "target"): "delete from {o}",
     ("DELETE", "read target"): "delete from {o} where a = 1",
     ("DELETE", "relation"): "delete from {w}.mine where exists (select 1 from {o})",
+    ("MERGE", "read target"): "merge into {o} t using (values (1)) s (x) on t.a = s.x "
+    "when matched then update set b = 2",
+    ("MERGE", "relation"): "merge into {w}.mine using (select 1 as x from {o} where false) s "
+    "on false when matched then delete",
     ("TRUNCATE", "target"): "truncate table {o}",
     ("LOCK TABLE", "relation"): "begin; lock table {o} in access share mode; commit",
     ("CREATE TEMPORARY", "database"): "create temporary table x (a int)",
@@ -150,12 +154,14 @@ BESIDES = {
     ("INSERT", "read target"): ("insert",),
     ("UPDATE", "read target"): ("update",),
     ("DELETE", "read target"): ("delete",),
+    ("MERGE", "read target"): ("update",),
     ("CREATE INDEX", "schema"): ("usage",),
     ("ALTER RENAME", "schema"): ("usage",),
 }
 _POSTGRES_KINDS = ("table", "view", "materialized-view", "index", "schema", "database")
 _POSTGRES = (
-    *("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "COPY FROM", "CREATE TABLE"),
+    *("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "COPY FROM"),
+    "CREATE TABLE",
     *("CREATE VIEW", "CREATE MATERIALIZED VIEW", "CREATE INDEX", "CREATE SCHEMA", "COMMENT"),
     *(
         "ALTER TABLE",

@@ -111,6 +111,7 @@ NEEDS: tuple[Need, ...] = (
         ("read target", ("table",), "SELECT"),
         ("relation", READ, "SELECT"),
     ),
+    *_rows("MERGE", ("read target", ("table",), "SELECT"), ("relation", READ, "SELECT")),
     *_rows("LOCK TABLE", ("relation", READ, "SELECT")),
     *_rows("TRUNCATE", ("target", ("table",), "TRUNCATE")),
     *_rows("COPY FROM", ("target", ("table",), "INSERT")),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.dialect import TEXT_LENGTH_MAX
 from noonmark.sql.lexer import Token, tokens_of
-from noonmark.sql.statement import create, manage, read, role, session, write
+from noonmark.sql.statement import create, manage, merge, read, role, session, write
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.reader import Reader
 
@@ -33,6 +33,7 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "insert": write.insert,
     "update": write.update,
     "delete": write.delete,
+    "merge": merge.merge,
     "truncate": write.truncate,
     "lock": write.lock,
     "copy": write.copy,
@@ -67,7 +68,6 @@ _REFUSED = {
     **dict.fromkeys(("cluster", "reindex"), _KEPT),
     **dict.fromkeys(("listen", "notify", "tail"), _LIVE),
     **dict.fromkeys(("call", "do", "import", "inspect", "move", "security", "use")),
-    "merge": "Use INSERT ... ON CONFLICT, UPDATE and DELETE in one transaction.",
 }
 
 
@@ -117,10 +117,21 @@ def _parse(text: str, tokens: list[Token]) -> s.Parsed:
     return s.Parsed(statement, text[tokens[0].start : tokens[-2].end], tokens[0].start + 1)
 
 
+def _refuse_merge(reader: Reader) -> None:
+    start = reader.at
+    reader.skip_to("merge into")
+    if reader.is_next("merge", "into"):
+        hint = "Put the query behind USING, in brackets and with a name."
+        raise reader.unsupported("WITH in front of MERGE", hint)
+    reader.at = start
+
+
 def statement_of(reader: Reader) -> s.Statement:
     """The statement that the rest of the tokens are."""
     head = reader.token
     if head.kind in ("word", "sign") and head.value in _QUERIES:
+        if head.value == "with":
+            _refuse_merge(reader)
         return read.select_into(reader) or read.select(reader)
     parser = _HEADS.get(head.value) if head.kind == "word" else None
     if parser is None:

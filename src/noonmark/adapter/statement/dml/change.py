@@ -63,7 +63,7 @@ def plan_update(planning: Planning, item: Item, statement: st.Update) -> ChangeP
     names = tuple(name for name, _ in statement.assignments)
     places = columns_of(item, names, statement.table.position)
     trees = [
-        _new_value(item, at, tree)
+        new_value(item, at, tree)
         for at, (_, tree) in zip(places, statement.assignments, strict=True)
     ]
     others = () if statement.source is None else (statement.source.this,)
@@ -104,12 +104,13 @@ def _returning(
     return planning.returning(item, statement.alias, statement.returning)
 
 
-def _new_value(item: Item, at: int, tree: exp.Expr) -> exp.Expr:
+def new_value(item: Item, at: int, tree: exp.Expr, verb: str = "update") -> exp.Expr:
     """What a column is set to; a bare parameter or literal takes the column's type."""
     spec = item.schema.columns[at]
     if is_default(tree):
         return default_of(item, spec)
-    check_given(item, spec, "update")
+    if verb == "update":
+        check_given(item, spec, "update")
     if isinstance(tree, exp.Parameter | exp.Null) or (
         isinstance(tree, exp.Literal) and tree.is_string
     ):

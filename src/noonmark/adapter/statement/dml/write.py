@@ -1,4 +1,4 @@
-"""INSERT, UPDATE and DELETE: planned, computed, committed; acknowledged when durable."""
+"""INSERT, UPDATE, DELETE and MERGE: planned, computed, committed; acknowledged when durable."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from noonmark.adapter.statement.dml.insert import (
     read_rows,
     settle_conflicts,
 )
+from noonmark.adapter.statement.dml.merge import MergePlan, merged, plan_merge
 from noonmark.adapter.statement.dml.plan import PLANS_MAX, Planning, Returning, bound_values
 from noonmark.adapter.statement.dml.read import (
     Needs,
@@ -34,12 +35,13 @@ from noonmark.adapter.statement.dml.target import Row, target
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.merge import Merge
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
-Plan = InsertPlan | ChangePlan
-Change = st.Insert | st.Update | st.Delete
+Plan = InsertPlan | ChangePlan | MergePlan
+Change = st.Insert | st.Update | st.Delete | Merge
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,12 @@ async def _plan(
 
 def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType | None]) -> Plan:
     planning = Planning(session, type(statement).__name__.upper(), types)
-    verb = {st.Insert: "insert into", st.Update: "update", st.Delete: "delete from"}
+    verb = {
+        st.Insert: "insert into",
+        st.Update: "update",
+        st.Delete: "delete from",
+        Merge: "merge into",
+    }
     item = target(session, planning.catalog, statement.table, verb[type(statement)])
     if not isinstance(statement, st.Insert):
         planning.names.granted = item  # what it needs on its target is checked when it is run
@@ -76,11 +83,18 @@ def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType
             return plan_insert(planning, item, statement)
         case st.Update():
             return plan_update(planning, item, statement)
+        case Merge():
+            return plan_merge(planning, item, statement)
     return plan_delete(planning, item, statement)
 
 
 def _check_rights(session: AdapterSession, statement: Change, plan: Plan) -> None:
     access = session.access(type(statement).__name__.upper(), plan.catalog)
+    if isinstance(statement, Merge):
+        for verb in dict.fromkeys(when.verb for when in statement.whens if when.verb != "nothing"):
+            session.access(verb.upper(), plan.catalog).check("target", plan.item)
+        access.check("read target", plan.item)
+        return
     access.check("target", plan.item)
     if isinstance(statement, st.Insert) and statement.conflict == "update":
         access.check("conflicting target", plan.item)
@@ -88,7 +102,7 @@ def _check_rights(session: AdapterSession, statement: Change, plan: Plan) -> Non
         access.check("read target", plan.item)
 
 
-def _reads_target(statement: Change) -> bool:
+def _reads_target(statement: st.Insert | st.Update | st.Delete) -> bool:
     """Whether a statement looks at columns of what it writes, as PostgreSQL sees it."""
     trees: list[Any] = list(statement.returning)
     if isinstance(statement, st.Insert):
@@ -124,7 +138,7 @@ async def run(session: AdapterSession, statement: Change | Typed, values: Sequen
         case InsertPlan():
             rows = await insert(session, plan, given)
             return await _outcome(session, "INSERT 0", plan.returning, rows, given)
-        case ChangePlan():
+        case ChangePlan() | MergePlan():
             rows = await _change(session, plan, given)
             verb = type(statement).__name__.upper()
             return await _outcome(session, verb, plan.returning, rows, given)
@@ -166,11 +180,16 @@ async def insert(session: AdapterSession, plan: InsertPlan, values: Sequence[Any
     return result
 
 
-async def _change(session: AdapterSession, plan: ChangePlan, values: Sequence[Any]) -> list[Row]:
+async def _change(
+    session: AdapterSession, plan: ChangePlan | MergePlan, values: Sequence[Any]
+) -> list[Row]:
     catalog, item = plan.catalog, plan.item
 
     async def compute(reading: Reading) -> tuple[Writes, Any]:
-        changed = await changes(plan, reading, values)
+        if isinstance(plan, MergePlan):
+            changed = await merged(plan, reading, values)
+        else:
+            changed = await changes(plan, reading, values)
         check_columns(session, item)
         writes = await with_actions(reading, catalog, item, changed.writes, changed.moves)
         return writes, changed.rows
@@ -180,6 +199,6 @@ async def _change(session: AdapterSession, plan: ChangePlan, values: Sequence[An
     return result
 
 
-_CHANGES = (st.Insert, st.Update, st.Delete, Typed)
+_CHANGES = (st.Insert, st.Update, st.Delete, Merge, Typed)
 HANDLERS: Handlers = dict.fromkeys(_CHANGES, run)
 DESCRIBERS: Describers = dict.fromkeys(_CHANGES, describe)

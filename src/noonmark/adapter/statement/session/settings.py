@@ -33,6 +33,7 @@ from noonmark.sql.plan.scalar import plan
 from noonmark.sql.scope import Scope
 from noonmark.sql.statement import parse_statements
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.merge import Merge
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -132,7 +133,7 @@ async def run_prepare(
     try:
         (one,) = parse_statements(statement.text)
         if not isinstance(one.statement, _PREPARABLE):
-            raise InvalidSyntax("PREPARE takes SELECT, INSERT, UPDATE, DELETE or VALUES")
+            raise InvalidSyntax("PREPARE takes SELECT, INSERT, UPDATE, DELETE, MERGE or VALUES")
         described = await session.describe(one.statement, statement.types)
     except NoonmarkError as error:
         error.position = statement.position + (error.position or 1) - 1
@@ -146,7 +147,7 @@ async def run_prepare(
     return Done("PREPARE")
 
 
-_PREPARABLE = (st.Select, st.Insert, st.Update, st.Delete, st.Subscribe)
+_PREPARABLE = (st.Select, st.Insert, st.Update, st.Delete, Merge, st.Subscribe)
 
 
 def _named(session: AdapterSession, name: str) -> Prepared:

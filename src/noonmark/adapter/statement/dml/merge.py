@@ -1,0 +1,291 @@
+"""MERGE: rows of a source change the rows of a table that match them, or become new ones.
+
+Law (first): of the WHENs that are for a row (a pair of source and target, a row of the source
+alone, a row of the target alone), the first whose condition is true says what happens to it.
+Law (once): no row of the table is changed twice by one statement; where it would be, nothing is.
+
+It is one query: the source joined to the table, which gives the table's columns, whether there is a
+row of it, which WHEN it is, and the values that this one gives. What a WHEN that is not taken would
+compute is not computed. Defaults are asked for afterwards, for the rows that need them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.statement.dml.actions import Move
+from noonmark.adapter.statement.dml.change import Changed, new_value
+from noonmark.adapter.statement.dml.default import default_value
+from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
+from noonmark.adapter.statement.dml.read import Reading, Write
+from noonmark.adapter.statement.dml.target import (
+    Row,
+    assigned,
+    check_given,
+    columns_of,
+    fitted,
+    is_default,
+)
+from noonmark.errors import DuplicateAlias, InvalidSyntax, TooManyRows, UndefinedTable
+from noonmark.rows.types import SqlType
+from noonmark.sql.dialect import position_of
+from noonmark.sql.ir.relation import Project, Scan
+from noonmark.sql.ir.scalar import Scalar, column
+from noonmark.sql.statement.merge import Merge, Verb, When
+
+#: What the query calls the marks of rows that are there.
+_TARGET, _SOURCE = "row of the target", "row of the source"
+
+
+@dataclass(frozen=True)
+class Action:
+    """A WHEN: the columns that it gives values to, where those stand, and those of defaults."""
+
+    verb: Verb
+    places: tuple[int, ...] = ()
+    first: int = 0
+    defaults: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class MergePlan:
+    """See the module; rows of `source` are the table's columns, the WHEN's number, its values."""
+
+    catalog: Catalog
+    item: Item
+    parameters: tuple[SqlType, ...]
+    source: Source
+    actions: tuple[Action, ...]
+    returning: Returning | None = None
+
+
+def plan_merge(planning: Planning, item: Item, statement: Merge) -> MergePlan:
+    """The plan of a MERGE."""
+    own = statement.alias or item.name
+    if own == statement.source_alias:
+        raise DuplicateAlias(
+            f'name "{own}" specified more than once',
+            detail="The name is used both as MERGE target table and data source.",
+        )
+    names = planning.query(_select_all(statement.source)).output().schema.names
+    width = len(item.schema)
+    conditions = [_condition(statement, item, when, names) for when in statement.whens]
+    which = exp.Case(
+        ifs=[exp.If(this=each.copy(), true=exp.Literal.number(at))
+             for at, each in enumerate(conditions)],
+        default=exp.Literal.number(-1),
+    )  # fmt: skip
+    actions: list[Action] = []
+    trees: list[exp.Expr] = []
+    places: list[int] = []
+    for at, when in enumerate(statement.whens):
+        action, given = _action(item, when, width + 1 + len(trees))
+        actions.append(action)
+        places += action.places
+        trees += [_only_when(conditions, at, _seen(statement, item, when, names, each))
+                  for each in given]  # fmt: skip
+    relation = planning.query(_select(item, statement, [which, *trees])).output()
+    kept: list[Scalar] = [column(each, relation.schema.columns[each]) for each in range(width + 1)]
+    for given_at, (place, tree) in enumerate(zip(places, trees, strict=True), width + 1):
+        value = column(given_at, relation.schema.columns[given_at])
+        kept.append(assigned(value, item.schema.columns[place], tree))
+    shown = Project(relation, tuple(kept), relation.schema.names)
+    source = planning.read(shown, statement.table.position)
+    types = planning.statement.parameter_types()
+    return MergePlan(planning.catalog, item, types, source, tuple(actions))
+
+
+def _action(item: Item, when: When, first: int) -> tuple[Action, list[exp.Expr]]:
+    """What a WHEN does, and the expressions of the values that it gives."""
+    if when.verb in ("delete", "nothing"):
+        return Action(when.verb), []
+    columns, values = when.columns, when.values
+    if when.verb == "insert" and not columns:
+        columns = item.schema.names[: len(values)]
+        if len(values) > len(columns):
+            raise InvalidSyntax(
+                "INSERT has more expressions than target columns",
+                position=position_of(values[len(columns)]),
+            )
+    places = columns_of(item, columns, when.position) if columns else ()
+    identities = item.definition.get("identity", {})
+    given: dict[int, exp.Expr] = {}
+    for place, tree in zip(places, values, strict=True):
+        spec = item.schema.columns[place]
+        if is_default(tree) or (when.overriding == "user" and spec.name in identities):
+            continue
+        if when.verb == "insert" and when.overriding is None:
+            check_given(item, spec, "insert")
+        given[place] = new_value(item, place, tree, when.verb)
+    wanted = range(len(item.schema)) if when.verb == "insert" else places
+    defaults = tuple(place for place in wanted if place not in given)
+    return Action(when.verb, tuple(given), first, defaults), list(given.values())
+
+
+def _condition(statement: Merge, item: Item, when: When, names: Sequence[str]) -> exp.Expr:
+    """Whether a WHEN is for a row of the join."""
+    target, source = (_is_there(mark, alias) for mark, alias in (
+        (_TARGET, statement.alias or item.name), (_SOURCE, statement.source_alias)
+    ))  # fmt: skip
+    kinds: dict[str, exp.Expr] = {
+        "matched": exp.And(this=target, expression=source),
+        "not matched": exp.Not(this=target),
+        "not matched by source": exp.Not(this=source),
+    }
+    kind = kinds[when.kind]
+    if when.condition is None:
+        return kind
+    own = _seen(statement, item, when, names, when.condition)
+    return exp.And(this=exp.Paren(this=kind), expression=exp.Paren(this=own))
+
+
+def _seen(
+    statement: Merge, item: Item, when: When, names: Sequence[str], tree: exp.Expr
+) -> exp.Expr:
+    """An expression of a WHEN, which sees one side alone where there is no other.
+
+    Raises:
+        UndefinedTable: it names the other side.
+    """
+    if when.kind == "matched":
+        return tree.copy()
+    own = statement.alias or item.name
+    hidden, shown = own, statement.source_alias
+    columns = set(names)
+    if when.kind == "not matched by source":
+        hidden, shown, columns = shown, hidden, set(item.schema.names)
+    made = tree.copy()
+    for each in list(made.find_all(exp.Column)):
+        if each.find_ancestor(exp.Query) is not None:
+            continue
+        if each.table == hidden:
+            raise UndefinedTable(
+                f'invalid reference to FROM-clause entry for table "{hidden}"',
+                detail=f'There is an entry for table "{hidden}", but it cannot be referenced '
+                "from this part of the query.",
+                position=position_of(each),
+            )
+        if not each.table and each.name in columns:
+            each.set("table", exp.to_identifier(shown, quoted=True))
+    return made
+
+
+def _only_when(conditions: Sequence[exp.Expr], at: int, value: exp.Expr) -> exp.Expr:
+    """A value where a WHEN is taken, NULL elsewhere."""
+    ifs = [exp.If(this=each.copy(), true=exp.Null()) for each in conditions[:at]]
+    found = exp.Case(ifs=[*ifs, exp.If(this=conditions[at].copy(), true=value)])
+    place = position_of(value)
+    if place is not None:
+        found.meta["start"] = place - 1
+    return found
+
+
+# --- the query
+
+
+def _select(item: Item, statement: Merge, values: Sequence[exp.Expr]) -> exp.Select:
+    own = statement.alias or item.name
+    table = exp.Table(
+        this=exp.to_identifier(item.name, quoted=True),
+        db=exp.to_identifier(item.schema_name, quoted=True),
+    )
+    table.this.meta["start"] = statement.table.position - 1
+    target = _marked(table, _TARGET, own)
+    source = _marked(statement.source.copy(), _SOURCE, statement.source_alias)
+    kinds = {when.kind for when in statement.whens if when.verb != "nothing"}
+    side = "LEFT" if "not matched" in kinds else ""
+    if "not matched by source" in kinds:
+        side = "FULL" if side else "RIGHT"
+    join = exp.Join(this=target, on=statement.condition.copy(), **({"side": side} if side else {}))
+    shown = [
+        exp.Column(this=exp.to_identifier(each, quoted=True), table=_name(own))
+        for each in item.schema.names
+    ]
+    named = [
+        exp.Alias(this=tree, alias=exp.to_identifier(f"value {at}", quoted=True))
+        for at, tree in enumerate(values)
+    ]
+    return exp.Select(expressions=[*shown, *named], from_=exp.From(this=source), joins=[join])
+
+
+def _marked(one: exp.Expr, mark: str, alias: str) -> exp.Subquery:
+    """Rows with a column more, which is true."""
+    there = exp.Alias(this=exp.true(), alias=exp.to_identifier(mark, quoted=True))
+    select = exp.Select(expressions=[exp.Star(), there], from_=exp.From(this=one))
+    return exp.Subquery(this=select, alias=exp.TableAlias(this=_name(alias)))
+
+
+def _select_all(source: exp.Expr) -> exp.Select:
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=source.copy()))
+
+
+def _is_there(mark: str, alias: str) -> exp.Expr:
+    own = exp.Column(this=exp.to_identifier(mark, quoted=True), table=_name(alias))
+    return exp.Paren(this=exp.Not(this=exp.Is(this=own, expression=exp.Null())))
+
+
+def _name(text: str) -> exp.Identifier:
+    return exp.to_identifier(text, quoted=True)
+
+
+# --- running
+
+
+async def merged(plan: MergePlan, reading: Reading, values: Sequence[Any]) -> Changed:
+    """What a MERGE does to what was read."""
+    width = len(plan.item.schema)
+    found = await reading.multiset(plan.source.peek.bound(values, reading.now))
+    writes: list[Write] = []
+    rows: list[Row] = []
+    moves: list[Move] = []
+    times: Counter[Row] = Counter()
+    for row, count in found.items():
+        number = row[width]
+        if number < 0 or plan.actions[number].verb == "nothing":
+            continue
+        action, old = plan.actions[number], row[:width]
+        if action.verb == "insert":
+            made = [_new_row(plan, reading, action, row, [None] * width) for _ in range(count)]
+            writes += [(each, 1) for each in made]
+            rows += made
+            continue
+        times[old] += count
+        new = None
+        if action.verb == "update":
+            new = _new_row(plan, reading, action, row, list(old))
+            writes.append((new, count))
+        writes.append((old, -count))
+        moves.append((old, new, count))
+        rows += [old if new is None else new] * count
+    await _check_once(plan, reading, times)
+    return Changed(writes, rows, moves)
+
+
+def _new_row(plan: MergePlan, reading: Reading, action: Action, row: Row, whole: list[Any]) -> Row:
+    for at, place in enumerate(action.places, action.first):
+        whole[place] = row[at]
+    for place in action.defaults:
+        whole[place] = default_value(reading.session, plan.item, place)
+    return fitted(plan.item, whole)
+
+
+async def _check_once(plan: MergePlan, reading: Reading, times: Counter[Row]) -> None:
+    """No row of the table may be changed more often than it is there."""
+    often = {row: count for row, count in times.items() if count > 1}
+    if not often:
+        return
+    item, there = plan.item, Counter[Row]()
+    if not item.key:
+        there.update(await reading.multiset(Peek.of(Scan(item.collection, item.schema))))
+    if any(count > there.get(row, 1) for row, count in often.items()):
+        raise TooManyRows(
+            "MERGE command cannot affect row a second time",
+            hint="Ensure that not more than one source row matches any one target row.",
+        )
