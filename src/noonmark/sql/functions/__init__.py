@@ -25,6 +25,7 @@ from noonmark.sql.functions import (
     rowset,
     statistics,
     template,
+    template_read,
     text,
     unicode,
     window,
@@ -36,7 +37,7 @@ from noonmark.sql.functions.function import Function, Table
 FUNCTIONS: Table[Function] = Table()
 for _module in (
     *(number, numeric, angle, text, regexp, unicode, quoting, binary, digest, identifier),
-    *(calendar, zoned, extract, template, array, jsonb, document, key),
+    *(calendar, zoned, extract, template, template_read, array, jsonb, document, key),
 ):
     FUNCTIONS.add(_module.TABLE)
 

@@ -25,13 +25,13 @@ from noonmark.sql.functions.instant import Fields
 from noonmark.sql.functions.number_pattern import ordinal
 from noonmark.sql.functions.number_template import TABLE as NUMBERS
 
-_MONTHS = (
+MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
-_JULIAN_1970 = 2_440_588
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+JULIAN_1970 = 2_440_588
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class _Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class Node:
     """A piece of a template: text, or a pattern with what stands around it."""
 
     text: str
@@ -84,18 +84,19 @@ class _Node:
     fills: bool = False  # FM
     local: bool = False  # TM
     ordinal: str = ""  # TH or th
+    quoted: bool = False
 
 
-def _padded(width: int) -> Callable[[int, _Node], str]:
+def _padded(width: int) -> Callable[[int, Node], str]:
     """Digits with zeros, and one place more where there is a sign."""
 
-    def act(number: int, node: _Node) -> str:
+    def act(number: int, node: Node) -> str:
         return str(number) if node.fills else f"{number:0{width + (number < 0)}}"
 
     return act
 
 
-def _plain(number: int, _: _Node) -> str:
+def _plain(number: int, _: Node) -> str:
     return str(number)
 
 
@@ -117,13 +118,13 @@ def _century(moment: _Moment) -> int:
     return (year - 1) // 100 + 1 if year > 0 else -(-year // 100) - 1
 
 
-def _comma_year(moment: _Moment, _: _Node) -> str:
+def _comma_year(moment: _Moment, _: Node) -> str:
     year = moment.shown(moment.year)
     thousands = year // 1000 if year >= 0 else -(-year // 1000)
     return f"{thousands},{year - thousands * 1000:03}"
 
 
-Number = tuple[Callable[[_Moment], int], Callable[[int, _Node], str]]
+Number = tuple[Callable[[_Moment], int], Callable[[int, Node], str]]
 
 
 def _fraction(digits: int) -> Number:
@@ -157,12 +158,12 @@ _NUMBERS: dict[str, Number] = {
     "YY": (lambda m: _remainder(m.shown(m.year), 100), _two),
     "Y": (lambda m: _remainder(m.shown(m.year), 10), _plain),
     "I": (lambda m: _remainder(m.shown(m.iso[0]), 10), _plain),
-    "J": (lambda m: m.days + _JULIAN_1970, _plain),
+    "J": (lambda m: m.days + JULIAN_1970, _plain),
     **{f"FF{digits}": _fraction(digits) for digits in range(1, 7)},
 }
 
 
-def _name(names: tuple[str, ...], at: int, node: _Node, width: int) -> str:
+def _name(names: tuple[str, ...], at: int, node: Node, width: int) -> str:
     name = names[at]
     name = name[:3] if width == 3 else name
     if node.pattern.isupper():
@@ -172,55 +173,55 @@ def _name(names: tuple[str, ...], at: int, node: _Node, width: int) -> str:
     return name if node.fills or node.local or width == 3 else f"{name:9}"
 
 
-def _month_name(moment: _Moment, node: _Node) -> str:
-    return _name(_MONTHS, moment.known.month - 1, node, 3 if len(node.pattern) == 3 else 9)
+def _month_name(moment: _Moment, node: Node) -> str:
+    return _name(MONTHS, moment.known.month - 1, node, 3 if len(node.pattern) == 3 else 9)
 
 
-def _day_name(moment: _Moment, node: _Node) -> str:
-    return _name(_DAYS, moment.known.isodow - 1, node, 3 if len(node.pattern) == 2 else 9)
+def _day_name(moment: _Moment, node: Node) -> str:
+    return _name(DAYS, moment.known.isodow - 1, node, 3 if len(node.pattern) == 2 else 9)
 
 
-def _either(word: str, node: _Node) -> str:
+def _either(word: str, node: Node) -> str:
     """A word of two letters, with points where the pattern has them, in its case."""
     written = f"{word[0]}.{word[1]}." if "." in node.pattern else word
     return written if node.pattern.isupper() else written.lower()
 
 
-def _noon(moment: _Moment, node: _Node) -> str:
+def _noon(moment: _Moment, node: Node) -> str:
     return _either("PM" if _remainder(moment.hour, 24) >= 12 else "AM", node)
 
 
-def _era(moment: _Moment, node: _Node) -> str:
+def _era(moment: _Moment, node: Node) -> str:
     return _either("BC" if moment.known.year <= 0 else "AD", node)
 
 
-def _quarter(moment: _Moment, node: _Node) -> str:
+def _quarter(moment: _Moment, node: Node) -> str:
     if not moment.month:
         return ""
     number = int((moment.month - 1) / 3) + 1
     return str(number) + (ordinal(str(number), node.ordinal) if node.ordinal else "")
 
 
-def _roman(moment: _Moment, node: _Node) -> str:
+def _roman(moment: _Moment, node: Node) -> str:
     if not moment.month and not moment.year:
         return ""
     if moment.month == 0:
         at = 11 if moment.year >= 0 else 0
     else:
         at = moment.month - 1 if moment.month > 0 else 12 + moment.month
-    text = _ROMAN[at] if node.pattern.isupper() else _ROMAN[at].lower()
+    text = ROMAN[at] if node.pattern.isupper() else ROMAN[at].lower()
     return text if node.fills else f"{text:4}"
 
 
-def _zone(moment: _Moment, node: _Node) -> str:
+def _zone(moment: _Moment, node: Node) -> str:
     zone = moment.zone if moment.known else ""
     return zone if node.pattern.isupper() else zone.lower()
 
 
-def _iso_year(digits: int) -> Callable[[_Moment, _Node], str]:
+def _iso_year(digits: int) -> Callable[[_Moment, Node], str]:
     """The last digits of ISO 8601's year, as many places as the year itself would have."""
 
-    def act(moment: _Moment, node: _Node) -> str:
+    def act(moment: _Moment, node: Node) -> str:
         number = _remainder(moment.shown(moment.iso[0]), 10**digits if digits < 4 else 10**9)
         width = digits + (moment.shown(moment.year) < 0)
         return str(number) if node.fills else f"{number:0{width}}"
@@ -229,7 +230,7 @@ def _iso_year(digits: int) -> Callable[[_Moment, _Node], str]:
 
 
 #: Patterns of words, and numbers that are written in a way of their own.
-_WORDS: dict[str, Callable[[_Moment, _Node], str]] = {
+_WORDS: dict[str, Callable[[_Moment, Node], str]] = {
     **dict.fromkeys(("MONTH", "MON"), _month_name),
     **dict.fromkeys(("DAY", "DY"), _day_name),
     **dict.fromkeys(("A.M.", "P.M.", "AM", "PM"), _noon),
@@ -253,7 +254,8 @@ _PATTERNS = sorted(
 
 
 @lru_cache(maxsize=256)
-def _nodes(template: str) -> tuple[_Node, ...]:
+def nodes_of(template: str) -> tuple[Node, ...]:
+    """The pieces of a template."""
     nodes, at = [], 0
     while at < len(template):
         before = template[at : at + 2].upper() if template[at : at + 2] in _BEFORE else ""
@@ -264,13 +266,13 @@ def _nodes(template: str) -> tuple[_Node, ...]:
             behind = template[at : at + 2] if template[at : at + 2] in _BEHIND else ""
             at += len(behind)
             order = behind if behind != "SP" else ""
-            nodes.append(_Node("", pattern, before == "FM", before == "TM", order))
+            nodes.append(Node("", pattern, before == "FM", before == "TM", order))
         elif template[at : at + 1] == '"':
             text, at = _quoted(template, at + 1)
-            nodes.append(_Node(text))
+            nodes.append(Node(text, quoted=True))
         elif at < len(template):
             at += template.startswith('\\"', at)
-            nodes.append(_Node(template[at]))
+            nodes.append(Node(template[at]))
             at += 1
     return tuple(nodes)
 
@@ -294,7 +296,7 @@ def _quoted(template: str, at: int) -> tuple[str, int]:
 
 def _write(moment: _Moment, template: str) -> str:
     parts = []
-    for node in _nodes(template):
+    for node in nodes_of(template):
         if not node.pattern:
             parts.append(node.text)
             continue

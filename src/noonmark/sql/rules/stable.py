@@ -16,6 +16,7 @@ _NAMES = frozenset(
     ("to_char", "to_jsonb", "jsonb_build_object", "jsonb_build_array", "format", "concat",
      "concat_ws", "array_to_string", "convert_from", "convert_to", "make_timestamptz")
 )  # fmt: skip
+_BY_TEMPLATE = ("to_date", "to_timestamp")
 #: Stable where they are of an instant, which the session's zone shows.
 _OF_INSTANTS = frozenset(("+", "-", "date_part", "date_trunc", "date_add", "date_subtract"))
 #: Read by their own rules, and written by those of the session.
@@ -35,7 +36,8 @@ def is_stable(scalar: s.Scalar) -> bool:
 
 
 def _is_stable_call(entry: Function) -> bool:
-    if entry.name in _NAMES:
+    by_template = entry.name in _BY_TEMPLATE and entry.parameters == (t.Text, t.Text)
+    if entry.name in _NAMES or by_template:
         return True
     named = entry.name in _OF_INSTANTS or entry.name.startswith("extract ")
     if not named or t.TimestampTz not in entry.parameters:
