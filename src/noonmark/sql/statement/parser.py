@@ -8,12 +8,14 @@ divides nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.dialect import TEXT_LENGTH_MAX
 from noonmark.sql.lexer import Token, tokens_of
 from noonmark.sql.statement import create, manage, merge, read, role, session, write
 from noonmark.sql.statement import statement as s
+from noonmark.sql.statement.literals import LiteralInsert, LiteralRows, literal_insert
 from noonmark.sql.statement.reader import Reader
 
 _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
@@ -78,6 +80,9 @@ def parse_statements(text: str) -> tuple[s.Parsed, ...]:
         InvalidSyntax: text that is no statement; the error says where.
         Unsupported: a statement that means something which is not built, and says what.
     """
+    found = literal_insert(text) if len(text) <= TEXT_LENGTH_MAX else None
+    if found is not None:
+        return (_parse_literals(text, found),)
     return tuple(_parse(text, tokens) for tokens in _split(text))
 
 
@@ -87,6 +92,9 @@ def split_statements(text: str) -> tuple[str, ...]:
     Raises:
         InvalidSyntax: a string, a quoted name or a comment that does not end.
     """
+    found = literal_insert(text) if len(text) <= TEXT_LENGTH_MAX else None
+    if found is not None:
+        return (text[found.start : found.end],)
     return tuple(text[tokens[0].start : tokens[-2].end] for tokens in _split(text))
 
 
@@ -124,6 +132,17 @@ def _refuse_merge(reader: Reader) -> None:
         hint = "Put the query behind USING, in brackets and with a name."
         raise reader.unsupported("WITH in front of MERGE", hint)
     reader.at = start
+
+
+def _parse_literals(text: str, found: LiteralInsert) -> s.Parsed:
+    """The statement by its head and its first row; the other rows are literals like those."""
+    head = " " * found.start + text[found.start : found.first_end]
+    made = _parse(head, _split(head)[0]).statement
+    assert isinstance(made, s.Insert)
+    assert made.query is not None
+    whole = text[found.start : found.end]
+    rows = LiteralRows(whole, made.query.position, found.start, found.cells)
+    return s.Parsed(replace(made, query=rows, text=whole), whole, found.start + 1)
 
 
 def statement_of(reader: Reader) -> s.Statement:

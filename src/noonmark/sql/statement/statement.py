@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
+from noonmark.sql.statement.literals import LiteralRows
 from noonmark.sql.statement.objects import (
     AlterConnection,
     AlterOwner,
@@ -276,7 +277,7 @@ class Insert(Statement):
 
     table: Name
     columns: tuple[str, ...] = ()
-    query: QueryText | None = None
+    query: QueryText | LiteralRows | None = None
     returning: tuple[exp.Expr, ...] = field(default=(), compare=False)
     alias: str | None = None
     conflict: Literal["nothing", "update"] | None = None

@@ -16,6 +16,7 @@ from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.actions import Move, has_key
+from noonmark.adapter.statement.dml.literals import literal_rows
 from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
 from noonmark.adapter.statement.dml.target import (
@@ -51,6 +52,7 @@ from noonmark.sql.plan.scalar import plan, plan_boolean
 from noonmark.sql.rules import simplify
 from noonmark.sql.scope import Entry, Scope
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.literals import LiteralRows
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class InsertPlan:
-    """See the module. Either `rows` (scalars that read nothing) or `source`."""
+    """See the module. One of `rows` (scalars that read nothing), `literals` and `source`."""
 
     catalog: Catalog
     item: Item
@@ -76,6 +78,7 @@ class InsertPlan:
     source: Source | None
     returning: Returning | None
     conflict: Conflict | None
+    literals: Sequence[Row] = ()
 
 
 def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertPlan:
@@ -84,7 +87,12 @@ def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertP
     places = columns_of(item, statement.columns, statement.table.position)
     rows: tuple[tuple[Scalar, ...], ...] = ()
     source: Source | None = None
-    if statement.query is None:
+    literals: Sequence[Row] | None = None
+    if isinstance(statement.query, LiteralRows):
+        literals = literal_rows(item, places, statement.query)
+    if literals is not None:
+        pass
+    elif statement.query is None:
         rows = (tuple(_default(planning, item, at) for at in range(len(item.schema))),)
     elif isinstance(statement.query.tree, exp.Values):
         rows, source = _plan_values(planning, item, places, statement.query.tree)
@@ -95,7 +103,8 @@ def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertP
         returning = planning.returning(item, statement.alias, statement.returning)
     conflict = _plan_conflict(planning, item, statement)
     types = planning.statement.parameter_types()
-    return InsertPlan(planning.catalog, item, types, rows, source, returning, conflict)
+    made = (rows, source, returning, conflict, literals or ())
+    return InsertPlan(planning.catalog, item, types, *made)
 
 
 def _default(planning: Planning, item: Item, at: int) -> Scalar:
@@ -152,7 +161,7 @@ def _check_width(width: int, places: tuple[int, ...], tree: exp.Expr) -> None:
 
 
 def _plan_query(
-    planning: Planning, item: Item, places: tuple[int, ...], query: st.QueryText
+    planning: Planning, item: Item, places: tuple[int, ...], query: st.QueryText | LiteralRows
 ) -> Source:
     planned = planning.query(query.tree)
     relation = planned.output()
@@ -252,6 +261,9 @@ def _hidden(entry: Entry) -> Entry:
 
 async def new_rows(plan: InsertPlan, pool: Pool, values: Sequence[Any]) -> list[Row]:
     """The rows of VALUES."""
+    if plan.literals:
+        given = plan.literals
+        return await aside(len(given) * 100, lambda: [fitted(plan.item, row) for row in given])
     bound = await aside(
         len(plan.rows) * 100, lambda: [[bind(each, values) for each in row] for row in plan.rows]
     )
