@@ -15,9 +15,10 @@ from noonmark.adapter.system.objects import about_objects, ask
 from noonmark.adapter.system.rights import about_rights
 from noonmark.adapter.system.sequences import about_sequences
 from noonmark.adapter.system.settings import checked, search_path, value_of
+from noonmark.adapter.system.sizes import about_sizes
 from noonmark.errors import InsufficientPrivilege, Unsupported
 from noonmark.rows import types as t
-from noonmark.sql.functions.function import Any_, Function, Table
+from noonmark.sql.functions.function import Function, Table
 from noonmark.version import __version__
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def session_functions(session: AdapterSession) -> Table[Function]:
     table.add(about_rights(session))
     table.add(about_sequences(session))
     table.add(about_chance(session))
+    table.add(about_sizes(session))
     table.add(_constants())
     return table
 
@@ -133,12 +135,6 @@ def _constants() -> list[Function]:
         ask("pg_get_triggerdef", (_INT, _BOOL), text, lambda *_: None),
         ask("pg_get_statisticsobjdef_columns", (_INT,), text, lambda _: None),
         ask("pg_relation_is_publishable", (_INT,), t.Boolean(), lambda _: False),
-        ask("pg_relation_size", (_INT,), t.BigInt(), zero),
-        ask("pg_table_size", (_INT,), t.BigInt(), zero),
-        ask("pg_total_relation_size", (_INT,), t.BigInt(), zero),
-        ask("pg_indexes_size", (_INT,), t.BigInt(), zero),
-        ask("pg_database_size", (Any_.ANY,), t.BigInt(), zero),
-        ask("pg_size_pretty", (t.BigInt,), text, lambda size: f"{size} bytes"),
         ask("pg_tablespace_location", (_INT,), text, lambda _: ""),
         ask("pg_is_other_temp_schema", (_INT,), t.Boolean(), lambda _: False),
         ask("pg_my_temp_schema", (), t.Integer(), zero),
