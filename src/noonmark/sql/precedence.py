@@ -88,6 +88,14 @@ class Precedence(PostgresParser):
             self.raise_error("Expected the end of a test", self._prev)
         return super()._build_predicate(klass, this, expression, *args, **kwargs)
 
+    def _parse_normalize(self) -> Any:
+        """``normalize(x, NFC)``, whose form is a keyword."""
+        tree = super()._parse_normalize()
+        form = tree.args.get("form")
+        if form and form.name.upper() not in ("NFC", "NFD", "NFKC", "NFKD"):
+            self.raise_error("Expected a form of normalization", self._prev)
+        return tree
+
     def _parse_bitwise(self) -> Any:
         """Operators of one precedence, from left to right."""
         this = self._parse_term()

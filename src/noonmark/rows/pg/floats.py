@@ -9,6 +9,7 @@ real), so only there a second look is needed.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from fractions import Fraction
 
@@ -92,6 +93,10 @@ def _neighbour(number: float, toward: float, kind: type[np.floating]) -> Fractio
     return Fraction(near)
 
 
+#: As C writes it: a power of two after the digits.
+_HEXADECIMAL = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?\d+)?")
+
+
 def parse_double(text: str) -> float:
     """The double precision that `text` stands for."""
     return _parse(text, "double precision")
@@ -105,7 +110,8 @@ def parse_real(text: str) -> float:
         and struct.unpack("<Q", struct.pack("<d", wide))[0] & 0x1FFFFFFF == 1 << 28
     ):
         # The double lies on the edge between two reals, perhaps only because it was rounded to it.
-        exact = Fraction(text.strip())
+        word = text.strip()
+        exact = Fraction(wide if _HEXADECIMAL.fullmatch(word.lower()) else word)
         if exact != Fraction(wide):
             wide = math.nextafter(wide, math.inf if exact > Fraction(wide) else -math.inf)
     with np.errstate(over="ignore", under="ignore"):
@@ -124,7 +130,9 @@ def _parse(text: str, type_name: str) -> float:
     try:
         if "_" in word or not word.isascii():
             raise ValueError
-        number = float(word)
+        number = float.fromhex(word) if _HEXADECIMAL.fullmatch(word) else float(word)
+    except OverflowError:
+        number = math.inf
     except ValueError:
         raise InvalidValue(f'invalid input syntax for type {type_name}: "{text}"') from None
     if math.isinf(number) or (number == 0 and _has_value(word)):
@@ -134,4 +142,6 @@ def _parse(text: str, type_name: str) -> float:
 
 def _has_value(word: str) -> bool:
     """Whether the digits before an exponent have one that is not zero."""
+    if _HEXADECIMAL.fullmatch(word):
+        return any(digit in "123456789abcdef" for digit in word.partition("p")[0])
     return any(digit in "123456789" for digit in word.partition("e")[0])

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.sql.functions import instant as i
@@ -22,7 +21,7 @@ from noonmark.sql.functions.calendar import date_stamp
 from noonmark.sql.functions.errors import NotHeldHere
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.instant import DAY, Fields
-from noonmark.sql.functions.truncate import unit_name
+from noonmark.sql.functions.unit import no_unit, unit_name
 
 #: Fields that grow with time: of an infinity they are infinite. Others are NULL then.
 _GROWING = frozenset(("year", "isoyear", "decade", "century", "millennium", "epoch", "julian"))
@@ -39,6 +38,9 @@ def _seconds(clock: int, scale: int) -> Decimal:
     return Decimal(clock % i.MINUTE).scaleb(-scale)
 
 
+#: The Julian day of 1970-01-01.
+_JULIAN_EPOCH = 2_440_588
+
 _DAY_FIELDS: dict[str, Callable[[Fields], Any]] = {
     "year": lambda f: i.shown_year(f.year),
     "month": lambda f: f.month,
@@ -52,6 +54,7 @@ _DAY_FIELDS: dict[str, Callable[[Fields], Any]] = {
     "decade": lambda f: f.year // 10,
     "century": lambda f: _century(f.year, 100),
     "millennium": lambda f: _century(f.year, 1000),
+    "julian": lambda f: f.days + _JULIAN_EPOCH,
 }
 _CLOCK_FIELDS: dict[str, Callable[[int], Any]] = {
     "hour": lambda clock: clock // i.HOUR,
@@ -110,6 +113,8 @@ def _from_stamp(field: str, micros: int) -> Any:
         return Decimal(micros).scaleb(-6)
     if field in _CLOCK_FIELDS:
         return _CLOCK_FIELDS[field](fields.clock)
+    if field == "julian" and fields.clock:
+        return fields.days + _JULIAN_EPOCH + fields.clock / DAY
     return _DAY_FIELDS[field](fields)
 
 
@@ -167,10 +172,23 @@ def _result(field: str, kind: type[t.SqlType]) -> t.Numeric:
     return t.Numeric(20, _scale(field, kind))
 
 
+#: EXTRACT of a field that the type does not have: an error for every value but NULL.
+NO_FIELD = "extract no field"
+
+
+def _no_field(kind: type[t.SqlType]) -> Callable[[str, Any], Any]:
+    def act(field: str, _: Any) -> Any:
+        raise no_unit(field, unit_name(field), kind.spelling)
+
+    return act
+
+
 def _table() -> list[Function]:
     rows = []
     for kind, compute, fields in _SOURCES:
         for field in fields:
+            if field == "julian" and kind is not t.Date:
+                continue  # with a fraction of the day, whose digits PostgreSQL chooses
             result = _result(field, kind)
             rows.append(
                 Function(
@@ -182,6 +200,7 @@ def _table() -> list[Function]:
                     fallible=True,
                 )
             )
+        rows.append(Function(NO_FIELD, (t.Text, kind), t.Numeric(), _no_field(kind), fallible=True))
         rows.append(
             Function(
                 "date_part",
@@ -200,8 +219,8 @@ def _date_part(
 ) -> Callable[[str, Any], float | None]:
     def act(field: str, value: Any) -> float | None:
         name = unit_name(field)
-        if name not in fields:
-            raise InvalidArgument(f'unit "{field}" not recognized for type {kind.spelling}')
+        if name is None or name not in fields:
+            raise no_unit(field, name, kind.spelling)
         result = compute(name, value)
         return None if result is None else float(result)
 

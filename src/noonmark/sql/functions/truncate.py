@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 
-from noonmark.errors import DatetimeOutOfRange, InvalidArgument, Unsupported
+from noonmark.errors import DatetimeOutOfRange, Unsupported
 from noonmark.rows import value as v
 from noonmark.rows.calendar import days_from_civil
 from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.instant import DAY, Fields
+from noonmark.sql.functions.unit import no_unit, unit_of_length
 
 CLOCK_UNITS = {
     "microseconds": 1,
@@ -20,20 +21,6 @@ CLOCK_UNITS = {
     "day": DAY,
 }
 YEAR_UNITS = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
-_PLURALS = {
-    "microsecond": "microseconds",
-    "millisecond": "milliseconds",
-    "centuries": "century",
-    "millennia": "millennium",
-    **{f"{unit}s": unit for unit in ("second", "minute", "hour", "day", "week", "month")},
-    **{f"{unit}s": unit for unit in ("quarter", "year", "decade")},
-}
-
-
-def unit_name(text: str) -> str:
-    """The one name of a unit, from any of those that PostgreSQL takes."""
-    word = text.strip().lower()
-    return _PLURALS.get(word, word)
 
 
 def _remake(stamp: i.Stamp) -> tuple[int, Callable[[int], i.Stamp]]:
@@ -46,10 +33,9 @@ def _remake(stamp: i.Stamp) -> tuple[int, Callable[[int], i.Stamp]]:
 
 def truncate_stamp(unit: str, stamp: i.Stamp) -> i.Stamp:
     """The start of the unit that the time lies in."""
-    name = unit_name(unit)
-    known = name in CLOCK_UNITS or name in YEAR_UNITS or name in ("week", "month", "quarter")
-    if not known:
-        raise InvalidArgument(f'unit "{unit}" not recognized for type timestamp')
+    name = unit_of_length(unit)
+    if name not in (*CLOCK_UNITS, *YEAR_UNITS, "week", "month", "quarter"):
+        raise no_unit(unit, name, "timestamp")
     if i.is_infinite(stamp):
         return stamp
     micros, make = _remake(stamp)
@@ -77,14 +63,14 @@ def _start_year(unit: str, year: int) -> int:
 
 def truncate_interval(unit: str, interval: v.Interval) -> v.Interval:
     """The interval without what is smaller than the unit, towards zero."""
-    name = unit_name(unit)
+    name = unit_of_length(unit)
     if name == "week":
         raise Unsupported(
             "unit week not supported for type interval",
             detail="Months usually have fractional weeks.",
         )
     if name not in (*YEAR_UNITS, "quarter", "month", *CLOCK_UNITS):
-        raise InvalidArgument(f'unit "{unit}" not recognized for type interval')
+        raise no_unit(unit, name, "interval")
     if i.is_infinite(interval):
         return interval
     if name in YEAR_UNITS or name in ("quarter", "month"):

@@ -19,8 +19,9 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.cast import TEXTS
 from noonmark.sql.functions.errors import IndeterminateType
+from noonmark.sql.functions.extract import NO_FIELD
 from noonmark.sql.functions.fit import numeric_for
-from noonmark.sql.functions.truncate import unit_name
+from noonmark.sql.functions.unit import unit_name
 from noonmark.sql.ir.scalar import (
     Case,
     FieldRef,
@@ -181,12 +182,13 @@ def _collate(tree: exp.Collate, row: Row) -> Scalar:
 
 
 def _extract(tree: exp.Extract, row: Row) -> Scalar:
-    field = unit_name(tree.this.name)
     source = plan(tree.expression, row)
-    name = f"extract {field}"
-    if name not in FUNCTIONS.by_name:
-        raise unsupported(f'the unit "{field}" of EXTRACT', tree)
-    return call(name, [source], tree, operator=False)
+    name = f"extract {unit_name(tree.this.name)}"
+    kinds = [each.parameters for each in FUNCTIONS.by_name.get(name, ())]
+    if (type(source.type),) in kinds:
+        return call(name, [source], tree, operator=False)
+    field = Literal(t.Text(), tree.this.name)
+    return call(NO_FIELD, [field, source], tree, operator=False)
 
 
 def _substring(tree: exp.Substring, row: Row) -> Scalar:
@@ -215,9 +217,6 @@ def _overlay(tree: exp.Overlay, row: Row) -> Scalar:
 
 def _normalize(tree: exp.Normalize, row: Row) -> Scalar:
     form = tree.args.get("form")
-    if form and form.name.upper() not in ("NFC", "NFD", "NFKC", "NFKD"):
-        message = f'syntax error at or near "{form.name}"'
-        raise InvalidSyntax(message, position=position_of(form))
     arguments = [plan(tree.this, row), *([Literal(t.Text(), form.name)] if form else [])]
     return call("normalize", arguments, tree, operator=False)
 
