@@ -136,7 +136,8 @@ def compared_type(types: Sequence[t.SqlType]) -> t.SqlType | None:
     """The type as which they are compared; None if there is no operator for it.
 
     Other than a common type, it may be of another category: a time is compared with an interval.
-    Of texts, text wins, and then character(n): blanks at the end count only in the first case.
+    Of texts, text wins, and then character(n): blanks at the end count only in the first case. A
+    real is compared with another number as double precision.
     """
     known = [each for each in types if each != UNKNOWN]
     if known and all(map(is_text, known)):
@@ -147,6 +148,8 @@ def compared_type(types: Sequence[t.SqlType]) -> t.SqlType | None:
         if isinstance(result, t.Array) and isinstance(each, t.Array):
             alike = type(result.element) is type(each.element)
             result = result if alike else None  # arrays do not become others here
+        if {type(result), type(each)} & {t.Real} and type(result) is not type(each):
+            result = t.Double() if isinstance(result, _NUMBERS) else result
         result = None if result is None else _merge(result, each)
     return result
 

@@ -161,11 +161,11 @@ def _quantified(op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row
     item = plan(tree.this, row)
     if array.type == UNKNOWN:
         array = coerce(array, t.Array(settle(item).type), position_of(tree))
-    if isinstance(array.type, t.Array) and is_text(item.type) and is_text(array.type.element):
+    if isinstance(array.type, t.Array) and item.type != UNKNOWN:
         kind = compared_type([item.type, array.type.element])
-        assert kind is not None
-        item = coerce(item, kind, position_of(tree))
-        array = coerce(array, t.Array(kind), position_of(tree))
+        if kind is not None and (is_text(kind) or isinstance(kind, t.Double)):
+            item = coerce(item, kind, position_of(tree))
+            array = coerce(array, t.Array(kind), position_of(tree))
     return call(f"{op} {word}", [item, array], tree, operator=False)
 
 

@@ -73,12 +73,20 @@ def _simpler(scalar: s.Scalar) -> s.Scalar:
     return scalar
 
 
+#: Not functions for PostgreSQL: they are computed when all of their parts are constant.
+_SUBSCRIPTS = ("subscript", "slice")
+
+
 def _is_null(scalar: s.Scalar) -> bool:
     """Whether a strict function, or a cast, has an argument that is always NULL.
 
     The others are not asked then; only what fails without being asked fails still.
     """
     match scalar:
+        case s.Call() if scalar.entry.name in _SUBSCRIPTS:
+            return False
+        case s.Call(arguments=(_, s.MakeArray())) if scalar.entry.name == "#>":
+            return False  # a subscript of a document
         case s.Call(arguments=arguments) if scalar.entry.strict:
             parts: tuple[s.Scalar, ...] = arguments
         case s.Call(arguments=arguments) if scalar.entry.null_by_first:
