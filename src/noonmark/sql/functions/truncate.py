@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 
-from noonmark.errors import DatetimeOutOfRange, Unsupported
+from noonmark.errors import DatetimeOutOfRange
 from noonmark.rows import value as v
 from noonmark.rows.calendar import days_from_civil
 from noonmark.sql.functions import instant as i
+from noonmark.sql.functions.errors import NotHeldHere
 from noonmark.sql.functions.instant import DAY, Fields
 from noonmark.sql.functions.unit import no_unit, unit_of_length
 
@@ -65,7 +66,7 @@ def truncate_interval(unit: str, interval: v.Interval) -> v.Interval:
     """The interval without what is smaller than the unit, towards zero."""
     name = unit_of_length(unit)
     if name == "week":
-        raise Unsupported(
+        raise NotHeldHere(
             "unit week not supported for type interval",
             detail="Months usually have fractional weeks.",
         )
@@ -93,7 +94,7 @@ def date_bin(stride: v.Interval, stamp: i.Stamp, origin: i.Stamp) -> i.Stamp:
     if i.is_infinite(stamp):
         return stamp
     if stride.months:
-        raise Unsupported("timestamps cannot be binned into intervals of months or years")
+        raise NotHeldHere("timestamps cannot be binned into intervals of months or years")
     size = stride.days * DAY + stride.micros
     if abs(stride.days * DAY) > v.INT64_MAX or abs(size) > v.INT64_MAX:
         raise DatetimeOutOfRange("interval out of range")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noonmark.errors import InvalidArgument, InvalidPattern
+from noonmark.errors import EvaluationError, InvalidArgument, InvalidPattern
 from noonmark.sql.pattern import characters as ch
 from noonmark.sql.pattern.bracket import bracket
 from noonmark.sql.pattern.characters import Characters
@@ -65,6 +65,10 @@ def refused(why: str) -> InvalidPattern:
 
 
 @dataclass
+class OptionNotSupported(EvaluationError, id="option_not_supported", sqlstate="0A000"):
+    """An option of a pattern that PostgreSQL has: basic regular expressions."""
+
+
 class Options:
     """See the module."""
 
@@ -90,7 +94,7 @@ class Options:
                 case "e":
                     self.literal = False
                 case "b":
-                    raise InvalidArgument('the regular expression option "b" is not supported')
+                    raise OptionNotSupported('the regular expression option "b" is not supported')
                 case _:
                     raise InvalidArgument(f'invalid regular expression option: "{flag}"')
 
