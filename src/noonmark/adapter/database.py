@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from noonmark.adapter.catalog import Catalog
@@ -28,6 +29,7 @@ from noonmark.adapter.catalog.store import CatalogStore
 from noonmark.adapter.contract import Prepared
 from noonmark.adapter.location import oracle_log
 from noonmark.adapter.peek.reads import Reads
+from noonmark.adapter.planner import LIGHT_MAX
 from noonmark.adapter.replica.questions import answerer
 from noonmark.adapter.schedule.engine import Engine, starting
 from noonmark.adapter.schedule.schedule import Schedule
@@ -55,6 +57,8 @@ from noonmark.storage.transaction import RETAIN_MS
 from noonmark.telemetry import Telemetry
 
 DEFAULT_MASTER = "local[*]"
+#: Processes that plan, for light texts and for heavy ones.
+PLANNING_WORKERS = 2
 #: A secret is a signed integer on the wire.
 _SECRET_BITS = (1 << 31) - 1
 
@@ -89,7 +93,10 @@ class Database:
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.client = client
+        planning = replace(limits, workers=PLANNING_WORKERS)
         self.workers = Pool(limits)
+        #: Those that plan long queries: light ones never wait for heavy ones.
+        self._planning = Pool(planning), Pool(planning)
         self.copies = CopyMemory(limits.copy_memory_mb)
         self.clock = clock
         self.supervisor = client.supervisor
@@ -202,6 +209,10 @@ class Database:
         last = max((upper - 1 for upper in uppers if upper is not None), default=0)
         if last > self.oracle.blocking.read_ts():
             self.oracle.blocking.apply_write(last)
+
+    def planning_workers(self, weight: int) -> Pool:
+        """Who plans a query of a weight that is not short."""
+        return self._planning[weight > LIGHT_MAX]
 
     # -- what sessions share ---------------------------------------------------------------------
 
@@ -334,7 +345,8 @@ class Database:
             await session.close()
         if self._leftovers is not None:
             await asyncio.wait({self._leftovers})
-        await self.workers.close()
+        for pool in (self.workers, *self._planning):
+            await pool.close()
         self.reads.answers.files.close()
         await self.work.stop()
         await self.tables.stop()

@@ -252,7 +252,7 @@ class Planner:
             pause_s = TIMEOUT_S
             while not (await asyncio.wait({task.done}, timeout=pause_s))[0]:
                 if task.spent_s > TIMEOUT_S:
-                    raise _too_long()
+                    raise too_long()
                 pause_s = _LOOK_S
             found: T = task.done.result()
             return found
@@ -261,7 +261,8 @@ class Planner:
             lane.end(task)
 
 
-def _too_long() -> TooComplex:
+def too_long() -> TooComplex:
+    """The error of what takes more than `TIMEOUT_S`."""
     return TooComplex(
         f"the statement cannot be planned in {TIMEOUT_S:.0f} seconds",
         detail="That is the processor time that planning may take.",

@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from noonmark.errors import Stopped, UsageError
+from noonmark.loops import new_loop
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ class Bridge:
     """See the module. Any thread may call."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="noonmark-embedded", daemon=True
         )

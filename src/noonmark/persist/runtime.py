@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from noonmark.clock import SYSTEM, Clock
 from noonmark.errors import Stopped
+from noonmark.loops import new_loop
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ class Runtime:
     @classmethod
     def start(cls, clock: Clock = SYSTEM) -> Runtime:
         """A loop of its own, in a daemon thread."""
-        runtime = cls(asyncio.new_event_loop(), clock)
+        runtime = cls(new_loop(), clock)
         runtime._thread = threading.Thread(
             target=runtime.loop.run_forever, name="noonmark-persist", daemon=True
         )

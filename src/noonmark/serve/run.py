@@ -28,6 +28,7 @@ from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.statement.ddl.role import first_password
 from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import ConfigError
+from noonmark.loops import new_loop
 from noonmark.persist.impl.redact import redact
 from noonmark.serve.garbage import Collector
 from noonmark.serve.log import Form, start_log
@@ -205,7 +206,8 @@ def run(settings: Settings) -> None:
         # Plans are trees: the stack may grow. Where the system says less, it is less.
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         resource.setrlimit(resource.RLIMIT_STACK, (_STACK_BYTES, hard))
-    asyncio.run(_run(settings))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(_run(settings))
 
 
 def _settle(database: Database, stopping: threading.Event) -> None:

@@ -20,6 +20,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from noonmark.errors import InvalidSyntax, TooComplex
+from noonmark.loops import WORKING
 from noonmark.sql import numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
@@ -96,7 +97,7 @@ class _Parser(Precedence):
 
     def _parse_primary(self) -> Any:
         """Strings on lines of their own, one after the other, are one string."""
-        if WAITING:
+        if WAITING or WORKING:
             pass_on()
         text = super()._parse_primary()
         if isinstance(text, exp.Literal):

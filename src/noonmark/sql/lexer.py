@@ -11,6 +11,7 @@ import re
 from typing import Literal, NamedTuple
 
 from noonmark.errors import InvalidSyntax
+from noonmark.loops import WORKING
 from noonmark.sql.turns import WAITING, pass_on
 
 Kind = Literal["word", "quoted", "string", "number", "parameter", "sign", "end"]
@@ -60,7 +61,7 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     at = 0
     while at < len(text):
-        if WAITING:
+        if WAITING or WORKING:
             pass_on()
         match = _TOKEN.match(text, at)
         assert match is not None, "the last alternative takes any character"

@@ -7,7 +7,11 @@ request.
 
     enter, leave    a thread begins and ends to plan
     WAITING         those that wait, the first first; empty almost always, and cheap to look at
-    pass_on         said by who plans, between two steps: the next one's turn, after a slice
+    pass_on         said by who plans, between two steps, where WAITING or WORKING is not empty: the
+                    next one's turn, after a slice
+
+Before each other come the loops of the process (`noonmark.loops`): while one works, who has the
+turn rests, except for a slice now and then.
 
 Law (advisory): a thread that waits longer than `PATIENCE_S` goes on; who had the turn then waits
 for it at its own next step. So nothing is ever stuck: not by a thread that was ended in the middle
@@ -26,8 +30,9 @@ from collections import deque
 from contextlib import suppress
 
 from noonmark.clock import SYSTEM
+from noonmark.loops import WORKING, await_rest
 
-#: A turn, while others wait.
+#: A turn, while others wait, and what is planned beside loops that never rest.
 SLICE_S = 0.005
 PATIENCE_S = 0.1
 
@@ -40,6 +45,8 @@ class _Turn:
 
     holder: int | None = None
     since_s = 0.0
+    #: Until when it is not given to loops: one had no rest for long.
+    kept_until_s = 0.0
 
 
 _TURN = _Turn()
@@ -66,9 +73,13 @@ def leave() -> None:
 
 
 def pass_on() -> None:
-    """Let the next one plan, if this thread has had its slice; said where WAITING is not empty."""
+    """Let loops work, and the next one plan if this thread has had its slice."""
     me = threading.get_ident()
     if me not in _MEMBERS:
+        return
+    if WORKING and SYSTEM.monotonic() >= _TURN.kept_until_s and not await_rest():
+        _TURN.kept_until_s = SYSTEM.monotonic() + SLICE_S
+    if not WAITING:
         return
     if _TURN.holder == me and (SYSTEM.monotonic() - _TURN.since_s < SLICE_S or not _wake()):
         return

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, Planned, over_collections
 from noonmark.adapter.peek.answer import Peek
-from noonmark.adapter.peek.indexes import Indexes
+from noonmark.adapter.peek.indexes import Filled, Indexes
 from noonmark.adapter.worker.effort import is_little
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows.value import micros_of_timestamp, micros_of_timestamptz
 from noonmark.sql import parse
+from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Now, asked, bind
 from noonmark.sql.ir.node import walk_once
@@ -84,21 +86,42 @@ def plan_query(
         values: those of the parameters, where the plan depends on them.
         use: the statement that it is of, as `catalog.rights` calls it.
     """
-    catalog = session.catalog
-    names = Names(catalog, session.access(use, catalog))
+    catalog, state = session.catalog, session.database.client.state
+    indexes = Indexes(catalog, Filled.of(catalog, state))
+    access = session.access(use, catalog)
+    made = planned_over(
+        access, tree, functions=session.functions, indexes=indexes, types=types, values=values
+    )
+    return replace(made, peek=indexes.used(made.peek, state))
+
+
+def planned_over(
+    access: Access,
+    tree: exp.Expr,
+    *,
+    functions: Table[Function],
+    indexes: Indexes,
+    types: Sequence[t.SqlType | None],
+    values: Sequence[Any] | None,
+) -> PlannedQuery:
+    """The same for who has a catalog and its rights, and no session: nothing stored is looked at.
+
+    Its leaves are read as they are; the caller has better ones used (`Indexes.used`).
+    """
+    catalog = access.catalog
+    names = Names(catalog, access)
     stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
-    statement = Statement(names, parameters=stated, values=values, session=session.functions)
-    indexes = Indexes(catalog, session.database.client.state)
+    statement = Statement(names, parameters=stated, values=values, session=functions)
     query = parse.plan_query(tree, statement)
     planned = over_collections(catalog, query, names, indexes.keeping)
-    return _planned_query(catalog, planned, statement, indexes, oid_columns(tree))
+    return _planned_query(catalog, planned, statement, indexes.settled, oid_columns(tree))
 
 
 def _planned_query(
     catalog: Catalog,
     planned: Planned,
     statement: Statement,
-    indexes: Indexes,
+    settled: bool,
     oids: frozenset[int] = frozenset(),
 ) -> PlannedQuery:
     query = planned.query
@@ -114,13 +137,13 @@ def _planned_query(
     )
     return PlannedQuery(
         catalog,
-        indexes.used(Peek.of(relation, query.order, width, system)),
+        Peek.of(relation, query.order, width, system),
         fields,
         statement.parameter_types(),
         planned.items,
         planned.leaves,
         statement.late,
-        indexes.settled,
+        settled,
         _follows_time(catalog, relation, planned.leaves),
         tuple(map(told, statement.parameter_types())),
     )

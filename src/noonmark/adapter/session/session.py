@@ -32,6 +32,7 @@ from noonmark.adapter.contract import (
     TransactionStatus,
 )
 from noonmark.adapter.peek.chunks import Listed, Watched
+from noonmark.adapter.peek.remote import read
 from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.sequence.taken import Taken
 from noonmark.adapter.session.recorded import recorded, without_secrets
@@ -216,7 +217,7 @@ class AdapterSession:
                 parsed = parse(text)
             else:
                 self._begin_watch(begun)
-                parsed = await self._watch(PLANNER.run(weight, parse, text))
+                parsed = await self._watch(read(self, weight, text, parse))
                 self._busy = False
         except NoonmarkError as error:
             raise await without_secrets(error, text, parsed=False) from None

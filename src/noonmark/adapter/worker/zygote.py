@@ -161,10 +161,12 @@ atexit.register(ZYGOTE.stop)
 
 def serve(link: socket.socket) -> None:
     """Fork and reap until the server closes the socket."""
+    from noonmark.adapter.peek import remote  # door: as for child; it plans long queries
     from noonmark.adapter.worker import child  # door: what evaluates is not for the server
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     child.warm()
+    remote.warm()
     gc.collect()
     gc.freeze()  # what is here now is shared by all workers, and never garbage
     link.sendall(_REPLY.pack(os.getpid()))

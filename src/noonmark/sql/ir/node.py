@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
+from noonmark.loops import WORKING
 from noonmark.sql.turns import WAITING, pass_on
 
 N = TypeVar("N", bound="Node")
@@ -53,7 +54,7 @@ def walk(node: Node) -> Iterator[Node]:
     """The node and everything below it, from the top."""
     stack = [node]
     while stack:
-        if WAITING:
+        if WAITING or WORKING:
             pass_on()
         each = stack.pop()
         yield each
@@ -74,7 +75,7 @@ def walk_once(node: Node) -> Iterator[Node]:
 
 def rebuild(node: N, change: Callable[[Any], Node]) -> N:
     """The node with every child replaced; the same object when none changed."""
-    if WAITING:
+    if WAITING or WORKING:
         pass_on()
     changed: dict[str, Any] = {}
     for name in _field_names(type(node)):

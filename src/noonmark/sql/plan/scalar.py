@@ -22,6 +22,7 @@ from noonmark.errors import (
     UndefinedFunction,
     WindowingError,
 )
+from noonmark.loops import WORKING
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
 from noonmark.sql.choose import resolve
@@ -67,7 +68,7 @@ def plan(tree: exp.Expr, row: Row) -> Scalar:
     """The scalar that a syntax tree means; it may still be of type unknown."""
     if not isinstance(tree, exp.Expr):
         raise InvalidSyntax(f"an expression is missing in {row.place}")
-    if WAITING:
+    if WAITING or WORKING:
         pass_on()
     found = row.computed.get(tree)
     if found is not None:

@@ -15,9 +15,10 @@ from sqlglot import exp
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import Answer, Outcome, Rows
 from noonmark.adapter.peek.answer import Peek
-from noonmark.adapter.peek.planning import PlannedQuery, plan_query, time_of
+from noonmark.adapter.peek.planning import PlannedQuery, time_of
 from noonmark.adapter.peek.reads import Wish
-from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.peek.remote import plan
+from noonmark.adapter.planner import PLANNER, text_weight
 from noonmark.adapter.session.transaction import (
     OpenTransaction,
     current,
@@ -72,11 +73,9 @@ async def planned(
         return found  # rights are in the catalog: they were checked against this one
     late = values if found is not None and found.late else None
     use = "SUBSCRIBE" if isinstance(statement, st.Subscribe) else "SELECT"
-    weight = text_weight(statement.query.text) + views_weight(session.catalog)
-    tree = statement.query.tree
-    made = await PLANNER.run(weight, plan_query, session, tree, types, late, use)
+    made = await plan(session, statement.query, types, late, use)
     if made.late and values is not None and late is None:
-        made = await PLANNER.run(weight, plan_query, session, tree, types, values, use)
+        made = await plan(session, statement.query, types, values, use)
     if len(session.plans) >= PLANS_MAX:
         session.plans.pop(next(iter(session.plans)))
     session.plans[key] = made
