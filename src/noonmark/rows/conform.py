@@ -41,13 +41,13 @@ def conform(table: pa.Table, schema: Schema) -> pa.Table:
     expected = arrow_schema(schema)
     _check_names(table.column_names, schema)
     same = table.schema.equals(expected)
-    columns = []
+    columns, given = [], dict(zip(table.column_names, table.columns, strict=True))
     for column in schema.columns:
-        if column.name in table.column_names:
-            found = table.column(column.name)
+        found = given.get(column.name)
+        if found is not None:
             fitted = _fit(found, column)
         else:
-            found, fitted = None, pa.nulls(table.num_rows, arrow_type(column.type))
+            fitted = pa.nulls(table.num_rows, arrow_type(column.type))
         if fitted.null_count and not column.nullable:
             raise SchemaMismatch(
                 f'null value in column "{column.name}" violates its NOT NULL',
