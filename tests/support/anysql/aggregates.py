@@ -58,8 +58,10 @@ def calls(name: str, kind: str, condition: str) -> list[Call]:
         found += [(f"percentile_disc(0.5) within group (order by {name})", kind),
                   (f"mode() within group (order by {name})", kind)]  # fmt: skip
     if kind in SUMMED:
-        found += [(f"sum({name})::text", "text"), (f"avg({name})::text", "text"),
-                  (f"sum(distinct {name})::text", "text")]  # fmt: skip
+        # Of fractions the sum depends on the order in PostgreSQL: whole floats have one sum.
+        summed = f"trunc({name})" if kind in ("float8", "float4") else name
+        found += [(f"sum({summed})::text", "text"), (f"avg({summed})::text", "text"),
+                  (f"sum(distinct {summed})::text", "text")]  # fmt: skip
     if kind in ("float8", "interval", "int4"):
         found.append((f"(percentile_cont(0.25) within group (order by {name} desc))::text", "text"))
     if kind in (*WHOLE, "num", "numeric"):
