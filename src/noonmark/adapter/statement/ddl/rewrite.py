@@ -5,13 +5,14 @@ anew under its own name, in the transaction of the statement, and has the rows o
 they were read. So it is one commit, it can be rolled back, and it is refused where others wrote in
 between (`SerializationFailure`; a statement by itself is run again).
 
-What belongs to the table goes with it: sequences, foreign keys, rights, comments. Views that read
-the table, and its indexes, would read what is gone: with one of them the statement is refused.
+What belongs to the table goes with it: sequences, foreign keys, rights, comments. Its indexes are
+made anew beside it; one on a column that goes, goes. Views that read the table would read what is
+gone: with one of them the statement is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.dml.read import write
 from noonmark.adapter.table.constraints import foreigns_of
 from noonmark.errors import DependentObjects
+from noonmark.rows.types import quote_name
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -28,13 +30,17 @@ Row = tuple[Any, ...]
 
 
 def refuse_readers(session: AdapterSession, item: Item, verb: str) -> None:
-    """Refuse a change of what views and indexes of a table read.
+    """Refuse a change of what views of a table read.
 
     Raises:
         DependentObjects: there is one; says which.
     """
     catalog = session.store.catalog
-    found = [each for each in catalog.dependents([item.number]) if each.part_of != item.number]
+    found = [
+        each
+        for each in catalog.dependents([item.number])
+        if each.part_of != item.number and not _is_index_of(each, item)
+    ]
     if found:
         raise DependentObjects(
             f"cannot {verb} of table {item.name} because other objects depend on it",
@@ -72,12 +78,44 @@ async def rewritten(
         for each in catalog.items("table")
         if each.number != old.number and any(f.parent == old.number for f in foreigns_of(each))
     ]
-    await store.change([made, *owned, *others], [old.number])
+    indexes = [each for each in catalog.items("index") if _is_index_of(each, old)]
+    again = _indexes_again(indexes, old, made)
+    gone = [old.number, *(each.number for each in indexes)]
+    await store.change([made, *owned, *others, *again], gone)
     transaction.forget([old.collection])
     made = store.catalog.by_number[number]
     each = (row for row, count in rows.items() for _ in range(count))
     await write(session, {made.collection: [(change(row), 1) for row in each]})
     return made
+
+
+def _is_index_of(item: Item, table: Item) -> bool:
+    return item.kind == "index" and item.definition.get("on") == table.number
+
+
+def _indexes_again(indexes: Sequence[Item], old: Item, new: Item) -> list[Item]:
+    """The indexes of a table over what is in its place; without those whose column is gone."""
+    before, after = old.schema.names, new.schema.names
+    # A column that is renamed stays where it was.
+    moved = dict(zip(before, after, strict=True)) if len(before) == len(after) else {}
+    found: list[Item] = []
+    for each in indexes:
+        key = tuple(moved.get(name, name) for name in each.key)
+        if not set(key) <= set(after):
+            continue
+        number = new.number + 1 + len(found)
+        definition = {
+            **each.definition,
+            "on": new.number,
+            "query": f"SELECT * FROM {quote_name(new.name)}",
+            "names": {new.name: [new.number, len(new.schema)]},
+        }
+        stored_as = f"{each.collection.partition(chr(0))[0]}\0{number}"
+        found.append(
+            replace(each, number=number, schema=new.schema, key=key, definition=definition,
+                    needs=(new.number,), stored_as=stored_as)
+        )  # fmt: skip
+    return found
 
 
 def _pointed(item: Item, before: int, after: int) -> Item:
