@@ -64,11 +64,11 @@ def refused(why: str) -> InvalidPattern:
     return InvalidPattern(f"invalid regular expression: {why}")
 
 
-@dataclass
 class OptionNotSupported(EvaluationError, id="option_not_supported", sqlstate="0A000"):
     """An option of a pattern that PostgreSQL has: basic regular expressions."""
 
 
+@dataclass
 class Options:
     """See the module."""
 
