@@ -24,7 +24,7 @@ from bench.measure import seed_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.servers import start_postgres
+from support.neighbour.servers import start_postgres
 
 ROWS = 100_000
 ROUNDS, QUERIES = 9, 500

@@ -26,8 +26,8 @@ from noonmark.compute.plan.definition import Definition
 from noonmark.compute.view.dataflow import Dataflow
 from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
-from support.tpch import SCHEMAS
-from support.tpch_changes import kept
+from support.view.tpch import SCHEMAS
+from support.view.tpch_changes import kept
 
 MIB_MAX = 1536
 

@@ -27,7 +27,7 @@ from bench.measure import timed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.servers import start_postgres
+from support.neighbour.servers import start_postgres
 
 ROUNDS = 9
 BLOCK = 100_000

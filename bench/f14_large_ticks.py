@@ -18,7 +18,7 @@ from bench.measure import timed
 from bench.tpch import Again, both, hydrate, parser
 from noonmark.compute.runner.large import run_large
 from noonmark.compute.view.view import View
-from support.tpch_changes import Tables
+from support.view.tpch_changes import Tables
 
 FRACTIONS = (0.001, 0.01, 0.05, 0.2)
 QUERIES = "q01,q03,q05,q06,q10,q12,q14,q18"

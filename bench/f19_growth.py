@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from support.growing import MAINTAINED, maintained, queries, ratio
+from support.view.growing import MAINTAINED, maintained, queries, ratio
 
 RATIO_MAX = 15.0
 

@@ -1,7 +1,7 @@
 """F20: the processor time of a tick, by the number of rows that changed; no Spark, no network.
 
 The three views of F11 over bids and auctions, each tick done in this process as a resident task
-does it (`support.views_walk`): what the kernels cost, and what is fixed. Processor time, so that a
+does it (`support.view.walk`): what the kernels cost, and what is fixed. Processor time, so that a
 busy machine changes little. The figure is the rate of the three views together, largest ticks.
 
     python -m bench.f20_tick_cpu --bids 300000 --sizes 20,1000,20000
@@ -28,7 +28,7 @@ from noonmark.rows.schema import Schema
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.views_walk import Walker
+from support.view.walk import Walker
 
 SCHEMAS = {
     "auctions": Schema.of(id="bigint", item="text", seller="bigint", category="bigint"),

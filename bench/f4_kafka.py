@@ -31,8 +31,8 @@ from noonmark.source.impl.kafka import Kafka, create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.kafka import KafkaServer, connector_jars
-from support.upstreams import one_kafka
+from support.neighbour.kafka import KafkaServer, connector_jars
+from support.neighbour.upstreams import one_kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

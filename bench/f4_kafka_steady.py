@@ -30,8 +30,8 @@ from noonmark.source.impl.kafka import create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.kafka import KafkaServer
-from support.upstreams import one_kafka
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.upstreams import one_kafka
 
 PIECE = 1000
 

@@ -34,7 +34,7 @@ from noonmark.source.impl.postgres import create, drop_slot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.upstreams import one_postgres
+from support.neighbour.upstreams import one_postgres
 
 ROUNDS, WORKERS, PAGES = 3, 2, 4096
 GOAL = 0.7

@@ -32,7 +32,7 @@ from noonmark.source.impl.postgres import Postgres, create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.upstreams import one_postgres
+from support.neighbour.upstreams import one_postgres
 
 ACCOUNTS = 100_000
 UPSTREAM = f"""

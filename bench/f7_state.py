@@ -22,9 +22,9 @@ from bench.measure import timed
 from bench.tpch import QUERIES, options
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.plan.maintenance import changes_cost_all
-from support.tpch import SCHEMAS
-from support.tpch_changes import KEYS, Tables, updates
-from support.views_walk import Walker
+from support.view.tpch import SCHEMAS
+from support.view.tpch_changes import KEYS, Tables, updates
+from support.view.walk import Walker
 
 FACTOR, ROWS_MAX, RATIO_MAX = 10, 300, 1.3
 GROUPS = {

@@ -1,6 +1,6 @@
 """F7, by generator: rows touched per changed row, over a hundred times the state.
 
-Generated views over joins with composite, skewed and functional keys (`support.views_growth`), over
+Generated views over joins with composite, skewed and functional keys (`support.view.growth`), over
 a state and over one a hundred times as large, which both get the same number of changes. What is
 counted is how many stored rows a tick looks at. Of every view of which EXPLAIN says that a change
 reads neither a group nor a relation, the ratio of the two must stay: the worst is the figure. The
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from support.views_growth import growth, is_incremental, views
+from support.view.growth import growth, is_incremental, views
 
 FACTOR, RATIO_MAX = 100, 1.3
 

@@ -31,7 +31,7 @@ from noonmark.persist.log.state import encoder, state_decoder
 from noonmark.persist.retry import Retries
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain
-from support.long_log import grow
+from support.store.long_log import grow
 
 _COMMITS = 200
 

@@ -32,10 +32,10 @@ from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.spark.write import stage_frame
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk
-from support.tpch import QUERIES, SCHEMAS
-from support.tpch_changes import KEYS, Tables, kept
-from support.tpch_views import TpchViews
-from support.views_judged import Changing
+from support.view.judged import Changing
+from support.view.tpch import QUERIES, SCHEMAS
+from support.view.tpch_changes import KEYS, Tables, kept
+from support.view.tpch_views import TpchViews
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

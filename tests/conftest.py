@@ -1,11 +1,11 @@
 """Fixtures come from the modules of tests/support, one per kind of neighbour."""
 
 pytest_plugins = [
-    "support.places",
-    "support.racers",
-    "support.servers",
-    "support.spark",
-    "support.logical",
-    "support.kafka",
-    "support.registry",
+    "support.store.places",
+    "support.kill.racers",
+    "support.neighbour.servers",
+    "support.neighbour.spark",
+    "support.neighbour.logical",
+    "support.neighbour.kafka",
+    "support.neighbour.registry",
 ]

@@ -11,15 +11,15 @@ from noonmark.contents import Contents
 from noonmark.embedded.answer import Answer
 from noonmark.embedded.database import Embedded
 from noonmark.serve.command import DEFAULTS
-from support.error_advice import ADVICE, GROUPS
-from support.generated_docs import PAGES, kinds
-from support.repository import ROOT
+from support.house.error_advice import ADVICE, GROUPS
+from support.house.generated_docs import PAGES, kinds
+from support.house.repository import ROOT
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_up_to_date(page: Path) -> None:
     assert page.read_text() == PAGES[page](), (
-        f"{page.relative_to(ROOT)} is out of date: run python tests/support/generated_docs.py"
+        f"{page.relative_to(ROOT)} is out of date: run python tests/support/house/generated_docs.py"
     )
 
 

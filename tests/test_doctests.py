@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.repository import module_name, python_files
+from support.house.repository import module_name, python_files
 
 WITH_EXAMPLES = [path for path in python_files("src") if ">>> " in path.read_text()]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from support.repository import ROOT
+from support.house.repository import ROOT
 
 PAGE = ROOT / "docs" / "sources" / "faults.md"
 ROWS_MIN = 20

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.repository import ROOT
+from support.house.repository import ROOT
 
 GOOD = """\
 def main(argv):

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.repository import module_name, python_files, tree
+from support.house.repository import module_name, python_files, tree
 
 #: Where Spark is.
 SPARK_ROOMS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.planted_bugs import BUGS, QUICK, ROOT, SOURCE, Bug, passes, plant
+from support.house.planted_bugs import BUGS, QUICK, ROOT, SOURCE, Bug, passes, plant
 
 
 def test_every_bug_can_be_planted() -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from support.repository import ROOT, tracked
-from support.tool_venv import run_tool, tool_python
+from support.house.repository import ROOT, tracked
+from support.neighbour.tool_venv import run_tool, tool_python
 
 DOCS = ROOT / "docs"
 #: Pages of the site that are not below `docs/`: docs/tools/site_hooks.py takes them along.

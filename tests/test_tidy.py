@@ -15,7 +15,7 @@ import pytest
 
 import noonmark
 from noonmark import errors
-from support.repository import (
+from support.house.repository import (
     ROOT,
     SOURCE,
     code_lines,

@@ -9,7 +9,7 @@ import pytest
 from noonmark.adapter.catalog.rights import NEEDS, ROLE_NEEDS
 from noonmark.adapter.database import Database
 from noonmark.errors import NoonmarkError
-from support.reading import Conversation, connect, with_database
+from support.serve.reading import Conversation, connect, with_database
 
 
 async def denied(client: Conversation, sql: str) -> NoonmarkError:

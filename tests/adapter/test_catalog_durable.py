@@ -13,7 +13,7 @@ from noonmark.adapter.database import Database
 from noonmark.errors import LockHeld, NameTaken
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
-from support.reading import NoSpark, connect, database
+from support.serve.reading import NoSpark, connect, database
 
 
 def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:

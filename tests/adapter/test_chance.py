@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from noonmark.errors import InvalidArgument, QueryCanceled, Unsupported
-from support.reading import Conversation, connect, database
+from support.serve.reading import Conversation, connect, database
 
 
 async def chance(client: Conversation) -> None:

@@ -12,7 +12,7 @@ import pytest
 from noonmark.adapter.table.checks import CheckViolation
 from noonmark.embedded.database import Embedded
 from noonmark.errors import NoonmarkError
-from support.servers import PostgresServer
+from support.neighbour.servers import PostgresServer
 
 STATEMENTS = (
     "create table c (a int check (a > 0), b text constraint long check (length(b) < 5), c int, "

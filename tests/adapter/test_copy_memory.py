@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors
 
 from noonmark.adapter.table.copy_memory import CopyMemory
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 #: A line of 1 kB; the table that it becomes takes about as much.
 LINE = f"1\t{'x' * 1000}\n".encode()

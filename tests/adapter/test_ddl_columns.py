@@ -16,7 +16,7 @@ from noonmark.adapter.contract import CopyOut, Prepared, Rows
 from noonmark.adapter.database import Database
 from noonmark.adapter.statement.dml.copy import CopyFrom
 from noonmark.errors import SerializationFailure, Unsupported
-from support.reading import Conversation, connect, with_database
+from support.serve.reading import Conversation, connect, with_database
 
 
 async def read_table(opened: Database) -> Conversation:

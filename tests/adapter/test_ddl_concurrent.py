@@ -12,7 +12,7 @@ from pathlib import Path
 
 from noonmark.adapter.database import Database
 from noonmark.errors import DependentObjects, NameTaken, UndefinedTable, WrongObjectType
-from support.reading import connect, database
+from support.serve.reading import connect, database
 
 SESSIONS, STATEMENTS = 8, 60
 EXPECTED = (UndefinedTable, NameTaken, DependentObjects, WrongObjectType)

@@ -19,7 +19,7 @@ from noonmark.errors import (
     NotAuthorized,
     WrongObjectType,
 )
-from support.reading import Conversation, connect, with_database
+from support.serve.reading import Conversation, connect, with_database
 
 
 async def notices(client: Conversation, sql: str) -> list[str]:

@@ -18,7 +18,7 @@ from noonmark.errors import (
     UniqueViolation,
     Unsupported,
 )
-from support.reading import Conversation, connect, database, with_database
+from support.serve.reading import Conversation, connect, database, with_database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

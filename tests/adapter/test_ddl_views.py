@@ -10,8 +10,8 @@ import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.errors import DependentObjects, Unsupported
-from support.reading import Conversation, connect, database
-from support.stored_views import age
+from support.serve.reading import Conversation, connect, database
+from support.view.stored_views import age
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

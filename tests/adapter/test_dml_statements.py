@@ -18,7 +18,7 @@ from noonmark.errors import (
     SerializationFailure,
     UniqueViolation,
 )
-from support.reading import Conversation, connect, with_database
+from support.serve.reading import Conversation, connect, with_database
 
 
 async def table(opened: Database) -> Conversation:

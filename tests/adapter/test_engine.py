@@ -19,7 +19,7 @@ from noonmark.adapter.schedule.engine import Engine
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError
 from noonmark.supervise import Supervisor
-from support.serve_process import Server, serving
+from support.serve.process import Server, serving
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

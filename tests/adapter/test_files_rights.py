@@ -13,7 +13,7 @@ from noonmark.adapter.database import Database
 from noonmark.clock import SYSTEM
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Options
-from support.reading import Conversation, NoSpark, connect
+from support.serve.reading import Conversation, NoSpark, connect
 
 Test = Callable[[Database, Conversation, Conversation], Coroutine[Any, Any, None]]
 

@@ -23,7 +23,7 @@ from noonmark.embedded.answer import Answer
 from noonmark.embedded.statements import copy_table
 from noonmark.errors import BeforeSince, NoonmarkError, SchemaMismatch, UnknownCollection
 from noonmark.rows import types as t
-from support.reading import connect, database
+from support.serve.reading import connect, database
 
 
 def made(folder: Path) -> int:

@@ -14,9 +14,9 @@ import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.errors import NoonmarkError
-from support.reading import Conversation, connect, with_database
-from support.servers import PostgresServer
-from support.sql_peer import connected
+from support.neighbour.servers import PostgresServer
+from support.serve.reading import Conversation, connect, with_database
+from support.sql.peer import connected
 
 #: Values of each type, among them such as are equal in SQL and not the same.
 VALUES = {

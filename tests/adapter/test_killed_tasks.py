@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noonmark.adapter.database import Database
-from support.killed_tasks import killed
-from support.reading import with_database
+from support.kill.killed_tasks import killed
+from support.serve.reading import with_database
 
 
 @with_database

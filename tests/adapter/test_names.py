@@ -17,7 +17,7 @@ from noonmark.adapter.database import Database
 from noonmark.errors import NoonmarkError
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.base import Name
-from support.reading import Conversation, connect, with_database
+from support.serve.reading import Conversation, connect, with_database
 
 #: By statement: its text with NAME for the name, and the SQLSTATE where nothing has the name.
 USES: dict[str, tuple[str, str]] = {

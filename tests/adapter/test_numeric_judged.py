@@ -23,9 +23,9 @@ from noonmark.errors import NoonmarkError
 from noonmark.rows.arrow import texts_for_numerals, to_table
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Schema
-from support.reading import Conversation, connect, database, with_database
-from support.servers import PostgresServer
-from support.sql_peer import connected
+from support.neighbour.servers import PostgresServer
+from support.serve.reading import Conversation, connect, database, with_database
+from support.sql.peer import connected
 
 ODD = ("NaN", "Infinity", "-Infinity", "0", "0.00", "-0.0", "10", "10.0", "10.00", "1e-40", "1e40",
        "123456789012345678901", "99999999999999999999999999999999999999999.5", "1e131071",

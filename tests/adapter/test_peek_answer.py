@@ -23,7 +23,7 @@ from noonmark.persist.client import Client
 from noonmark.sql.meaning.relation import evaluate, in_order
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
-from support import sql_queries
+from support.sql import queries as sql_queries
 
 TIME = 10
 # Where the key decides, also with NULLs, alternatives and contradictions.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from noonmark.adapter.database import Database
-from support.reading import connect, with_database
+from support.serve.reading import connect, with_database
 
 ASKED: list[tuple[str, tuple[Any, ...]]] = [
     ("select k, v from t where k = $1::smallint", (1,)),

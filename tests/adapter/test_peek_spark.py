@@ -14,8 +14,8 @@ from noonmark.errors import DivisionByZero, EvaluationError
 from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
-from support import sql_queries
-from support.reading import connect, database, insert
+from support.serve.reading import connect, database, insert
+from support.sql import queries as sql_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

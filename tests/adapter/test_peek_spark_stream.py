@@ -13,7 +13,7 @@ import pytest
 from noonmark.adapter.database import Database
 from noonmark.adapter.peek.chunks import CHUNK_ROWS
 from noonmark.errors import DivisionByZero
-from support.reading import Conversation, connect, database, insert
+from support.serve.reading import Conversation, connect, database, insert
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

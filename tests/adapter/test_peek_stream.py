@@ -9,7 +9,7 @@ import pytest
 from noonmark.adapter.database import Database
 from noonmark.adapter.peek import gather
 from noonmark.adapter.peek.chunks import CHUNK_ROWS
-from support.reading import connect, insert, with_database
+from support.serve.reading import connect, insert, with_database
 
 ROWS = 30_000
 

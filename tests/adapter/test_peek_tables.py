@@ -12,7 +12,7 @@ import pytest
 from noonmark.adapter.database import Database
 from noonmark.adapter.peek.tables import TableFiles
 from noonmark.adapter.worker import scratch
-from support.reading import Conversation, connect, insert, with_database
+from support.serve.reading import Conversation, connect, insert, with_database
 
 ROWS = 5_000
 

@@ -14,8 +14,8 @@ from noonmark.adapter.planner import SHORT_MAX, text_weight
 from noonmark.adapter.session.session import AdapterSession
 from noonmark.errors import InsufficientPrivilege, NoonmarkError, TooComplex
 from noonmark.sql.dialect import parse
-from support.hostile_statements import PLANNING
-from support.reading import Conversation, connect, with_database
+from support.hostile.statements import PLANNING
+from support.serve.reading import Conversation, connect, with_database
 
 #: Longer than what is planned here.
 LONG = f"/* {'long ' * SHORT_MAX} */"

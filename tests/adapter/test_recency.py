@@ -12,8 +12,8 @@ import pytest
 from noonmark.adapter.database import Database
 from noonmark.errors import QueryCanceled, Unsupported
 from noonmark.source.impl.files import Files
-from support.reading import connect, database, with_database
-from support.recency import count_stale
+from support.ingest.recency import count_stale
+from support.serve.reading import connect, database, with_database
 
 TRIALS = 200
 

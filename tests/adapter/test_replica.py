@@ -33,8 +33,8 @@ from noonmark.errors import (
 from noonmark.persist import question
 from noonmark.persist.client import Options
 from noonmark.sql.statement import statement as st
-from support.reading import Conversation, connect, database
-from support.strict_history import Op, violations
+from support.serve.reading import Conversation, connect, database
+from support.strict.history import Op, violations
 
 STRICT = {"transaction_isolation": "strict serializable"}
 Test = Callable[..., Coroutine[Any, Any, None]]

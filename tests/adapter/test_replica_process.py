@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from noonmark.clock import SYSTEM
-from support.serve_process import PORTS, Server, command, serving
+from support.serve.process import PORTS, Server, command, serving
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.slow]
 

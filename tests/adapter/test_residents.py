@@ -20,8 +20,8 @@ from noonmark.compute.runner.resident.lines import Line, LineLost
 from noonmark.compute.runner.resident.pool import Residents
 from noonmark.compute.runner.resident.runner import ByResidents
 from noonmark.supervise import Supervisor
-from support.executors import python_workers
-from support.reading import connect, database
+from support.neighbour.executors import python_workers
+from support.serve.reading import connect, database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

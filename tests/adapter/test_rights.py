@@ -6,7 +6,7 @@ import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.errors import DependentObjects, InsufficientPrivilege, NoonmarkError
-from support.reading import Conversation, connect, with_database
+from support.serve.reading import Conversation, connect, with_database
 
 
 async def refused(client: Conversation, sql: str) -> NoonmarkError:

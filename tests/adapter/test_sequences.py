@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from noonmark.adapter.sequence.sequences import RESERVED
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 
 @contextmanager

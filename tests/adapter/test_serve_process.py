@@ -15,7 +15,7 @@ import pytest
 from noonmark.errors import ConfigError
 from noonmark.serve.command import DEFAULTS, merged
 from noonmark.serve.run import address
-from support.serve_process import PORTS, Server, command, serving
+from support.serve.process import PORTS, Server, command, serving
 
 pytestmark = pytest.mark.server
 

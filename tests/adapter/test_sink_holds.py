@@ -8,7 +8,7 @@ from pathlib import Path
 from noonmark.adapter.database import Database
 from noonmark.persist.hold import NO_LEASE_MS
 from noonmark.persist.log.state import Hold
-from support.reading import connect, database
+from support.serve.reading import connect, database
 
 
 def sink_holds(opened: Database) -> list[Hold]:

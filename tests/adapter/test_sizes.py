@@ -10,8 +10,8 @@ import pytest
 
 from noonmark.adapter.system.sizes import in_words
 from noonmark.errors import UndefinedTable
-from support.reading import connect, database
-from support.servers import PostgresServer
+from support.neighbour.servers import PostgresServer
+from support.serve.reading import connect, database
 
 
 def test_sizes_are_those_of_what_is_stored() -> None:

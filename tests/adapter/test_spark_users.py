@@ -21,7 +21,7 @@ from noonmark.embedded.database import Embedded
 from noonmark.errors import ConfigError, LockHeld, TooManyRows, UndefinedTable, UsageError
 from noonmark.java import java_home
 from noonmark.spark_write import Destination, TableWriter, Written
-from support.serve_process import serving
+from support.serve.process import serving
 
 CHILD = Path(__file__).parents[1] / "support" / "plain_session.py"
 TABLES = (

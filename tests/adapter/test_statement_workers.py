@@ -25,8 +25,8 @@ from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.pool import PRIORITIES
 from noonmark.clock import SYSTEM
 from noonmark.errors import DivisionByZero, NoonmarkError, QueryCanceled, TooComplex
-from support.hostile_statements import PLANNING
-from support.reading import Conversation, connect, with_database
+from support.hostile.statements import PLANNING
+from support.serve.reading import Conversation, connect, with_database
 
 pytestmark = pytest.mark.alone
 
@@ -409,7 +409,7 @@ async def test_a_short_statement_does_not_wait_for_longer_ones(opened: Database)
 
 WITHOUT_SPARK = """
 import asyncio, sys
-from support.reading import connect, database
+from support.serve.reading import connect, database
 
 async def main():
     async with database() as opened:

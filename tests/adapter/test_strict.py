@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from support.reading import connect, database
-from support.strict_history import Op, find_cycle, violations
-from support.strict_mutants import KILLED, MUTANTS, planted
-from support.strict_run import run_inside, run_killed
+from support.serve.reading import connect, database
+from support.strict.history import Op, find_cycle, violations
+from support.strict.mutants import KILLED, MUTANTS, planted
+from support.strict.run import run_inside, run_killed
 
 #: C7 is 300,000 operations, by `make prove`.
 OPERATIONS, ERA, KILLS = 20_000, 4_000, 1

@@ -13,7 +13,7 @@ from noonmark.adapter.database import Database
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import QueryCanceled, UndefinedColumn, Unsupported
-from support.reading import Conversation, connect, insert, with_database
+from support.serve.reading import Conversation, connect, insert, with_database
 
 
 async def rows_until(chunks: AsyncIterator[Any], count: int) -> list[Any]:

@@ -14,7 +14,7 @@ from noonmark.adapter.database import Database
 from noonmark.adapter.statement.query import subscribe_view
 from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 from noonmark.errors import NoonmarkError
-from support.reading import Conversation, connect, database, insert
+from support.serve.reading import Conversation, connect, database, insert
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.killed_tasks import kill_on_its_loop
-from support.reading import Conversation, connect, database
+from support.kill.killed_tasks import kill_on_its_loop
+from support.serve.reading import Conversation, connect, database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from noonmark.adapter.database import Database
 from noonmark.adapter.system.relations import relations, system_rows
 from noonmark.errors import NoonmarkError
 from noonmark.rows.pg.text import format_value
-from support.reading import Conversation, connect, database, with_database
+from support.serve.reading import Conversation, connect, database, with_database
 
 
 async def populated(opened: Database) -> Conversation:

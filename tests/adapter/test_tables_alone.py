@@ -9,7 +9,7 @@ import pytest
 from noonmark.adapter.database import Database
 from noonmark.adapter.table.lookups import Stored
 from noonmark.errors import InternalError
-from support.reading import connect, with_database
+from support.serve.reading import connect, with_database
 
 Keys = Stored._keys_of
 

@@ -15,7 +15,7 @@ from noonmark.errors import (
     UndefinedTable,
     UniqueViolation,
 )
-from support.reading import connect, database, with_database
+from support.serve.reading import connect, database, with_database
 
 
 @with_database

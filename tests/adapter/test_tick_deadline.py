@@ -10,7 +10,7 @@ import pytest
 
 from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import NotYetComplete
-from support.reading import Conversation, connect, database
+from support.serve.reading import Conversation, connect, database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,8 +21,8 @@ from noonmark.compute.runner.processes import LocalProcesses, OrLocalProcesses
 from noonmark.compute.runner.runner import JOBS
 from noonmark.errors import ConfigError, Determinate, NotYetComplete
 from noonmark.persist.client import Options
-from support.killed_tasks import children
-from support.reading import connect
+from support.kill.killed_tasks import children
+from support.serve.reading import connect
 
 VIEWS = {
     "counts": "select k, count(*) as n from t group by k",

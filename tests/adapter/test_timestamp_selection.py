@@ -18,7 +18,7 @@ from noonmark.adapter.timestamp.choice import (
     select_timestamp,
 )
 from noonmark.errors import BeforeSince, NoonmarkError
-from support.sql_cases import differing
+from support.sql.cases import differing
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases" / "timestamp"
 

@@ -19,7 +19,7 @@ from noonmark.errors import (
     ReadOnly,
     UndefinedColumn,
 )
-from support.reading import Conversation, connect, insert, with_database
+from support.serve.reading import Conversation, connect, insert, with_database
 
 
 async def two(opened: Database) -> Conversation:

@@ -18,7 +18,7 @@ from noonmark.compute.runner.runner import Named
 from noonmark.compute.view import dataflow
 from noonmark.errors import Determinate
 from noonmark.supervise import Supervisor
-from support.reading import connect, database
+from support.serve.reading import connect, database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ import pyarrow as pa
 from noonmark.adapter.database import Database
 from noonmark.rows.conform import conform
 from noonmark.rows.schema import Schema
-from support.reading import connect, with_database
+from support.serve.reading import connect, with_database
 
 
 def conformed_s(width: int) -> float:

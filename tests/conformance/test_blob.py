@@ -10,8 +10,8 @@ from noonmark.errors import InvalidValue
 from noonmark.persist.impl.open import open_blob
 from noonmark.persist.impl.probe import probe
 from noonmark.persist.location import Blob, BlobEntry
-from support.places import Place
-from support.racers import Race, entry_of, put_all
+from support.kill.racers import Race, entry_of, put_all
+from support.store.places import Place
 
 FIVE_MIB = bytes(range(256)) * (5 * 4096) + b"tail"
 

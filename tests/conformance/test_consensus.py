@@ -9,8 +9,8 @@ import pytest
 from noonmark.errors import MissingObject, UsageError
 from noonmark.persist.impl.open import open_consensus
 from noonmark.persist.location import Consensus
-from support.places import Place
-from support.racers import Race, append_all, entry_of
+from support.kill.racers import Race, append_all, entry_of
+from support.store.places import Place
 
 
 async def append_many(consensus: Consensus, first: int, last: int) -> None:

@@ -37,8 +37,8 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk
 from noonmark.sql.parse import plan_query
 from noonmark.tvc import Update
-from support.views import SCHEMAS, History, answer, contents, seeded_history
-from support.views_walk import Walker
+from support.view.views import SCHEMAS, History, answer, contents, seeded_history
+from support.view.walk import Walker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

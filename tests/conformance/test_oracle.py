@@ -25,8 +25,8 @@ from noonmark.persist.config import Config
 from noonmark.persist.impl.open import open_consensus
 from noonmark.persist.location import Consensus
 from noonmark.persist.runtime import Runtime
-from support import oracle_process
-from support.clocks import LeapClock
+from support.kill import oracle_process
+from support.store.clocks import LeapClock
 
 AT_ONCE = Config(retry_deadline_s=0.0)
 

@@ -28,8 +28,8 @@ from noonmark.rows.postgres import (
     type_size,
     typmod,
 )
-from support.rows import ALL_TYPES, JSON_TREES, same, values
-from support.servers import PostgresServer
+from support.neighbour.servers import PostgresServer
+from support.store.rows import ALL_TYPES, JSON_TREES, same, values
 
 TEXT, BINARY = 0, 1
 ENCODE = {TEXT: encode_text, BINARY: encode_binary}

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from noonmark.rows.pg.text import format_value
-from support.servers import PostgresServer
-from support.sql_expressions import EXPRESSIONS
-from support.sql_generator import Generator
-from support.sql_peer import connected, disagreement, load, ours, schema_of
-from support.sql_queries import GUARDED, QUERIES, ROWS, SCHEMAS
+from support.neighbour.servers import PostgresServer
+from support.sql.expressions import EXPRESSIONS
+from support.sql.generator import Generator
+from support.sql.peer import connected, disagreement, load, ours, schema_of
+from support.sql.queries import GUARDED, QUERIES, ROWS, SCHEMAS
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from support import tpch
-from support.servers import PostgresServer
-from support.sql_peer import connected, load, ours, same_rows, schema_of, theirs
+from support.neighbour.servers import PostgresServer
+from support.sql.peer import connected, load, ours, same_rows, schema_of, theirs
+from support.view import tpch
 
 SEED, SCALE_FACTOR = 7, 0.001
 

@@ -18,9 +18,9 @@ from noonmark.errors import Corrupt, DefiniteError, LockHeld, UsageError
 from noonmark.persist import Config, Options, Update
 from noonmark.persist import open as open_location
 from noonmark.rows.schema import Schema
-from support.backups import back_up
-from support.logical import Upstream
-from support.reading import connect, database
+from support.kill.backups import back_up
+from support.neighbour.logical import Upstream
+from support.serve.reading import connect, database
 
 ACCOUNTS, CENTS = 20, 100
 #: Everything is stored, compacted and deleted early.

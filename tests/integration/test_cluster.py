@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_run import run_all, two_sides
-from support.servers import PostgresServer, S3Server
+from support.neighbour.cluster_run import run_all, two_sides
+from support.neighbour.servers import PostgresServer, S3Server
 
 pytestmark = pytest.mark.alone
 

@@ -9,10 +9,10 @@ import pytest
 
 from noonmark.persist.log import frame
 from noonmark.persist.part import pages, part, store
-from support.damage import Damage
-from support.history import Violation
-from support.mutations import KINDS, Mutations
-from support.power_loss import memory_folder
+from support.store.damage import Damage
+from support.store.history import Violation
+from support.store.mutations import KINDS, Mutations
+from support.store.power_loss import memory_folder
 
 MUTATIONS = 120
 DAMAGES = 100

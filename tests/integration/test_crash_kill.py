@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.history import NAMES, Ledger, Step, Violation
-from support.kills import Kills
+from support.kill.kills import Kills
+from support.store.history import NAMES, Ledger, Step, Violation
 
 KILLS = 5
 

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from support.disk import Change, Disk
-from support.history import Violation
-from support.power_loss import PowerLoss, memory_folder
+from support.store.disk import Change, Disk
+from support.store.history import Violation
+from support.store.power_loss import PowerLoss, memory_folder
 
 STATES = 80
 STATES_TO_CATCH = 300

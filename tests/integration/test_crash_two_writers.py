@@ -11,9 +11,9 @@ import pytest
 
 from noonmark.errors import Fenced
 from noonmark.persist.log import machine
-from support.clocks_apart import run_in_memory
-from support.history import Violation
-from support.two_writers import WORKLOADS, Book, run_processes
+from support.kill.clocks_apart import run_in_memory
+from support.kill.two_writers import WORKLOADS, Book, run_processes
+from support.store.history import Violation
 
 OPERATIONS = 80
 TAKEOVERS = ("takeover by id", "takeover from the dead", "takeover from the stopped")

@@ -34,7 +34,7 @@ from noonmark.source.envelope import Kind
 from noonmark.source.format.json import Json
 from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.files import Files, of_lines
-from support.ingest_world import HistoryClock
+from support.ingest.world import HistoryClock
 
 SCHEMA = Schema.of(id="bigint not null", word="text")
 GOOD = [{"id": 1, "word": "a"}, {"id": 2, "word": "b"}]

@@ -28,7 +28,7 @@ from noonmark.source.contract import (
     record_schema,
 )
 from noonmark.tvc import Partition, partition_frontier
-from support.ingest_world import History
+from support.ingest.world import History
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reclocking.md"
 PM1 = 13

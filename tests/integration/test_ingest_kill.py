@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.ingest_kills import IngestKills
+from support.ingest.kills import IngestKills
 
 KILLS = 3
 

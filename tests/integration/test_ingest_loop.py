@@ -16,8 +16,8 @@ from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.source.impl.counter import Counter
-from support.ingest_loop import IngestLoop
-from support.ingest_world import HistoryClock
+from support.ingest.loop import IngestLoop
+from support.ingest.world import HistoryClock
 
 PATIENCE_S = 30.0
 

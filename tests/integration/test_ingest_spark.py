@@ -30,7 +30,7 @@ from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.files import of_lines
 from noonmark.source.impl.key_value import KeyValue
 from noonmark.source.splits import read_splits
-from support.ingest_failing import FailsOnce, fail, kill_executor, stall
+from support.ingest.failing import FailsOnce, fail, kill_executor, stall
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ from noonmark.persist.impl.memory import MemoryBlob
 from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Antichain
-from support.clocks import SetClock
-from support.clocks_apart import ShiftedClock
+from support.kill.clocks_apart import ShiftedClock
+from support.store.clocks import SetClock
 
 SCHEMA = Schema.of(a="bigint")
 DAY_MS = 86_400_000

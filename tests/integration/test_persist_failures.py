@@ -27,8 +27,8 @@ from noonmark.persist.write import MultiWriteHandle
 from noonmark.rows.schema import Schema
 from noonmark.source.impl.counter import Counter
 from noonmark.tvc import Antichain
-from support.doubles import HookedBlob
-from support.ingest_loop import IngestLoop
+from support.ingest.loop import IngestLoop
+from support.store.doubles import HookedBlob
 
 SCHEMA = Schema.of(a="bigint", b="text")
 CONFIG = persist.Config(retry_deadline_s=0.0, inline_bytes_max=1000)

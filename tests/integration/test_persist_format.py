@@ -1,7 +1,7 @@
 """The format on disk: what a version wrote, every later version reads; what a later one wrote, not.
 
 A location of every format version is kept under ``tests/location/format-N``, with its contents as
-text (`support.stored_format` says what is in it).
+text (`support.store.stored_format` says what is in it).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from noonmark.persist.log import command as c
 from noonmark.persist.log.frame import ENTRY, FORMAT_VERSION, ROLLUP, open_frame, seal_frame
 from noonmark.shard.verify import verify
 from noonmark.tvc import Antichain
-from support.stored_format import contents, describe, kept, write_location
+from support.store.stored_format import contents, describe, kept, write_location
 
 VERSIONS = range(1, FORMAT_VERSION + 1)
 MODES = ("write", "notified", "polling", "independent")

@@ -44,7 +44,7 @@ from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type
 from noonmark.tvc import Antichain
-from support.doubles import FailingFileSystem, UnconditionalBlob
+from support.store.doubles import FailingFileSystem, UnconditionalBlob
 
 SCHEMA = Schema.of(id="bigint", name="text")
 TEXT = parse_type("text")

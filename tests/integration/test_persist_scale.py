@@ -19,8 +19,8 @@ from noonmark import persist
 from noonmark.persist.impl.open import open_blob, open_consensus
 from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Schema
-from support import long_log
-from support.doubles import HookedBlob
+from support.store import long_log
+from support.store.doubles import HookedBlob
 
 pytestmark = pytest.mark.alone
 

@@ -30,7 +30,7 @@ from noonmark.persist.spark import (
 from noonmark.rows import types as t
 from noonmark.rows.arrow import conform, from_table
 from noonmark.rows.schema import Column, Schema
-from support.rows import ALL_TYPES, values
+from support.store.rows import ALL_TYPES, values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

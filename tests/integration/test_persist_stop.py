@@ -16,7 +16,7 @@ from noonmark.persist.impl.files import FileBlob
 from noonmark.persist.impl.log import BlobConsensus
 from noonmark.persist.runtime import Runtime
 from noonmark.rows.schema import Schema
-from support.doubles import HookedBlob
+from support.store.doubles import HookedBlob
 
 SCHEMA = Schema.of(id="bigint", name="text")
 # Nothing is compacted unless a test asks for it.

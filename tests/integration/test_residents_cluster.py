@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support.reading import connect, database
+from support.serve.reading import connect, database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

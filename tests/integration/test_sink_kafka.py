@@ -26,9 +26,9 @@ from noonmark.sink import kafka as kafka_sink
 from noonmark.sink.encode import JsonEncoding
 from noonmark.sink.envelope import Envelope
 from noonmark.sink.keys import Keys
-from support.kafka import KafkaServer
-from support.reading import Conversation, connect, database
-from support.registry import RegistryServer
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.registry import RegistryServer
+from support.serve.reading import Conversation, connect, database
 
 PAIRS = Schema.of(id="int not null", word="text")
 JSON = JsonEncoding(PAIRS, ("id",))

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from noonmark.clock import SYSTEM
-from support.kafka import KafkaServer
-from support.logical import Upstream
-from support.reading import Conversation, connect, database
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.logical import Upstream
+from support.serve.reading import Conversation, connect, database
 
 STATUS = "select status, error from mz_internal.mz_sink_statuses where name = 'k'"
 

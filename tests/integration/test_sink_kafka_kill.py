@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from support.kafka import KafkaServer
-from support.sink_kills import SinkKills
-from support.sink_topic import ACCOUNTS
-from support.sinks_beside import BESIDE, INSIDE, SinksBeside
+from support.neighbour.kafka import KafkaServer
+from support.sink.kills import SinkKills
+from support.sink.sinks_beside import BESIDE, INSIDE, SinksBeside
+from support.sink.topic import ACCOUNTS
 
 
 def test_kills_neither_repeat_nor_lose_a_message(kafka_server: KafkaServer, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from noonmark.clock import SYSTEM
 from noonmark.errors import Indeterminate
 from noonmark.sink.envelope import Message
 from noonmark.sink.kafka import Writer
-from support.kafka import KafkaServer
+from support.neighbour.kafka import KafkaServer
 
 
 def messages(*words: str) -> Iterator[Message]:

@@ -26,8 +26,8 @@ from noonmark.errors import (
     Unsupported,
     UsageError,
 )
-from support.logical import Upstream
-from support.reading import Conversation, connect, database
+from support.neighbour.logical import Upstream
+from support.serve.reading import Conversation, connect, database
 
 SOURCE = "create source s from postgres connection pg (publication 'p') for all tables"
 

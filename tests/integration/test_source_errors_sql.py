@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from noonmark.adapter.database import Database
 from noonmark.clock import SYSTEM
 from noonmark.errors import DefiniteError, NoonmarkError
-from support.logical import Upstream
-from support.reading import Conversation, connect, database
+from support.neighbour.logical import Upstream
+from support.serve.reading import Conversation, connect, database
 
 STATUS = "select status from mz_internal.mz_source_statuses where name = "
 #: What reads table a: itself, a view, a view over that, an index' view, and joins.

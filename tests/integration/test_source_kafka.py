@@ -28,8 +28,8 @@ from noonmark.source.format.plain import Bytes, Text
 from noonmark.source.impl.kafka import Kafka, StartFrom, create
 from noonmark.source.impl.kafka import source as kafka_source
 from noonmark.tvc import known_partitions
-from support.kafka import KafkaServer, start_kafka
-from support.logical_ingest import contents, error_of, reasons
+from support.ingest.logical_ingest import contents, error_of, reasons
+from support.neighbour.kafka import KafkaServer, start_kafka
 
 WORDS = Schema.of(id="bigint not null", word="text")
 
@@ -354,7 +354,7 @@ def test_a_broker_that_is_killed_and_comes_back_whole_and_then_in_part(
     kafka_jars: Path, client: Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from noonmark.source.impl.kafka import client as kafka_client
-    from support.servers import server_folder
+    from support.neighbour.servers import server_folder
 
     for module in (kafka_client, kafka_sink):
         monkeypatch.setattr(module, "TIMEOUT_S", 2.0)

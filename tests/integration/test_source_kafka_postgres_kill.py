@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support.kafka import KafkaServer
-from support.logical import Upstream
-from support.upstream_kills import UpstreamKills
+from support.ingest.upstream_kills import UpstreamKills
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.logical import Upstream
 
 
 @pytest.mark.slow

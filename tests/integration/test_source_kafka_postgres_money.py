@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from support.kafka import KafkaServer
-from support.logical import Upstream
-from support.upstream_money import MoneyWriters, read_totals
+from support.ingest.upstream_money import MoneyWriters, read_totals
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.logical import Upstream
 
 
 def test_the_total_is_the_same_at_every_time(upstream: Upstream, kafka_server: KafkaServer) -> None:

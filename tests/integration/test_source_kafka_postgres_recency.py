@@ -8,10 +8,10 @@ import pytest
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import QueryCanceled
-from support.kafka import KafkaServer
-from support.logical import Upstream
-from support.reading import connect, database
-from support.upstream_recency import count_stale
+from support.ingest.upstream_recency import count_stale
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.logical import Upstream
+from support.serve.reading import connect, database
 
 
 def test_a_consistent_read_is_never_stale(upstream: Upstream, kafka_server: KafkaServer) -> None:

@@ -23,9 +23,9 @@ from noonmark.source.format.plain import Text
 from noonmark.source.impl.kafka import create
 from noonmark.source.impl.kafka import source as kafka_source
 from noonmark.source.impl.postgres import snapshot
-from support.kafka import KafkaServer
-from support.logical import Upstream
-from support.logical_ingest import contents
+from support.ingest.logical_ingest import contents
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.logical import Upstream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

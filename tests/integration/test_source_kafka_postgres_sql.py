@@ -17,10 +17,10 @@ import pytest
 from noonmark.adapter.database import Database
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError, DependentObjects, NameTaken, UndefinedObject
-from support.kafka import KafkaServer
-from support.logical import Upstream
-from support.reading import Conversation, connect, database
-from support.registry import RegistryServer
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.logical import Upstream
+from support.neighbour.registry import RegistryServer
+from support.serve.reading import Conversation, connect, database
 
 SENTINEL = "SENTINEL-do-not-show"
 

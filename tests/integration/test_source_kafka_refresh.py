@@ -18,9 +18,9 @@ from noonmark.adapter.database import Database
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError, DefiniteError, SerializationFailure, Unsupported
 from noonmark.source.impl.kafka import client as kafka_client
-from support.kafka import KafkaServer, start_kafka
-from support.reading import Conversation, connect, database
-from support.servers import server_folder
+from support.neighbour.kafka import KafkaServer, start_kafka
+from support.neighbour.servers import server_folder
+from support.serve.reading import Conversation, connect, database
 
 REFRESH = "alter source s refresh"
 COLUMNS = {

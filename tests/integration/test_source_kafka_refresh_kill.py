@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from noonmark.clock import SYSTEM
-from support.kafka import KafkaServer
-from support.kills import Lines, running
+from support.kill.kills import Lines, running
+from support.neighbour.kafka import KafkaServer
 
 REFRESH = b"alter source s refresh"
 IDS = 40
@@ -50,7 +50,7 @@ class World:
 
     @contextmanager
     def serving(self) -> Iterator[tuple[Any, Lines, psycopg.Connection[Any]]]:
-        with running("strict_server", self.folder) as (child, lines):
+        with running("strict.server", self.folder) as (child, lines):
             port = lines.read(60)
             assert port is not None, f"a server did not start: {child.poll()}"
             where = f"host=127.0.0.1 port={port} user=me dbname=noonmark"

@@ -10,10 +10,10 @@ import pytest
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError
-from support.kafka import PASSWORD, USER, KafkaServer
-from support.reading import Conversation, connect, database
+from support.neighbour.kafka import PASSWORD, USER, KafkaServer
+from support.serve.reading import Conversation, connect, database
 
-PEM = Path(__file__).parents[1] / "support" / "pgwire_certificate.pem"
+PEM = Path(__file__).parents[1] / "support" / "serve" / "pgwire_certificate.pem"
 _BEGIN = "-----BEGIN CERTIFICATE-----"
 
 

@@ -17,7 +17,7 @@ from noonmark.source.impl.files import Files, of_lines
 from noonmark.source.splits import read_splits
 
 if TYPE_CHECKING:
-    from support.servers import S3Server
+    from support.neighbour.servers import S3Server
 
 
 def put(url: str, **objects: bytes) -> None:

@@ -19,8 +19,8 @@ from noonmark.persist.client import Client, open_location
 from noonmark.source.impl.postgres import Postgres, snapshot
 from noonmark.source.impl.postgres.builder import BATCH_ROWS
 from noonmark.tvc import known_partitions
-from support.logical import Upstream
-from support.logical_ingest import contents, ingest, reasons
+from support.ingest.logical_ingest import contents, ingest, reasons
+from support.neighbour.logical import Upstream
 
 TYPES = """
 create table every_type (id int primary key, a boolean, b smallint, c bigint, d real,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.exact_run import ExactRun
-from support.servers import server_folder
+from support.ingest.exact_run import ExactRun
+from support.neighbour.servers import server_folder
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from noonmark.errors import SourceStalled
 from noonmark.persist.client import open_location
 from noonmark.source.impl.postgres import create
-from support.logical_ingest import contents, error_of, ingest, reasons
-from support.servers import server_folder, start_postgres
+from support.ingest.logical_ingest import contents, error_of, ingest, reasons
+from support.neighbour.servers import server_folder, start_postgres
 
 
 def test_a_promoted_standby_ends_the_source(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from noonmark.errors import SourceStalled
 from noonmark.ingest.ingestion import Ingestion
 from noonmark.persist.client import Client, open_location
 from noonmark.source.impl.postgres import Postgres, drop_slot
-from support.clocks import SetClock
-from support.logical import Upstream
-from support.logical_ingest import Running, contents, ingest, reasons
+from support.ingest.logical_ingest import Running, contents, ingest, reasons
+from support.neighbour.logical import Upstream
+from support.store.clocks import SetClock
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from noonmark.persist.client import Client, open_location
 from noonmark.source import START
 from noonmark.source.impl import postgres
 from noonmark.tvc import known_partitions
-from support.logical import Upstream
-from support.logical_ingest import contents, ingest, reasons
+from support.ingest.logical_ingest import contents, ingest, reasons
+from support.neighbour.logical import Upstream
 
 _STRADDLING = """
 select start_lsn::text, end_lsn::text, record_type

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from noonmark.persist.client import Client, open_location
-from support.logical import Upstream
-from support.logical_ingest import Running, contents, error_of, ingest
+from support.ingest.logical_ingest import Running, contents, error_of, ingest
+from support.neighbour.logical import Upstream
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from noonmark.errors import ConfigError, SourceStalled
 from noonmark.persist.client import Client, open_location
 from noonmark.rows.value import Interval
 from noonmark.source.impl.postgres import Postgres, create
-from support.logical import Upstream
-from support.logical_ingest import contents, ingest, reasons
+from support.ingest.logical_ingest import contents, ingest, reasons
+from support.neighbour.logical import Upstream
 
 #: What a role may have been given, each of them enough to lose or change something.
 SETTINGS = (

@@ -12,8 +12,8 @@ import pytest
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import NoonmarkError
-from support.reading import Conversation, connect, database
-from support.servers import PostgresServer, server_folder, start_postgres
+from support.neighbour.servers import PostgresServer, server_folder, start_postgres
+from support.serve.reading import Conversation, connect, database
 
 pytestmark = pytest.mark.server
 ASKS = "".join(

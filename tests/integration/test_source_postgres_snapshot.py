@@ -20,8 +20,8 @@ from noonmark.remap import mint
 from noonmark.source import START
 from noonmark.source.impl.postgres import Postgres
 from noonmark.tvc import partition_frontier
-from support.logical import Upstream
-from support.logical_ingest import contents, error_of, ingest, reasons
+from support.ingest.logical_ingest import contents, error_of, ingest, reasons
+from support.neighbour.logical import Upstream
 
 TABLES = ("keyed", "whole")
 

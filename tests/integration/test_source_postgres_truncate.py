@@ -22,8 +22,8 @@ from noonmark.persist.config import Config
 from noonmark.source.contract import Source, Split
 from noonmark.source.impl.postgres import Postgres
 from noonmark.source.splits import read_splits
-from support.logical import Upstream
-from support.logical_ingest import contents, ingest, reasons
+from support.ingest.logical_ingest import contents, ingest, reasons
+from support.neighbour.logical import Upstream
 
 TABLES = ("keyed", "whole", "child", "part_low", "part_high")
 SCHEMA = (

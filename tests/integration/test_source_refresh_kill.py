@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from support.exact_upstream import crash
-from support.kills import Lines, running
-from support.servers import PostgresServer, server_folder, start_postgres
+from support.ingest.exact_upstream import crash
+from support.kill.kills import Lines, running
+from support.neighbour.servers import PostgresServer, server_folder, start_postgres
 
 TABLES = ("a", "b")
 FAULT = (
@@ -56,7 +56,7 @@ class World:
 
     @contextmanager
     def serving(self) -> Iterator[tuple[Any, Lines, psycopg.Connection[Any]]]:
-        with running("strict_server", self.folder) as (child, lines):
+        with running("strict.server", self.folder) as (child, lines):
             port = lines.read(60)
             assert port is not None, f"a server did not start: {child.poll()}"
             where = f"host=127.0.0.1 port={port} user=me dbname=noonmark"

@@ -13,9 +13,9 @@ import pytest
 
 from noonmark.adapter.contract import Rows
 from noonmark.clock import SYSTEM
-from support.kafka import KafkaServer
-from support.logical import Upstream
-from support.reading import Conversation, connect, database
+from support.neighbour.kafka import KafkaServer
+from support.neighbour.logical import Upstream
+from support.serve.reading import Conversation, connect, database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

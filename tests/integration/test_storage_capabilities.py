@@ -36,7 +36,7 @@ from noonmark.storage import (
 )
 from noonmark.storage.transaction import Transaction, creation, own_capability
 from noonmark.tvc import EMPTY, Antichain, Update
-from support.clocks import SetClock
+from support.store.clocks import SetClock
 
 SCHEMA = Schema.of(id="bigint", name="text")
 ORDERS = CollectionDescription(SCHEMA, ("id",), "source", {"partitions": 3})

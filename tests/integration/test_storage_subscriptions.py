@@ -24,7 +24,7 @@ from noonmark.persist.read.snapshot import Step
 from noonmark.rows.schema import Schema
 from noonmark.storage import CollectionDescription, Storage, Subscription
 from noonmark.tvc import EMPTY, Antichain, Update
-from support import capability_reader
+from support.store import capability_reader
 
 ORDERS = CollectionDescription(Schema.of(id="bigint", name="text", price="bigint"), ("id",))
 

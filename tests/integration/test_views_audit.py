@@ -12,9 +12,9 @@ from noonmark.compute.plan.definition import Definition
 from noonmark.compute.view.audit import audit
 from noonmark.compute.view.view import View
 from noonmark.tvc import Update
-from support.views import SCHEMAS, seeded_history, spoil
-from support.views_battery import BATTERY
-from support.views_walk import Walker
+from support.view.battery import BATTERY
+from support.view.views import SCHEMAS, seeded_history, spoil
+from support.view.walk import Walker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

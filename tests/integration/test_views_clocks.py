@@ -22,7 +22,7 @@ from noonmark.persist.log.state import State
 from noonmark.rows.schema import Schema
 from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Antichain, Update
-from support.clocks import SetClock
+from support.store.clocks import SetClock
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

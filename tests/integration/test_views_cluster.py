@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.executors import Fault, executors
-from support.views import seeded_history
-from support.views_world import VIEWS, World
+from support.neighbour.executors import Fault, executors
+from support.view.views import seeded_history
+from support.view.world import VIEWS, World
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

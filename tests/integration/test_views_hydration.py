@@ -24,7 +24,7 @@ from noonmark.persist.client import Client, Options
 from noonmark.persist.config import Config
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk
-from support.views import SCHEMAS, answer, seeded_history
+from support.view.views import SCHEMAS, answer, seeded_history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.views import seeded_history
-from support.views_kills import maintain
-from support.views_process import HYDRATED, TIMES
-from support.views_world import VIEWS, World
+from support.view.kills import maintain
+from support.view.process import HYDRATED, TIMES
+from support.view.views import seeded_history
+from support.view.world import VIEWS, World
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ import pytest
 
 from noonmark import persist
 from noonmark.persist.client import Options
-from support.nexmark_views import NexmarkViews
+from support.view.nexmark_views import NexmarkViews
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

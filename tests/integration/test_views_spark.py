@@ -20,9 +20,9 @@ from noonmark.compute.view.explain import explain_view
 from noonmark.persist.client import Options
 from noonmark.rows.schema import Schema
 from noonmark.storage import CollectionDescription, Storage
-from support.executors import Fault, python_workers
-from support.views import seeded_history, spoil
-from support.views_world import VIEWS, World
+from support.neighbour.executors import Fault, python_workers
+from support.view.views import seeded_history, spoil
+from support.view.world import VIEWS, World
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,9 +19,9 @@ from noonmark.compute.view.explain import explain_view
 from noonmark.compute.view.view import View
 from noonmark.persist.client import Client, Options
 from noonmark.tvc import EMPTY
-from support.pgwire_host import DatabaseHost
-from support.views import SCHEMAS, answer, seeded_history
-from support.views_queries import TEMPORAL
+from support.serve.host import DatabaseHost
+from support.view.queries import TEMPORAL
+from support.view.views import SCHEMAS, answer, seeded_history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

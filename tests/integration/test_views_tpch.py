@@ -14,8 +14,8 @@ import pytest
 
 from noonmark import persist
 from noonmark.persist.client import Options
-from support.tpch_changes import Tables
-from support.tpch_views import TpchViews
+from support.view.tpch_changes import Tables
+from support.view.tpch_views import TpchViews
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ from noonmark.clock import SYSTEM
 from noonmark.errors import Determinate, Indeterminate, MissingObject
 from noonmark.persist.impl.log import BlobConsensus, entry_key, floor_key
 from noonmark.persist.impl.memory import MemoryBlob
-from support.doubles import HookedBlob
+from support.store.doubles import HookedBlob
 
 
 class Pause:

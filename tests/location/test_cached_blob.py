@@ -14,7 +14,7 @@ from noonmark.errors import Determinate
 from noonmark.persist.cache import CachedBlob
 from noonmark.persist.impl.memory import MemoryBlob
 from noonmark.persist.location import BlobEntry
-from support.doubles import HookedBlob
+from support.store.doubles import HookedBlob
 
 
 async def tick(method: str, key: str) -> None:  # noqa: ARG001 - a hook: every call takes a turn

@@ -17,8 +17,8 @@ from noonmark.errors import Determinate, Indeterminate, StorageError, StorageUnf
 from noonmark.persist.impl.file_system import FileSystem
 from noonmark.persist.impl.files import INLINE_BYTES_MAX, FileBlob
 from noonmark.persist.location import BlobEntry
-from support.doubles import FailingFileSystem
-from support.dying import die_in_put
+from support.kill.dying import die_in_put
+from support.store.doubles import FailingFileSystem
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from noonmark.persist.impl.memory import MemoryBlob
 from noonmark.persist.impl.object_store import ObjectStoreBlob
 from noonmark.persist.impl.open import open_blob
 from noonmark.persist.impl.probe import probe
-from support.doubles import UnconditionalBlob
-from support.servers import S3Server
-from support.stand_in_s3 import StandInS3, stand_in_s3
+from support.neighbour.servers import S3Server
+from support.neighbour.stand_in_s3 import StandInS3, stand_in_s3
+from support.store.doubles import UnconditionalBlob
 
 
 @pytest.fixture

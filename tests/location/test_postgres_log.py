@@ -10,7 +10,7 @@ import pytest
 from noonmark.clock import SYSTEM
 from noonmark.errors import Determinate, Indeterminate, MissingObject, StorageUnfit
 from noonmark.persist.impl.postgres import PostgresConsensus
-from support.servers import PostgresServer, free_ports
+from support.neighbour.servers import PostgresServer, free_ports
 
 
 def end_sessions(server: PostgresServer) -> None:

@@ -19,7 +19,7 @@ import pytest
 from noonmark.clock import SYSTEM
 from noonmark.persist.impl.files import FileBlob
 from noonmark.persist.impl.log import BlobConsensus, entry_key
-from support.losing_disk import Disk, PowerLoss
+from support.store.losing_disk import Disk, PowerLoss
 
 ROOT = "/data/location"
 ENTRIES = 8

@@ -15,7 +15,7 @@ from noonmark.compute.view.owned import is_arrangement
 from noonmark.compute.view.view import View
 from noonmark.persist.log import command as c
 from noonmark.storage.description import description_of
-from support.stored_views import (
+from support.view.stored_views import (
     BEHIND,
     HISTORY,
     KEPT,
@@ -25,8 +25,8 @@ from support.stored_views import (
     definition,
     write_location,
 )
-from support.views import SCHEMAS, answer
-from support.views_walk import Walker
+from support.view.views import SCHEMAS, answer
+from support.view.walk import Walker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

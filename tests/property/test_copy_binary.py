@@ -17,7 +17,7 @@ from noonmark.rows.arrow import from_table
 from noonmark.rows.schema import Column, Schema
 from noonmark.serve.pgwire.copy import decoder, encoder
 from noonmark.serve.pgwire.copy_binary import BinaryColumns
-from support.rows import values
+from support.store.rows import values
 
 FORM = CopyFormat("binary")
 KINDS: tuple[t.SqlType, ...] = (

@@ -16,7 +16,7 @@ from noonmark.rows.arrow import from_table
 from noonmark.rows.schema import Column, Schema
 from noonmark.serve.pgwire.copy import decoder, encoder
 from noonmark.serve.pgwire.copy_columns import _PLAIN, Columns
-from support.rows import values
+from support.store.rows import values
 
 KINDS: tuple[t.SqlType, ...] = (
     t.Boolean(), t.SmallInt(), t.Integer(), t.BigInt(), t.Real(), t.Double(), t.Numeric(),

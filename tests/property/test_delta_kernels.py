@@ -38,7 +38,7 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall, SortKey, WindowCall
 from noonmark.sql.ir.scalar import Call, Compare, Scalar, column
 from noonmark.sql.meaning.relation import outcome
-from support.views import LEFT, RIGHT, History, Row, answer, contents, histories
+from support.view.views import LEFT, RIGHT, History, Row, answer, contents, histories
 
 TIMES, LOWER = 5, 2
 L, R = r.Scan("l", LEFT), r.Scan("r", RIGHT)

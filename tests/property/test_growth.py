@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.growing import FRAMES, MAINTAINED, maintained, queries, ratio
+from support.view.growing import FRAMES, MAINTAINED, maintained, queries, ratio
 
 pytestmark = pytest.mark.alone
 

@@ -1,6 +1,6 @@
 """Every guarantee of ingestion, over generated source histories with crashes at any call.
 
-``NOONMARK_HISTORIES`` says how many; the guarantees are in `support.ingest_world`.
+``NOONMARK_HISTORIES`` says how many; the guarantees are in `support.ingest.world`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from support.ingest_world import World
+from support.ingest.world import World
 
 HISTORIES = int(os.environ.get("NOONMARK_HISTORIES", "1000"))
 CHUNKS = 20

@@ -15,9 +15,9 @@ from noonmark.sql.meaning.judge import WORK_MAX, Difference, verdict, work_of
 from noonmark.sql.meaning.relation import outcome
 from noonmark.sql.parse import plan_query
 from noonmark.tvc import Update
-from support.views import SCHEMAS, contents, seeded_history
-from support.views_battery import BATTERY
-from support.views_walk import Walker
+from support.view.battery import BATTERY
+from support.view.views import SCHEMAS, contents, seeded_history
+from support.view.walk import Walker
 
 TIMES = 8
 

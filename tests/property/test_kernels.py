@@ -24,8 +24,8 @@ from noonmark.sql.ir.node import walk
 from noonmark.sql.meaning.relation import evaluate, in_order
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
-from support.sql_queries import SCHEMAS
-from support.sql_wide import WideGenerator
+from support.sql.queries import SCHEMAS
+from support.sql.wide import WideGenerator
 
 Row = tuple[Any, ...]
 #: What the rules leave of no query here, and what has no kernel.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from noonmark.persist.part import run
 from noonmark.persist.part.part import Part, encode_part
 from noonmark.persist.part.ranges import KeyRange, cut
-from support.update_tables import rows_of, update_tables
+from support.store.update_tables import rows_of, update_tables
 
 KEY = ("c0",)
 

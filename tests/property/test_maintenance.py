@@ -14,8 +14,8 @@ from noonmark.compute.view.explain import explain_view
 from noonmark.compute.view.view import View
 from noonmark.errors import Unsupported
 from noonmark.rows.schema import Schema
-from support.views import SCHEMAS
-from support.views_walk import Walker
+from support.view.views import SCHEMAS
+from support.view.walk import Walker
 
 #: What EXPLAIN says of what STRICT refuses, as names of tables, columns and as literals.
 HOSTILE = ("RECOMPUTED AS A WHOLE", "x: not supported", "nothing: ALL OF IT")

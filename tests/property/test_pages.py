@@ -17,7 +17,7 @@ from noonmark.persist.part import part as part_module
 from noonmark.persist.part.pages import Tails, read_rows
 from noonmark.persist.part.part import EncodedPart, Part, decode_part, encode_part
 from noonmark.persist.part.run import sort
-from support.update_tables import bits, rows_of, update_tables
+from support.store.update_tables import bits, rows_of, update_tables
 
 
 class OneObject:

@@ -21,7 +21,7 @@ from noonmark.persist.part.part import Part, decode_part, encode_part
 from noonmark.persist.part.run import sort
 from noonmark.persist.part.statistics import physical
 from noonmark.persist.part.thrift import decode_struct, encode_struct
-from support.update_tables import data_names, rows_of, update_table, update_tables
+from support.store.update_tables import data_names, rows_of, update_table, update_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

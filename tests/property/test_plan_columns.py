@@ -13,8 +13,8 @@ from noonmark.compute.plan.memo import once
 from noonmark.errors import EvaluationError
 from noonmark.sql.ir import relation as r
 from noonmark.sql.meaning.relation import outcome
-from support import tpch
-from support.views import SCHEMAS, History, contents, histories
+from support.view import tpch
+from support.view.views import SCHEMAS, History, contents, histories
 
 PLANS = {
     "count": "SELECT count(*) AS n FROM l",

@@ -30,7 +30,7 @@ from noonmark.rows.arrow import (
 from noonmark.rows.numeral import scale_of
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import parse_type
-from support.rows import ALL_TYPES, same, values
+from support.store.rows import ALL_TYPES, same, values
 
 
 def _one(sql_type: t.SqlType) -> Schema:

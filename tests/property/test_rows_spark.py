@@ -21,7 +21,7 @@ from noonmark.rows.spark import (
     spark_schema,
     to_dataframe,
 )
-from support.rows import NESTED, SCALARS, values
+from support.store.rows import NESTED, SCALARS, values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

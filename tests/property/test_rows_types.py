@@ -12,7 +12,7 @@ from noonmark.errors import InvalidValue, SchemaMismatch, UndefinedObject, Unsup
 from noonmark.rows import types as t
 from noonmark.rows.schema import RESERVED_NAMES, Column, Schema
 from noonmark.rows.types import parse_type
-from support.rows import SCALARS
+from support.store.rows import SCALARS
 
 _NAMES = st.one_of(
     st.sampled_from(["a", "A", "a b", 'q"uote', "integer", "é", "1"]),

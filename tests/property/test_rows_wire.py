@@ -27,7 +27,7 @@ from noonmark.rows.postgres import (
     encode_text,
     type_of,
 )
-from support.rows import ALL_TYPES, JSON_TREES, SCALARS, same, values
+from support.store.rows import ALL_TYPES, JSON_TREES, SCALARS, same, values
 
 
 @pytest.mark.parametrize("sql_type", ALL_TYPES, ids=str)

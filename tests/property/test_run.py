@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from noonmark.persist.part import run
 from noonmark.persist.part.run import accumulate, advance, consolidate, merge, sort
-from support.update_tables import (
+from support.store.update_tables import (
     contents,
     data_names,
     rows_of,

@@ -18,7 +18,7 @@ from noonmark.rows.schema import Column, Schema
 from noonmark.rows.value import EndOfDay, FarDate, FarTimestamp
 from noonmark.sink.avro import AvroEncoding
 from noonmark.source.format.avro import avro, debezium_columns
-from support.rows import same, values
+from support.store.rows import same, values
 
 _PAIR = t.Record((t.Field("x", t.Integer()), t.Field("y", t.Text())))
 _ROW: dict[str, t.SqlType] = {

@@ -22,7 +22,7 @@ from noonmark.sink.avro import AvroEncoding
 from noonmark.sink.encode import JsonEncoding
 from noonmark.sink.envelope import Envelope
 from noonmark.sink.keys import Keys
-from support.rows import SCALARS, values
+from support.store.rows import SCALARS, values
 
 #: Values that are equal in SQL and not the same, by type.
 EQUAL = {

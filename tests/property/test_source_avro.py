@@ -20,7 +20,7 @@ from noonmark.errors import ConfigError, SourceStalled
 from noonmark.rows.arrow import from_array
 from noonmark.source.format.avro import Avro, avro, columns_of, debezium_columns
 from noonmark.source.format.registry import Registry
-from support.registry import RegistryServer
+from support.neighbour.registry import RegistryServer
 
 EVERY: dict[str, Any] = {
     "type": "record",

@@ -10,7 +10,7 @@ from psycopg import conninfo
 from noonmark.source.impl.postgres.certificates import with_files
 from noonmark.source.impl.postgres.session import dsn_of
 
-PEM = (Path(__file__).parents[1] / "support" / "pgwire_certificate.pem").read_text()
+PEM = (Path(__file__).parents[1] / "support" / "serve" / "pgwire_certificate.pem").read_text()
 
 
 def test_texts_become_files_that_nobody_else_reads() -> None:

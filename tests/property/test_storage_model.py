@@ -27,7 +27,7 @@ from noonmark.persist.log import command as c
 from noonmark.rows.schema import Schema
 from noonmark.storage import Capability, CollectionDescription, ReadCapability, Storage
 from noonmark.tvc import EMPTY, Antichain, Update
-from support.clocks import SetClock
+from support.store.clocks import SetClock
 
 LAST = 12
 BEYOND = LAST + 1

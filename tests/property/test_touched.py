@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.views_growth import growth, is_incremental, views
+from support.view.growth import growth, is_incremental, views
 
 
 def test_a_change_touches_as_many_rows_in_a_larger_state(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.views_coverage import OPERATORS, SHARED, operators_of
-from support.views_generated import run
+from support.view.coverage import OPERATORS, SHARED, operators_of
+from support.view.generated import run
 
 
 @pytest.mark.parametrize("tasks", [0, 3], ids=["small", "large"])

@@ -17,8 +17,8 @@ from noonmark.rows.identity import hashable
 from noonmark.rows.pg.text import parse_value
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
-from support.views import History, answer
-from support.views_walk import Walker
+from support.view.views import History, answer
+from support.view.walk import Walker
 
 TIMES, TICKS = 10, (3, 5, 8, 11)
 POOLS = {

@@ -18,9 +18,9 @@ from noonmark.storage import Storage
 from noonmark.storage.description import description_of
 from noonmark.storage.transaction import Transaction
 from noonmark.tvc import Update
-from support.stored_views import age
-from support.views import SCHEMAS, History, answer, seeded_history
-from support.views_walk import Walker
+from support.view.stored_views import age
+from support.view.views import SCHEMAS, History, answer, seeded_history
+from support.view.walk import Walker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,9 +8,9 @@ import pytest
 
 from noonmark.compute.plan.definition import Definition
 from noonmark.tvc import Update
-from support.views import SCHEMAS, History, answer, contents, seeded_history
-from support.views_queries import QUERIES, RECURSIVE, TEMPORAL
-from support.views_walk import Walker
+from support.view.queries import QUERIES, RECURSIVE, TEMPORAL
+from support.view.views import SCHEMAS, History, answer, contents, seeded_history
+from support.view.walk import Walker
 
 TIMES = 12
 TICKS = (3, 4, 8, TIMES + 1)

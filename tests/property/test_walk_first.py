@@ -12,8 +12,8 @@ from noonmark.compute.incremental import first
 from noonmark.compute.plan.definition import Definition, inlined
 from noonmark.compute.view.explain import explain_view
 from noonmark.tvc import Update
-from support.views import SCHEMAS, History, answer, histories, seeded_history
-from support.views_walk import Walker
+from support.view.views import SCHEMAS, History, answer, histories, seeded_history
+from support.view.walk import Walker
 
 TIMES = 14
 VIEWS = {

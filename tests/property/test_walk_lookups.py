@@ -11,9 +11,9 @@ from noonmark.compute.incremental import lookups
 from noonmark.compute.plan.definition import Definition
 from noonmark.rows.schema import Schema
 from noonmark.tvc import Update
-from support.views import SCHEMAS, answer, seeded_history
-from support.views_queries import QUERIES
-from support.views_walk import Walker
+from support.view.queries import QUERIES
+from support.view.views import SCHEMAS, answer, seeded_history
+from support.view.walk import Walker
 
 TIMES = 10
 AUCTIONS = {

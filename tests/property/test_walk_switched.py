@@ -13,8 +13,8 @@ from noonmark.compute.plan.definition import Definition
 from noonmark.compute.plan.maintenance import changes_cost_all
 from noonmark.compute.view.explain import explain_view
 from noonmark.tvc import Update
-from support.views import SCHEMAS, answer, seeded_history
-from support.views_walk import Walker
+from support.view.views import SCHEMAS, answer, seeded_history
+from support.view.walk import Walker
 
 TIMES = 14
 VIEWS = {

@@ -1,8 +1,8 @@
 """C10: bugs planted in a copy of the product, each found by the tests that are named for it.
 
 One bug in each rewrite rule, and in kernels, in the digest of an arrangement, in bindings, holds, a
-sink's resumption and the registration of a read (`support.planted_bugs`). The same tests pass over
-the source as it is, or nothing is shown.
+sink's resumption and the registration of a read (`support.house.planted_bugs`). The same tests pass
+over the source as it is, or nothing is shown.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.planted_bugs import BUGS, passes, plant
-from support.proving import bar
+from support.house.planted_bugs import BUGS, passes, plant
+from support.house.proving import bar
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Every stream ends with the protocol's own error or goodbye, in whole messages, the session closed
 and its rows let go; before login no more is kept than a start packet may have. The process' memory
-is flat. The streams and what must hold are in `support.pgwire_hostile`.
+is flat. The streams and what must hold are in `support.serve.hostile`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.pgwire_hostile import Hostile
-from support.proving import answer, bar, options
+from support.house.proving import answer, bar, options
+from support.serve.hostile import Hostile
 
 CHUNK = 20_000
 GROWTH_BYTES_MAX = 64 << 20

@@ -24,9 +24,9 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.pgwire_host import CERTIFICATE
-from support.proving import answer, options
-from support.serve_process import command
+from support.house.proving import answer, options
+from support.serve.host import CERTIFICATE
+from support.serve.process import command
 
 PASSWORD = "wide and far"
 ROW_BYTES = 50_000_000

@@ -2,9 +2,9 @@
 
 Two parts. Histories: generated sources (partitions added, transactions, several outputs, formats
 and envelopes) whose process dies at any call of the source, the engine or the store, 20,000 by
-default; every guarantee of ingestion is checked in each (`support.ingest_world`). Processes: a real
+default; every guarantee of ingestion is checked in each (`support.ingest.world`). Processes: a real
 process that ingests COUNTER, KEY VALUE and growing FILES, in place, is killed with kill -9 fifty
-times; every split that it reads is counted (`support.ingest_kills`).
+times; every split that it reads is counted (`support.ingest.kills`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.ingest_kills import IngestKills
-from support.ingest_world import World
-from support.killed_ingestion import kill_often
-from support.proving import answer, bar, options
+from support.house.proving import answer, bar, options
+from support.ingest.killed_ingestion import kill_often
+from support.ingest.kills import IngestKills
+from support.ingest.world import World
 
 KILLS = 50
 CHUNK = 50

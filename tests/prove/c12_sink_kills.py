@@ -1,7 +1,7 @@
 """C12 at the other end: a server that writes to Kafka is killed 50 times while money moves.
 
 What a reader of committed records sees is every change once, and after each transaction the table
-at one time (`support.sink_topic`).
+at one time (`support.sink.topic`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.killed_ingestion import kill_often
-from support.proving import answer, options
-from support.sink_kills import SinkKills
-from support.upstreams import one_kafka
+from support.house.proving import answer, options
+from support.ingest.killed_ingestion import kill_often
+from support.neighbour.upstreams import one_kafka
+from support.sink.kills import SinkKills
 
 KILLS = 50
 

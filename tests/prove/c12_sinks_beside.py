@@ -1,7 +1,7 @@
 """C12 at the other end: sinks share a progress topic, and one is killed inside of a transaction.
 
 Two servers with a sink each, and one server with two: whatever one leaves open, the topic of every
-sink has every change once (`support.sinks_beside`).
+sink has every change once (`support.sink.sinks_beside`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.killed_ingestion import kill_often
-from support.proving import answer, options
-from support.sinks_beside import SinksBeside
-from support.upstreams import one_kafka
+from support.house.proving import answer, options
+from support.ingest.killed_ingestion import kill_often
+from support.neighbour.upstreams import one_kafka
+from support.sink.sinks_beside import SinksBeside
 
 ROUNDS = 20
 #: Locations, and sinks of each.

@@ -1,9 +1,9 @@
 """C12 with Kafka and PostgreSQL: fifty kills while both are written to.
 
 A process ingests two tables that money moves between, a keyed table, and a topic of balances, and
-is killed with kill -9 fifty times (`support.upstream_kills`): in the end the contents are those of
-upstream, at every time in between the totals are right, and every split that was read is counted:
-none begins below what was durable when its process started.
+is killed with kill -9 fifty times (`support.ingest.upstream_kills`): in the end the contents are
+those of upstream, at every time in between the totals are right, and every split that was read is
+counted: none begins below what was durable when its process started.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.killed_ingestion import kill_often
-from support.proving import answer, options
-from support.upstream_kills import UpstreamKills
-from support.upstreams import both_upstreams
+from support.house.proving import answer, options
+from support.ingest.killed_ingestion import kill_often
+from support.ingest.upstream_kills import UpstreamKills
+from support.neighbour.upstreams import both_upstreams
 
 KILLS = 50
 

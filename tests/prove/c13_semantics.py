@@ -1,7 +1,7 @@
 """C13: SQL means what it means in PostgreSQL, asked once and maintained alike.
 
 3,000 generated scalar expressions and 500 generated queries are put to `noonmark serve` and to a
-real PostgreSQL over the same protocol; the answers are compared as text (`support.sql_twins`). What
+real PostgreSQL over the same protocol; the answers are compared as text (`support.sql.twins`). What
 has an answer is then asked of a materialized view of the same text.
 """
 
@@ -16,10 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import Advance, answer, bar, options
-from support.sql_generator import Generator
-from support.sql_scalars import TABLE, Scalars
-from support.sql_twins import IN_ONE_VIEW, Twins, twins
+from support.house.proving import Advance, answer, bar, options
+from support.sql.generator import Generator
+from support.sql.scalars import TABLE, Scalars
+from support.sql.twins import IN_ONE_VIEW, Twins, twins
 
 QUERIES_PER_SCALAR = 1 / 6
 

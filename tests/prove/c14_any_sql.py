@@ -2,7 +2,7 @@
 
 Random expressions and queries over random tables (every type, NULLs, keys, hostile literals) go to
 `noonmark serve` and to a real PostgreSQL by the same client; names, types, text and SQLSTATE are
-compared as they come (`support.anysql.versus` says what is set apart, and why). Views of such
+compared as they come (`support.sql.any.versus` says what is set apart, and why). Views of such
 queries are read after each of ten rounds of changes, and compared with the query itself.
 
     --count N     one-shot statements: two expressions to one query       (100,000)
@@ -22,10 +22,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from noonmark.clock import SYSTEM
-from support.anysql.runs import Run, queries, scalars, views
-from support.anysql.versus import both
-from support.proving import answer, bar
-from support.serve_process import serving
+from support.house.proving import answer, bar
+from support.serve.process import serving
+from support.sql.any.runs import Run, queries, scalars, views
+from support.sql.any.versus import both
 
 #: Of one-shot statements so many are queries.
 QUERIES = 1 / 3

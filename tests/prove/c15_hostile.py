@@ -1,6 +1,6 @@
 """C15: hostile statements end at their timeouts, and nobody else notices.
 
-Eight clients send hostile statements (`support.hostile_statements`: relations without an end,
+Eight clients send hostile statements (`support.hostile.statements`: relations without an end,
 expressions without room, texts too long to plan, inside of every sort of statement) to a
 `noonmark serve`, each with a `statement_timeout`, while polite clients select by key, insert, read
 through a view, ask for something that needs a worker, and make and drop tables. A violation is
@@ -24,10 +24,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.hostile_load import Run, hostile_run
-from support.polite_process import KINDS
-from support.proving import answer, options
-from support.serve_process import serving
+from support.hostile.load import Run, hostile_run
+from support.hostile.polite_process import KINDS
+from support.house.proving import answer, options
+from support.serve.process import serving
 
 LATE_MAX_S = 1.0
 SLOWER_MAX = 10.0

@@ -15,9 +15,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.exact_run import ExactRun
-from support.proving import answer, bar, options
-from support.servers import server_folder
+from support.house.proving import answer, bar, options
+from support.ingest.exact_run import ExactRun
+from support.neighbour.servers import server_folder
 
 TRANSACTIONS = 1_000_000
 _PER_BINDING = 1000

@@ -1,8 +1,8 @@
 """C17: whatever works behind a database is killed, 200 times, and it serves again by itself.
 
 Every kind of background work, a statement worker, the process that forks workers, Spark's JVM, a
-Python worker of Spark and the notifier are killed in turn (`support.killed_tasks`) under C7's load.
-A violation is service that is not back within ten seconds, or what C7's checker finds.
+Python worker of Spark and the notifier are killed in turn (`support.kill.killed_tasks`) under C7's
+load. A violation is service that is not back within ten seconds, or what C7's checker finds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from noonmark.adapter.database import Database
-from support.killed_tasks import Killing, killed
-from support.proving import answer, options
+from support.house.proving import answer, options
+from support.kill.killed_tasks import Killing, killed
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

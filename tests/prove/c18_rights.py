@@ -1,10 +1,10 @@
 """C18: who may do what, and what is never shown.
 
-Every cell of the matrix of rights (`support.rights_matrix`: statement, object, right, and how a
-role has it or nearly has it) on a server process, over PostgreSQL's protocol, HTTP and WebSocket;
-each is allowed or refused with 42501 as the table in the code says, and as PostgreSQL says of the
-same roles, grants and text where it has the statement. Then secrets are planted wherever text can
-appear and looked for wherever it is recorded (`support.rights_secrets`).
+Every cell of the matrix of rights (`support.hostile.rights_matrix`: statement, object, right, and
+how a role has it or nearly has it) on a server process, over PostgreSQL's protocol, HTTP and
+WebSocket; each is allowed or refused with 42501 as the table in the code says, and as PostgreSQL
+says of the same roles, grants and text where it has the statement. Then secrets are planted
+wherever text can appear and looked for wherever it is recorded (`support.hostile.rights_secrets`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import answer, bar, options
-from support.rights_matrix import cells
-from support.rights_run import FRONTS, Ours, Theirs, judged, tried
-from support.rights_secrets import Planting
-from support.serve_process import PORTS, Server, command
-from support.servers import server_folder, start_postgres
+from support.hostile.rights_matrix import cells
+from support.hostile.rights_run import FRONTS, Ours, Theirs, judged, tried
+from support.hostile.rights_secrets import Planting
+from support.house.proving import answer, bar, options
+from support.neighbour.servers import server_folder, start_postgres
+from support.serve.process import PORTS, Server, command
 
 #: Every cell, by one front end in turn; ``--count 5000``: by all three.
 ALL = 1_500

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from simulation.run import OPERATIONS, run_seeds
-from support.proving import answer, bar, options
+from support.house.proving import answer, bar, options
 
 #: Seeds that a worker process takes at a time.
 CHUNK = 10

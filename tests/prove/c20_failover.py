@@ -2,9 +2,9 @@
 
 The clients of C7 append to lists and read them, alone and in transactions over two tables, and
 reconnect to whoever answers; others read through a read-only server with strict isolation
-(`support.failovers`). C7's judge looks at the whole history; and no client waits longer than ten
-seconds. With ``--store s3`` the location is in an S3 server and its log in
-PostgreSQL, where a lease decides; otherwise it is a folder, where the operating system does.
+(`support.kill.failovers`). C7's judge looks at the whole history; and no client waits longer than
+ten seconds. With ``--store s3`` the location is in an S3 server and its log in PostgreSQL, where a
+lease decides; otherwise it is a folder, where the operating system does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from noonmark.clock import SYSTEM
-from support.failovers import fail_over, pair
-from support.proving import answer
-from support.servers import server_folder, start_postgres, start_s3
+from support.house.proving import answer
+from support.kill.failovers import fail_over, pair
+from support.neighbour.servers import server_folder, start_postgres, start_s3
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

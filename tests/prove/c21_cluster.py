@@ -1,8 +1,8 @@
 """C21: a standalone Spark cluster over S3 and PostgreSQL answers as one process does.
 
-The same statements go to both (`support.cluster_run`): views over 10 million rows are hydrated,
-changed in small and in large steps, an executor, a worker and the server are killed. A violation is
-an answer that differs, or a view that AUDIT finds wrong.
+The same statements go to both (`support.neighbour.cluster_run`): views over 10 million rows are
+hydrated, changed in small and in large steps, an executor, a worker and the server are killed. A
+violation is an answer that differs, or a view that AUDIT finds wrong.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.cluster_run import run_all, two_sides
-from support.proving import answer
-from support.servers import server_folder, start_postgres, start_s3
+from support.house.proving import answer
+from support.neighbour.cluster_run import run_all, two_sides
+from support.neighbour.servers import server_folder, start_postgres, start_s3
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """C22: a server is backed up 20 times while money moves; each copy is what the server was.
 
 Every backup is restored beside the server and compared with it AS OF the copy's time
-(`support.backups`): tables, a view, and the transfers that explain the accounts.
+(`support.kill.backups`): tables, a view, and the transfers that explain the accounts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.backups import back_up
-from support.proving import answer, options
+from support.house.proving import answer, options
+from support.kill.backups import back_up
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

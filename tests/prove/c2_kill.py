@@ -16,9 +16,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.history import Violation
-from support.kills import Kills
-from support.proving import answer, bar, options
+from support.house.proving import answer, bar, options
+from support.kill.kills import Kills
+from support.store.history import Violation
 
 TERM_EVERY = 20
 #: A location is used for so many kills, then the next one starts empty.

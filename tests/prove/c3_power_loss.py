@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.history import Violation
-from support.power_loss import PowerLoss, memory_folder
-from support.proving import answer, bar, options
+from support.house.proving import answer, bar, options
+from support.store.history import Violation
+from support.store.power_loss import PowerLoss, memory_folder
 
 #: So many states of one recorded run; the next run begins with one of them.
 STATES_PER_RUN = 500

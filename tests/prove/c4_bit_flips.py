@@ -1,9 +1,9 @@
 """C4: flips, cuts, extensions, swaps and removals of any stored object, 10,000 by default.
 
-Half of them are judged by reads (`support.mutations`): every one is noticed with an error that
-names the object, or the object was not needed and every answer is what it was before. Half of them
-are done to any object of a whole location, the oracle's log and the catalog among them, and judged
-by `noonmark shard verify` (`support.damage`): every one is seen.
+Half of them are judged by reads (`support.store.mutations`): every one is noticed with an error
+that names the object, or the object was not needed and every answer is what it was before. Half of
+them are done to any object of a whole location, the oracle's log and the catalog among them, and
+judged by `noonmark shard verify` (`support.store.damage`): every one is seen.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.damage import Damage
-from support.history import Violation
-from support.mutations import Mutations
-from support.power_loss import memory_folder
-from support.proving import answer, bar, options
+from support.house.proving import answer, bar, options
+from support.store.damage import Damage
+from support.store.history import Violation
+from support.store.mutations import Mutations
+from support.store.power_loss import memory_folder
 
 #: So many mutations of one location, then another seed builds the next.
 MUTATIONS_PER_LOCATION = 2_500

@@ -15,8 +15,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import answer, bar, options
-from support.views_kills import ViewKills
+from support.house.proving import answer, bar, options
+from support.view.kills import ViewKills
 
 KILLS = 4
 

@@ -12,8 +12,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.nexmark_views import NexmarkViews
-from support.views_judged import proved
+from support.view.judged import proved
+from support.view.nexmark_views import NexmarkViews
 
 EVENTS, MORE = 8_000, 200
 

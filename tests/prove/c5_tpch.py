@@ -12,9 +12,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.tpch_changes import Tables
-from support.tpch_views import TpchViews
-from support.views_judged import proved
+from support.view.judged import proved
+from support.view.tpch_changes import Tables
+from support.view.tpch_views import TpchViews
 
 SCALE_FACTOR, FRACTION = 0.1, 0.002
 

@@ -3,7 +3,7 @@
 Generated queries over generated histories (inserts, deletes, updates, several times a tick),
 against the plain-Python meaning of the query at every time. The ticks are those of a task; of every
 fifth set of views each tick is cut over three, as if it were large. Every operator that
-`support.views_coverage` names has to be among the queries: what was not met was not proved. While
+`support.view.coverage` names has to be among the queries: what was not met was not proved. While
 one of them is missing there are more queries, up to twice as many.
 """
 
@@ -17,9 +17,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import answer, bar, options
-from support.views_coverage import OPERATORS
-from support.views_generated import Outcome, run
+from support.house.proving import answer, bar, options
+from support.view.coverage import OPERATORS
+from support.view.generated import Outcome, run
 
 TICKS, VIEWS, TASKS = 100, 25, 3
 

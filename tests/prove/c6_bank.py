@@ -1,8 +1,8 @@
 """C6: internal consistency: bank transfers under kill -9; every published answer is of one time.
 
-The views and what must hold of them are in `support.bank`. By default 3,000 transfers and 10 kills.
-Plain Structured Streaming gets the same kind of transfers, as far as it can express the views
-(`support.bank_streaming`), and the table at the end says who was wrong how often.
+The views and what must hold of them are in `support.view.bank`. By default 3,000 transfers and 10
+kills. Plain Structured Streaming gets the same kind of transfers, as far as it can express the
+views (`support.view.bank_streaming`), and the table at the end says who was wrong how often.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from noonmark.compute.jvm.session import spark_session, stop_session
-from support.bank import VIEWS, Bank
-from support.bank_streaming import HOW, Streaming
-from support.proving import answer, options
+from support.house.proving import answer, options
+from support.view.bank import VIEWS, Bank
+from support.view.bank_streaming import HOW, Streaming
 
 KILLS = 10
 #: Of the transfers, so many are enough for the peer: its answers come once a micro-batch.

@@ -1,7 +1,7 @@
 """C6 over Kafka and PostgreSQL: money moves in transactions upstream; read at 10,000 times.
 
 Between two tables of PostgreSQL, and between accounts of a topic: no read, now or in the past, has
-another total than that which was there at the beginning (`support.upstream_money`).
+another total than that which was there at the beginning (`support.ingest.upstream_money`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import answer, options
-from support.upstream_money import MoneyWriters, read_totals
-from support.upstreams import both_upstreams
+from support.house.proving import answer, options
+from support.ingest.upstream_money import MoneyWriters, read_totals
+from support.neighbour.upstreams import both_upstreams
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

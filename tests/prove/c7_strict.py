@@ -19,10 +19,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import answer, bar, options
-from support.recency import count_stale
-from support.strict_mutants import KILLED
-from support.strict_run import run_killed
+from support.house.proving import answer, bar, options
+from support.ingest.recency import count_stale
+from support.strict.mutants import KILLED
+from support.strict.run import run_killed
 
 #: Operations of one run on one folder; then a new one begins.
 RUN = 10_000

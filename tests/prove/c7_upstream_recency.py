@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import answer, options
-from support.upstream_recency import count_stale
-from support.upstreams import both_upstreams
+from support.house.proving import answer, options
+from support.ingest.upstream_recency import count_stale
+from support.neighbour.upstreams import both_upstreams
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.clocks_apart import run_in_memory
-from support.history import Violation
-from support.proving import answer, bar, options
-from support.two_writers import WORKLOADS, Book, run_processes
+from support.house.proving import answer, bar, options
+from support.kill.clocks_apart import run_in_memory
+from support.kill.two_writers import WORKLOADS, Book, run_processes
+from support.store.history import Violation
 
 IN_MEMORY = "memory, clocks apart"
 

@@ -16,7 +16,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.proving import answer, options
+from support.house.proving import answer, options
 
 TESTS = Path(__file__).resolve().parents[1]
 FILES = (

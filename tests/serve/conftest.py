@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from noonmark.serve.tls import Tls
-from support.pgwire_host import CERTIFICATE, DatabaseHost, Host
+from support.serve.host import CERTIFICATE, DatabaseHost, Host
 
 
 @pytest.fixture

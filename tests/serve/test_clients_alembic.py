@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.pgwire_host import DatabaseHost
-from support.servers import PostgresServer
-from support.tool_venv import LOCKS, run_tool, tool_python
+from support.neighbour.servers import PostgresServer
+from support.neighbour.tool_venv import LOCKS, run_tool, tool_python
+from support.serve.host import DatabaseHost
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import uuid
 import asyncpg
 import pytest
 
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 ROW = (
     1,

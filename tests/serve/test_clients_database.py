@@ -20,7 +20,7 @@ from psycopg import errors as pg
 from websockets.sync.client import connect as connect_socket
 
 from noonmark import cli
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 TYPES: list[tuple[LiteralString, Any]] = [
     ("boolean", False),

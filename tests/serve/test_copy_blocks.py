@@ -16,7 +16,7 @@ from noonmark.adapter.contract import CopyFormat
 from noonmark.rows import types as t
 from noonmark.serve.pgwire import copy_taken
 from noonmark.serve.pgwire.copy import encoder
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 ROWS = 4_000
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from noonmark.clock import SYSTEM
-from support.failovers import fail_over, pair
-from support.serve_process import PORTS, command, serving
-from support.servers import PostgresServer, S3Server
+from support.kill.failovers import fail_over, pair
+from support.neighbour.servers import PostgresServer, S3Server
+from support.serve.process import PORTS, command, serving
 
 pytestmark = [pytest.mark.server, pytest.mark.alone]
 

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from noonmark.serve.http.request import BODY_BYTES_MAX
-from support.pgwire_host import CERTIFICATE, Host
+from support.serve.host import CERTIFICATE, Host
 
 JSON = {"Content-Type": "application/json"}
 

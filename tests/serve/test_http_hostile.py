@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.pgwire_host import Host
+from support.serve.host import Host
 
 GOOD = b"POST /api/sql HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 QUERY = b'{"query": "rows 1"}'

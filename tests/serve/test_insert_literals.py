@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from noonmark.sql.statement import parse_statements, split_statements
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.literals import LiteralRows, literal_insert
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 KINDS = (
     "smallint", "int", "bigint", "numeric", "numeric(6,2)", "double precision", "boolean", "text",

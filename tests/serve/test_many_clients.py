@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from noonmark.clock import SYSTEM
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 pytestmark = pytest.mark.alone
 

@@ -17,7 +17,7 @@ from noonmark.serve.metrics.sources import SourceFigures
 from noonmark.serve.metrics.storage import StorageFigures
 from noonmark.serve.metrics.views import ViewFigures
 from noonmark.serve.metrics.work import WorkFigures
-from support.reading import connect, with_database
+from support.serve.reading import connect, with_database
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database

@@ -18,7 +18,7 @@ from noonmark.rows import types as t
 from noonmark.rows.postgres import encode_binary, encode_text
 from noonmark.serve.pgwire.codec import RowEncoder, decode_parameters, spread, time_zone
 from noonmark.serve.pgwire.copy import decoder, encoder
-from support.rows import ALL_TYPES, SCALARS, same, values
+from support.store.rows import ALL_TYPES, SCALARS, same, values
 
 BERLIN = time_zone("Europe/Berlin")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from noonmark.errors import ProtocolViolation
 from noonmark.serve.pgwire.frames import LOGIN_BYTES_MAX, START_BYTES_MAX, Frames
 from noonmark.serve.pgwire.message import parse, parse_start
-from support import pgwire_link as wire
-from support.pgwire_hostile import Hostile
+from support.serve import link as wire
+from support.serve.hostile import Hostile
 
 KINDS = b"QPBDECHSXFdcf"
 INSIDE = {"flip inside", "cut inside", "put in inside", "number inside"}

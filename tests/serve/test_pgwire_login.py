@@ -22,10 +22,10 @@ from noonmark.errors import InvalidPassword, InvalidValue, NoonmarkError, Protoc
 from noonmark.serve.pgwire.link import Lost
 from noonmark.serve.pgwire.login import Rules, log_in
 from noonmark.serve.pgwire.server import Limits
-from support import pgwire_link as wire
-from support.pgwire_host import CERTIFICATE, Host
-from support.pgwire_link import MemoryLink
-from support.pgwire_sessions import Scripted
+from support.serve import link as wire
+from support.serve.host import CERTIFICATE, Host
+from support.serve.link import MemoryLink
+from support.serve.sessions import Scripted
 
 RULES = Rules(b"secret")
 

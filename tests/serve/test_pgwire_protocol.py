@@ -12,7 +12,7 @@ from noonmark.errors import ProtocolViolation
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.link import Lost
 from noonmark.serve.pgwire.protocol import Conversation
-from support.pgwire_link import (
+from support.serve.link import (
     FLUSH,
     SYNC,
     TERMINATE,
@@ -25,7 +25,7 @@ from support.pgwire_link import (
     parse,
     query,
 )
-from support.pgwire_sessions import Scripted, ScriptedSession
+from support.serve.sessions import Scripted, ScriptedSession
 
 
 def talk(*sent: bytes, goodbye: bool = True) -> tuple[MemoryLink, ScriptedSession]:

@@ -14,7 +14,7 @@ import pytest
 from psycopg import errors as pg
 from psycopg.rows import tuple_row
 
-from support.pgwire_host import Host
+from support.serve.host import Host
 
 TYPED: list[tuple[str, Any]] = [
     ("boolean", True),

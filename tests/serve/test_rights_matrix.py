@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from support.pgwire_host import DatabaseHost
-from support.rights_matrix import cells
-from support.rights_run import FRONTS, Ours, Theirs, judged, tried
-from support.rights_secrets import Planting
-from support.servers import PostgresServer
+from support.hostile.rights_matrix import cells
+from support.hostile.rights_run import FRONTS, Ours, Theirs, judged, tried
+from support.hostile.rights_secrets import Planting
+from support.neighbour.servers import PostgresServer
+from support.serve.host import DatabaseHost
 
 #: One cell in so many; a prime, so that every statement and every way is met.
 STEP = 11

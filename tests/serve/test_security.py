@@ -23,7 +23,7 @@ from noonmark.serve.command import merged
 from noonmark.serve.log import Lines
 from noonmark.serve.run import Running, Settings, secret_of, serving
 from noonmark.serve.tls import Tls
-from support.pgwire_host import CERTIFICATE
+from support.serve.host import CERTIFICATE
 
 HERE = ("127.0.0.1", 0)
 

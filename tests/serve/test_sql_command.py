@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from noonmark import cli
 from noonmark.errors import ConfigError
 from noonmark.serve.sql_client import statements
-from support.pgwire_host import Host
+from support.serve.host import Host
 
 
 def ask(host: Host, *words: str, typed: str = "") -> Result:

@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from support.pgwire_host import DatabaseHost
-from support.servers import PostgresServer
-from support.sql_beside import surprises
+from support.neighbour.servers import PostgresServer
+from support.serve.host import DatabaseHost
+from support.sql.beside import surprises
 
 SCRIPTS = sorted(Path(__file__).with_name("beside").glob("*.txt"))
 

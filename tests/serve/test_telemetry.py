@@ -16,7 +16,7 @@ from noonmark.compute.view.view import TickRecord
 from noonmark.errors import ConfigError
 from noonmark.serve.run import Running, Settings, serving
 from noonmark.telemetry import Telemetry
-from support.listening import listening
+from support.neighbour.listening import listening
 
 HERE = ("127.0.0.1", 0)
 

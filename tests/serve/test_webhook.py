@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from support.pgwire_host import DatabaseHost
+from support.serve.host import DatabaseHost
 
 
 @pytest.fixture(autouse=True)

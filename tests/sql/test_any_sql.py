@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from support.anysql.choices import Choices, smaller
-from support.anysql.runs import Run, queries, scalars
-from support.anysql.versus import both
+from support.sql.any.choices import Choices, smaller
+from support.sql.any.runs import Run, queries, scalars
+from support.sql.any.versus import both
 
 EXPRESSIONS, QUERIES = 300, 40
 

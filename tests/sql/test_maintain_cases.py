@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.maintain_cases import FOLDER, maintained
-from support.sql_cases import differing
+from support.sql.cases import differing
+from support.view.maintain_cases import FOLDER, maintained
 
 FILES = sorted(FOLDER.glob("*.txt"))
 

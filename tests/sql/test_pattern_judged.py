@@ -20,9 +20,9 @@ from noonmark.sql.ir.relation import Relation
 from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
-from support.patterns import Patterns
-from support.servers import PostgresServer
-from support.sql_peer import connected
+from support.neighbour.servers import PostgresServer
+from support.sql.patterns import Patterns
+from support.sql.peer import connected
 
 PATTERNS = 400
 

@@ -29,9 +29,9 @@ from noonmark.sql.ir.encoding import VERSION, decode, encode
 from noonmark.sql.ir.node import Node, walk_once
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
-from support.rows import ALL_TYPES, values
-from support.sql_queries import SCHEMAS
-from support.sql_wide import WideGenerator
+from support.sql.queries import SCHEMAS
+from support.sql.wide import WideGenerator
+from support.store.rows import ALL_TYPES, values
 
 GOLDEN = Path(__file__).with_name("encodings.txt")
 
@@ -248,7 +248,7 @@ def test_a_name_is_the_same_in_every_process() -> None:
     query = "select a, count(*) from t where b in ('x', 'y', 'z') group by a"
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
-        "from support.sql_queries import SCHEMAS\n"
+        "from support.sql.queries import SCHEMAS\n"
         "from noonmark.compute.plan.definition import Definition\n"
         f"defined = Definition.of_sql('v', {query!r}, SCHEMAS)\n"
         "print(*(each.digest for each in defined.arrangement_specs({})))"

@@ -22,7 +22,7 @@ from noonmark.sql import parse
 from noonmark.sql.rules import simplify
 from noonmark.sql.statement import parse_statements
 from noonmark.sql.statement import statement as st
-from support.hostile_statements import PLANNING
+from support.hostile.statements import PLANNING
 
 SCHEMAS = {"kv": Schema.of(k="integer not null", v="text")}
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from support.pgwire_host import DatabaseHost
-from support.servers import PostgresServer
-from support.sql_cases import REWRITE, differing
-from support.sql_seen import ask
+from support.neighbour.servers import PostgresServer
+from support.serve.host import DatabaseHost
+from support.sql.cases import REWRITE, differing
+from support.sql.seen import ask
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases" / "postgres"
 FILES = sorted(FOLDER.glob("*.txt"))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support import sql_queries, tpch
-from support.sql_cases import FOLDER, differing, outcome
+from support.sql import queries as sql_queries
+from support.sql.cases import FOLDER, differing, outcome
+from support.view import tpch
 
 FILES = sorted(FOLDER.glob("*.txt"))
 

@@ -12,7 +12,7 @@ from noonmark.sql.ir.node import Node, walk_once
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
-from support.sql_queries import QUERIES, SCHEMAS
+from support.sql.queries import QUERIES, SCHEMAS
 
 TEXT = r"""
 select from where group by having order limit ( ) , * = <> || -> ' " ; -- /* */ null exists in any

@@ -21,7 +21,7 @@ from noonmark.sql.functions.numeric import divide
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.call import AggregateCall, Frame, SortKey, Unit
-from support.rows import ALL_TYPES, values
+from support.store.rows import ALL_TYPES, values
 
 T = r.Scan("t", Schema.of(a="integer not null", b="text"))
 A, B = s.column(0, T.schema.columns[0]), s.column(1, T.schema.columns[1])

@@ -1,6 +1,6 @@
 """The law of the rules: the same answer, whatever the rows; and what a plan is after them.
 
-`support.sql_generator` makes the queries and the rows. The reference can ask a plan as it is
+`support.sql.generator` makes the queries and the rows. The reference can ask a plan as it is
 written, lateral joins included, so the definition itself is the oracle of every rule.
 """
 
@@ -17,8 +17,8 @@ from noonmark.sql.ir.relation import Apply, Relation
 from noonmark.sql.ir.scalar import OuterRef
 from noonmark.sql.meaning.relation import evaluate, outcome
 from noonmark.sql.parse import plan_query
-from support.sql_generator import Generator
-from support.sql_queries import QUERIES, ROWS, SCHEMAS
+from support.sql.generator import Generator
+from support.sql.queries import QUERIES, ROWS, SCHEMAS
 
 SEEDS = range(1000, 1012)
 QUERIES_PER_SEED = 15

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.sql_cases import FOLDER, differing
-from support.statement_text import parsed
+from support.sql.cases import FOLDER, differing
+from support.sql.statement_text import parsed
 
 FILES = sorted((FOLDER.parent / "statement").glob("*.txt"))
 

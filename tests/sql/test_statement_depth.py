@@ -6,7 +6,7 @@ import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.errors import TooComplex
-from support.reading import connect, with_database
+from support.serve.reading import connect, with_database
 
 ROW, NEST = 400, 120
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from support.reading import connect, database
-from support.sql_cases import FOLDER, REWRITE
-from support.statement_text import ran
+from support.serve.reading import connect, database
+from support.sql.cases import FOLDER, REWRITE
+from support.sql.statement_text import ran
 
 DOCS = FOLDER.parents[2] / "docs"
 PAGES = sorted((DOCS / "sql").glob("*.md"))

@@ -17,8 +17,8 @@ from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Filter, Relation
 from noonmark.sql.ir.scalar import Cast, Compare, Literal
 from noonmark.sql.ir.temporal import FOREVER, NEVER, Temporal, temporal
-from support.views import SCHEMAS, answer, seeded_history
-from support.views_queries import TEMPORAL
+from support.view.queries import TEMPORAL
+from support.view.views import SCHEMAS, answer, seeded_history
 
 _VALUES = st.one_of(
     st.none(),

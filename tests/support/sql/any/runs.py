@@ -1,0 +1,216 @@
+"""The runs of C14: expressions of one row, queries over tables, and views over tables that change.
+
+Each takes a number of texts, a seed, and may end early at a deadline; each failing text is made
+smaller before it is told. The number of texts counts what both sides have answered or refused with
+one SQLSTATE: what is set apart (`versus`) does not count.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from noonmark.clock import SYSTEM
+from support.sql.any.choices import Choices
+from support.sql.any.queries import Queries
+from support.sql.any.scalars import Scalars
+from support.sql.any.values import PLAIN, TYPES, Table, quoted, schema, value
+from support.sql.any.versus import Both, Text, judge, shrunk
+from support.sql.seen import ask
+
+ROWS = 6
+QUERIES_IN_A_WORLD = 500
+VIEWS_IN_A_WORLD = 64
+TICKS = 10
+#: Where conditions decide what is evaluated, errors depend on an order that nobody promised.
+_CONDITIONS = re.compile(r"\b(case|coalesce|and|or|greatest|least)\b")
+
+Advance = Callable[..., None]
+Remake = Callable[[Choices], str]
+Built = Callable[[Choices], tuple[str, bool]]
+
+
+@dataclass
+class Run:
+    """What a run has seen."""
+
+    both: Both
+    seed: int
+    deadline: float | None = None
+    advance: Advance = lambda *_: None
+    met: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self.deadline is not None and SYSTEM.monotonic() > self.deadline
+
+    def compare(self, make: Callable[[int], Text], count: int, remake: Remake) -> int:
+        """Texts by their numbers, until the time is up; how many. A difference is made smaller."""
+        compared = 0
+        for text, difference in self.both.stream(self._made(make, count)):
+            compared += 1
+            if difference is not None:
+                self._tell(text, remake)
+            self.advance()
+        return compared
+
+    def _made(self, make: Callable[[int], Text], count: int) -> Iterator[Text]:
+        for number in range(count):
+            if self.is_over:
+                return
+            yield make(number)
+
+    def _tell(self, text: Text, remake: Remake) -> None:
+        both = self.both
+
+        def differs(sql: str) -> bool:
+            alone = text.one_row and not _CONDITIONS.search(sql)
+            mine, theirs = ask(both.ours, sql), ask(both.peer, sql)
+            return judge(sql, mine, theirs, one_row=alone, ordered=False) == "wrong"
+
+        small = replace(text, sql=shrunk(text.choices.drawn, remake, differs, 120))
+        counts, both.counts = both.counts, Counter()
+        self.tell(both.compare(small) or small.sql)
+        both.counts = counts
+
+    def tell(self, difference: str) -> None:
+        """A difference, at once: a long run need not end to be of use."""
+        self.wrong.append(difference)
+        print(difference, file=sys.stderr, flush=True)
+
+
+def scalars(run: Run, count: int) -> int:
+    """Expressions over one row, hostile literals among them; how many were compared."""
+    both, known = run.both, run.both.known()
+    columns = [(f"a{at}", kind) for at, kind in enumerate(TYPES)]
+    specs = ", ".join(f"{name} {TYPES[kind]}" for name, kind in columns)
+    values = ", ".join(f"{quoted(PLAIN[kind][-1])}::{TYPES[kind]}" for _, kind in columns)
+    both.run(f"create table one ({specs})")
+    both.run(f"insert into one values ({values})")
+
+    def remake(choices: Choices) -> str:
+        kind = choices.pick(list(TYPES))
+        stream = Scalars(choices, known, hostile=True, met=run.met)
+        return f"select {stream.scalar(kind, columns, 1 + choices.below(2))} from one"
+
+    def make(number: int) -> Text:
+        choices = Choices(run.seed * 1_000_003 + number)
+        sql = remake(choices)
+        return Text(sql, choices, one_row=not _CONDITIONS.search(sql))
+
+    return run.compare(make, count, remake)
+
+
+def world(both: Both, seed: int, prefix: str = "") -> list[Table]:
+    """Tables with rows, the same on both sides; those of an earlier world are gone."""
+    choices = Choices(seed)
+    tables = schema(choices)
+    for table in tables:
+        table.name = f"{prefix}{table.name}"
+        for connection in (both.ours, both.peer):
+            ask(connection, f"drop table if exists {table.name} cascade")
+        both.run(table.create)
+        rows = ", ".join(table.row(choices, number) for number in range(ROWS))
+        both.run(f"insert into {table.name} values {rows}")
+    return tables
+
+
+def queries(run: Run, count: int) -> int:
+    """Queries over random tables; how many were compared."""
+    known, done = run.both.known(), 0
+    while done < count and not run.is_over:
+        tables = world(run.both, run.seed + done)
+
+        def built(choices: Choices, tables: list[Table] = tables) -> tuple[str, bool]:
+            return Queries(choices, known, tables, run.met).next()
+
+        def make(number: int, first: int = done, built: Built = built) -> Text:
+            choices = Choices(run.seed * 1_000_033 + first + number)
+            sql, ordered = built(choices)
+            return Text(sql, choices, one_row=False, ordered=ordered)
+
+        wanted = min(QUERIES_IN_A_WORLD, count - done)
+        done += run.compare(make, wanted, lambda choices, built=built: built(choices)[0])
+    return done
+
+
+def views(run: Run, count: int) -> int:
+    """Views of queries, over tables that change, read after every tick; how many there were."""
+    known, made_in_all, number = run.both.known(), 0, 0
+    while made_in_all < count and not run.is_over:
+        seed = run.seed * 7_919 + number
+        number += 1
+        tables = world(run.both, seed, "v")
+        wanted = min(VIEWS_IN_A_WORLD, count - made_in_all)
+
+        def make(choices: Choices, tables: list[Table] = tables) -> str:
+            return Queries(choices, known, tables, run.met).next(named=True)[0]
+
+        made = _made(run, seed, wanted, make)
+        choices = Choices(seed + 1)
+        for _ in range(TICKS):
+            changes = [change(choices, tables) for _ in range(1 + choices.below(4))]
+            run.both.run("; ".join(changes))  # one transaction, and so one time
+            _read(run, made)
+        for _ in run.both.at_once([f"drop materialized view {name} cascade" for name in made]):
+            pass
+        made_in_all += len(made)
+        run.advance(len(made))
+    return made_in_all
+
+
+def _made(run: Run, seed: int, wanted: int, make: Remake) -> dict[str, str]:
+    """Views of queries that both sides answer alike, by name."""
+    both, chosen = run.both, {}
+    for at in range(6 * wanted):
+        if len(chosen) == wanted or run.is_over:
+            break
+        sql = make(Choices(seed * 1_000_003 + at))
+        mine, theirs = ask(both.ours, sql), ask(both.peer, sql)
+        if judge(sql, mine, theirs, one_row=False, ordered=False) in ("answered", "form"):
+            chosen[f"view_{at}"] = sql
+    made = {}
+    statements = [f"create materialized view {name} as {sql}" for name, sql in chosen.items()]
+    for (name, sql), told in zip(chosen.items(), both.at_once(statements), strict=True):
+        if not told.state:
+            made[name] = sql
+            continue
+        both.counts["view refused"] += 1
+        both.refusals[f"{told.state} {told.message[:60]}"] += 1
+        if told.state[:2] not in ("0A", "42"):
+            run.tell(f"as a view: {sql}\n  ours: {told.state} {told.message}")
+    return made
+
+
+def _read(run: Run, made: dict[str, str]) -> None:
+    reads = run.both.at_once([f"select * from {name}" for name in made])
+    for (name, sql), mine in zip(list(made.items()), reads, strict=True):
+        theirs = ask(run.both.peer, sql)
+        verdict = judge(sql, mine, theirs, one_row=False, ordered=False)
+        run.both.counts[f"view {verdict}"] += 1
+        if verdict == "wrong":
+            why = f"{mine.state} {mine.message[:100]} {mine.detail[:400]}"
+            rows = f"ours {sorted(map(repr, mine.rows))[:6]} {why}"
+            peer = f"PostgreSQL {sorted(map(repr, theirs.rows))[:6]} {theirs.state}"
+            run.tell(f"as a view, after changes: {sql}\n  {rows}\n  {peer}")
+            del made[name]  # told once
+
+
+def change(choices: Choices, tables: list[Table]) -> str:
+    """A statement that changes a table in the same way on both sides."""
+    table = choices.pick(tables)
+    form = choices.below(4)
+    if form < 2:
+        number = 100 + choices.below(1_000_000)
+        return f"insert into {table.name} values {table.row(choices, number)}"
+    key = choices.below(12)
+    if form == 2:
+        return f"delete from {table.name} where k = {key} or k > {100 + choices.below(900_000)}"
+    name, kind = table.columns[1 + choices.below(len(table.columns) - 1)]
+
+    return f"update {table.name} set {name} = {value(choices, kind)} where k >= {key}"

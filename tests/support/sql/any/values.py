@@ -1,0 +1,211 @@
+# ruff: noqa: E501 - tables of texts are read by line
+"""Types, their literals, and tables with rows of every type.
+
+Ordinary values are small, so that queries over tables of them have answers; extreme and hostile
+ones (quotes, our own syntax, the ends of ranges, letters of two to four bytes) stand in a table of
+their own and in expressions of one row, where an error must be the same error.
+"""
+
+from __future__ import annotations
+
+from support.sql.any.choices import Choices
+
+#: Every type, as it is written.
+TYPES = {
+    "int4": "int", "text": "text", "bool": "boolean", "int8": "bigint", "int2": "smallint",
+    "numeric": "numeric", "num": "numeric(10,2)", "float8": "double precision", "float4": "real",
+    "varchar": "varchar(6)", "bpchar": "char(4)", "date": "date", "time": "time",
+    "timestamp": "timestamp", "timestamptz": "timestamptz", "interval": "interval",
+    "uuid": "uuid", "bytea": "bytea", "jsonb": "jsonb", "int4s": "int[]", "texts": "text[]",
+}  # fmt: skip
+
+#: What can be grouped, ordered and compared in the same way by everybody.
+KEYS = ["int4", "text", "date", "int8", "bool", "num", "numeric", "timestamp", "interval", "uuid",
+        "varchar", "bpchar", "float8", "time", "bytea", "timestamptz", "int2", "int4s"]  # fmt: skip
+
+#: What rows of ordinary tables have, the simplest first.
+PLAIN: dict[str, list[str]] = {
+    "int4": ["0", "1", "2", "3", "-1", "7", "10"],
+    "text": [
+        "a",
+        "",
+        "b",
+        "ab",
+        "one",
+        "A",
+        "%",
+        "é",
+        "a b",
+        "it's",
+        "a, returns=False",
+        "RECOMPUTED AS A WHOLE",
+    ],
+    "bool": ["false", "true"],
+    "int8": ["0", "1", "5", "-3", "10000000000"],
+    "int2": ["0", "1", "2", "-2"],
+    "numeric": ["0", "1", "2.5", "-1.25", "10"],
+    "num": ["0.00", "1.50", "-2.25", "10.00"],
+    "float8": ["0", "1", "0.5", "-2.25", "1024"],
+    "float4": ["0", "1", "0.25", "-8"],
+    "varchar": ["a", "", "abc", "b"],
+    "bpchar": ["a", "ab", "abcd", ""],
+    "date": ["2020-01-01", "2020-02-29", "1999-12-31", "2021-06-30"],
+    "time": ["00:00:00", "10:30:00", "23:59:59.5"],
+    "timestamp": ["2020-01-01 00:00:00", "2020-02-29 12:34:56.789", "1969-12-31 23:59:59"],
+    "timestamptz": ["2020-01-01 00:00:00+00", "2020-07-01 12:00:00+02", "1970-01-01 00:00:00+00"],
+    "interval": [
+        "0",
+        "1 day",
+        "1 mon",
+        "24:00:00",
+        "30 days",
+        "-01:30:00",
+        "1 year 2 mons 3 days 04:05:06",
+    ],
+    "uuid": ["00000000-0000-0000-0000-000000000000", "b4b5d0d2-5a1c-4b51-9f0b-6f0d7c2b1a11"],
+    "bytea": ["\\x", "\\x00", "\\x6162", "\\xff"],
+    "jsonb": ["1", "null", '"a"', "[]", "{}", '{"n": 1, "s": "x"}', "[1, 2.50, null]", "true"],
+    "int4s": ["{}", "{1,2}", "{3,NULL}", "{0}", "{2,2,1}"],
+    "texts": ["{}", "{a,b}", '{"",NULL}', "{one}"],
+}
+#: What a few rows of tables have: extreme, but no sum of them is inexact or fails.
+STRANGE: dict[str, list[str]] = {
+    "int4": ["2147483647", "-2147483648", "99", "1000000"],
+    "text": ["it's", '"', "\\", "--", "/*", ";", "$1", "$$", "NULL", "\t", "日本語", "𝔸", "Scan t", " x ",
+             "e\u0301", "ß", "ALL OF IT", "{", "_", "\\%", "\u00a0", "a\nb", "{a,b}", "(1,2)", "x" * 70],
+    "bool": ["true"],
+    "int8": ["4611686018427387904", "-4611686018427387904", "1000000000000"],
+    "int2": ["32767", "-32768"],
+    "numeric": ["NaN", "Infinity", "-Infinity", "1e-10", "12345678901234567890.5", "1.10", "0.00", "1e30"],
+    "num": ["99999999.99", "-99999999.99", "0.01"],
+    "float8": ["NaN", "Infinity", "-Infinity", "-0", "1048576.5"],
+    "float4": ["NaN", "Infinity", "-0", "0.125"],
+    "varchar": ["it's", "日本", "a b", "'"],
+    "bpchar": [" a", "é", "'", "AB"],
+    "date": ["infinity", "-infinity", "0001-01-01", "0044-03-15 BC", "9999-12-31", "10000-01-01"],
+    "time": ["24:00:00", "00:00:00.000001"],
+    "timestamp": ["infinity", "-infinity", "0001-01-01", "9999-12-31 23:59:59.999999", "0044-03-15 12:00:00 BC"],
+    "timestamptz": ["infinity", "-infinity", "0044-03-15 00:00:00+01 BC", "10000-01-01 00:00:00-08"],
+    "interval": ["1000 years", "-1 mon +30 days", "00:00:00.000001", "1 mon -30 days", "720:00"],
+    "uuid": ["ffffffff-ffff-ffff-ffff-ffffffffffff"],
+    "bytea": ["\\xdeadbeef", "\\x5c", "\\x27"],
+    "jsonb": ['{"a": {"b": [1, {"c": null}]}}', '"it\'s"', "1.10", "1e2", "-0", '[1, "a", {"b": 1.0}]', '""', "false"],
+    "int4s": ["{2147483647,NULL,-1}", "{1,1,1,1,1}"],
+    "texts": ['{"a,b","c\\"d"}', '{"{}",NULL,"NULL"}', "{it's}", '{" "}'],
+}  # fmt: skip
+#: What only expressions of one row have.
+HOSTILE: dict[str, list[str]] = {
+    "int4": ["2147483647", "-2147483648", " 12 ", "0x1F", "1_000", "1.0", "", "99999999999", "+5"],
+    "text": ["it's", '"', "\\", "--", "/*", ";", "$1", "$$", "a, returns=False", "NULL", "\t",
+             "日本語", "𝔸", "select 1", "repr('x')", "Scan t", "e\u0301", "ß", "İ", " x ",
+             "RECOMPUTED AS A WHOLE", "ALL OF IT", "{", "a" * 300, "_", "\\%", "(", "\u00a0"],
+    "bool": ["t", "yes", "off", "1", "maybe", "TRUE", " f "],
+    "int8": ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "1e3"],
+    "int2": ["32767", "-32768", "32768"],
+    "numeric": ["1e-10", "12345678901234567890", ".5", "5.", "1.10", "0.00", "-0", "99999999999999999999.99",
+                "NaN", "Infinity", "-Infinity", "1e400", "1e-400", "1e131072", "-1.50e3", "1_000.5", "0x1F"],
+    "num": ["99999999.99", "0.005", "-0.005", "100000000", "1e3", "NaN", "Infinity"],
+    "float8": ["NaN", "Infinity", "-Infinity", "-0", "1e308", "1e-308", "4.9e-324", "1e400",
+               "0.1", "123456789.123456789", "1e15", "1e16", "1e-5", "0.0001"],
+    "float4": ["NaN", "3.4e38", "1e-45", "0.1", "16777217", "1e39", "1e6", "1e7"],
+    "varchar": ["abcdef", "abcdefg", "it's", "日本"],
+    "bpchar": ["abcd  ", "abcde", " a", "é"],
+    "date": ["0001-01-01", "4713-01-01 BC", "5874897-12-31", "5874898-01-01", "infinity",
+             "-infinity", "2020-02-30", "20200229", "2020-1-2", "epoch", "x"],
+    "time": ["24:00:00", "24:00:01", "10:00:60", "00:00:00.0000005", "25:00", "10:30 PM", "13:00 PM",
+             "12:00 am", "2020-01-01 10:30", "1030"],
+    "timestamp": ["infinity", "-infinity", "epoch", "2020-01-01T00:00:00", "2020-01-01 24:00:00", "2020-13-01",
+                  "0001-01-01", "9999-12-31 23:59:59.999999", "0044-03-15 12:00:00 BC", "4713-01-01 BC",
+                  "4714-11-24 BC", "294247-01-10", "294276-12-31", "294277-01-01", "2020-01-01 10:30 PM"],
+    "timestamptz": ["2020-01-01 00:00:00+05:30", "2020-01-01 00:00:00-15:59", "infinity",
+                    "2020-01-01 00:00:00Z", "2020-01-01 00:00:00+16", "epoch", "0044-03-15 00:00:00+01 BC",
+                    "10000-01-01 00:00:00-08", "294276-12-31 00:00:00Z", "2020-01-01 10:30 pm +02"],
+    "interval": ["30 days", "1:02.5", "-1 day +02:03", "P1Y2M", "1.5 days", "infinity", "1-2", "1 month ago",
+                 "178956970 years", "3 days 3 days", "1:60", "-infinity", "24:00", "1 mon -30 days", "720:00", "@ 1 hour", "2147483647 days"],
+    "uuid": ["B4B5D0D2-5A1C-4B51-9F0B-6F0D7C2B1A11", "{b4b5d0d25a1c4b519f0b6f0d7c2b1a11}", "x"],
+    "bytea": ["abc", "\\x0", "\\xZZ", "a\\000b", "\\\\", "é"],
+    "jsonb": ['{"a": 1, "a": 2}', '{"b":1,"a":{"c":[1,2]}}', "1.0", "1e2", '"\\u00e9"', "{a}", "",
+              '[1,[2,[3]]]', '"\\u0000"', '"\\ud800"', '"\\ud83d\\ude00"', '[1, "a", {"b": 1.0}]', "-0", '{"a": null}', "1.10", "100000000000000000000"],
+    "int4s": ["{1,x}", "{ 1 , 2 }", "1", "{NULL,null}", "{{1,2},{3,4}}", "[2:3]={1,2}", "{1,2"],
+    "texts": ['{"a,b","c\\"d"}', "{a b, c}", '{"{}"}', "{NULL,\"NULL\"}", "{it's}", "{"],
+}  # fmt: skip
+
+ORDERED = [kind for kind in TYPES if kind != "jsonb"]
+
+
+def quoted(text: str) -> str:
+    """A string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal(choices: Choices, kind: str, hostile: bool) -> str:
+    """A literal of a type, in one of the ways to write it."""
+    texts = HOSTILE[kind] if hostile and choices.often(1, 2) else PLAIN[kind]
+    text, written = choices.pick(texts), TYPES[kind]
+    form = choices.below(6)
+    if form == 5:
+        return f"null::{written}"
+    if kind == "int4" and form < 3 and text.lstrip("-").isdigit():
+        return text if text[0] != "-" else f"({text})"
+    if kind == "text" and form < 3:
+        return quoted(text)
+    if form == 3 and kind not in ("int4s", "texts"):
+        return f"{written} {quoted(text)}"
+    if form == 4:
+        return f"cast({quoted(text)} as {written})"
+    return f"{quoted(text)}::{written}"
+
+
+def untyped(choices: Choices, kind: str) -> str:
+    """A literal that has the type that its place has."""
+    texts = HOSTILE[kind] if choices.often(1, 3) else PLAIN[kind]
+    return quoted(choices.pick(texts)) if choices.below(6) else "null"
+
+
+def value(choices: Choices, kind: str) -> str:
+    """A value for a table's column."""
+    texts = STRANGE[kind] if choices.often(1, 8) else PLAIN[kind]
+    return f"{quoted(choices.pick(texts))}::{TYPES[kind]}"
+
+
+class Table:
+    """A table: its columns, and whether it has a key."""
+
+    def __init__(self, name: str, columns: list[tuple[str, str]], key: bool) -> None:
+        self.name = name
+        self.columns = columns
+        self.key = key
+
+    @property
+    def create(self) -> str:
+        """CREATE TABLE."""
+        parts = [f"{name} {TYPES[kind]}" for name, kind in self.columns]
+        if self.key:
+            parts[0] += " primary key"
+        return f"create table {self.name} ({', '.join(parts)})"
+
+    def row(self, choices: Choices, number: int) -> str:
+        """The values of a row."""
+        cells = []
+        for at, (_, kind) in enumerate(self.columns):
+            if self.key and at == 0:
+                cells.append(str(number))
+            elif choices.often(1, 5):
+                cells.append("null")
+            else:
+                cells.append(value(choices, kind))
+        return f"({', '.join(cells)})"
+
+
+def schema(choices: Choices) -> list[Table]:
+    """Tables that have every type between them; the first columns are often joined."""
+    kinds = list(TYPES)
+    tables = []
+    for number in range(4):
+        own = [("k", "int4")]
+        width = 4 + choices.below(4)
+        for at in range(width):
+            own.append((f"c{at}", kinds[(number * 6 + at * 5 + choices.below(3)) % len(kinds)]))
+        tables.append(Table(f"t{number}", own, key=number % 2 == 1))
+    whole = [("k", "int4")] + [(f"a{at}", kind) for at, kind in enumerate(kinds)]
+    return [*tables, Table("every", whole, key=True)]

@@ -1,0 +1,264 @@
+"""The same text to Noonmark and to PostgreSQL, by the same client, and what counts as a difference.
+
+Names, oids of types, text of the rows (as a multiset; as a list where the order is total) and
+SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not counted as wrong:
+
+    refused     Noonmark answers 0A000: it says what it does not do. Counted by what it said.
+    form        the same rows, except that one of several equal intervals stands for them in another
+                form (1 day, 24:00:00), or one of the two zeros of a float (0, -0): which one
+                DISTINCT, GROUP BY, a set operation, min or max keeps, and which of them ORDER BY
+                puts first, is nobody's promise. Only in statements that have one of these.
+                Likewise which of two equal numerics (0, 0.00) INTERSECT and UNION keep.
+    order       both fail, in a statement with more than one row or condition, with errors of values
+                (22, 21; 54 of ``chr(0)``; 0A000 of a unit that a type has not; 42601 of a
+                template): which row or condition is evaluated first is nobody's promise.
+    once        in such a statement one fails with an error of that class and the other does not
+                evaluate that part at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import psycopg
+
+from support.neighbour.ready import ready
+from support.neighbour.servers import server_folder, start_postgres
+from support.serve.host import DatabaseHost
+from support.sql.any.choices import Choices, smaller
+from support.sql.seen import Row, Seen, ask, seen
+
+_DATA = ("22", "21", "54")
+#: A unit that a type has not, a pattern of a template that stands twice.
+_ALSO_OF_VALUES = (("0A000", 'unit "'), ("42601", 'cannot use "'))
+#: How many views are made, and read, at the same time.
+BESIDE = 8
+
+
+@dataclass(frozen=True)
+class Text:
+    """A statement, the choices that made it, and how it is compared."""
+
+    sql: str
+    choices: Choices
+    one_row: bool
+    ordered: bool = False
+
+
+@dataclass
+class Both:
+    """The two servers, and what was seen; `beside` are more connections to Noonmark."""
+
+    ours: psycopg.Connection
+    peer: psycopg.Connection
+    beside: list[psycopg.Connection] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+
+    def run(self, sql: str) -> None:
+        """A statement that both must take."""
+        for connection in (self.ours, self.peer):
+            told = ask(connection, sql)
+            assert not told.state, (sql, told)
+
+    def known(self) -> Callable[[str], bool]:
+        """Whether PostgreSQL has a function or operator of that name."""
+        rows = self.peer.execute(
+            "select proname from pg_proc union select oprname from pg_operator"
+        )
+        names = {name for (name,) in rows} | {"concat", "coalesce"}
+        return lambda name: name in names
+
+    def stream(self, texts: Iterable[Text]) -> Iterator[tuple[Text, str | None]]:
+        """Each text and what differs; the next is made while the servers answer."""
+        asked: Text | None = None
+        for text in texts:
+            if asked is not None:
+                yield asked, self._told(asked, *self._answers())
+            for connection in (self.ours, self.peer):
+                send(connection, text.sql)
+            asked = text
+        if asked is not None:
+            yield asked, self._told(asked, *self._answers())
+
+    def _answers(self) -> tuple[Seen, Seen]:
+        return answer(self.ours), answer(self.peer)
+
+    def compare(self, text: Text) -> str | None:
+        """What differs; None if nothing does."""
+        return self._told(text, ask(self.ours, text.sql), ask(self.peer, text.sql))
+
+    def _told(self, text: Text, mine: Seen, theirs: Seen) -> str | None:
+        verdict = judge(text.sql, mine, theirs, one_row=text.one_row, ordered=text.ordered)
+        self.counts[verdict] += 1
+        if verdict == "refused":
+            self.refusals[mine.message[:60]] += 1
+        if verdict != "wrong":
+            return None
+        return f"{text.sql}\n  ours: {_shown(mine)}\n  PostgreSQL: {_shown(theirs)}"
+
+    def at_once(self, statements: Sequence[str]) -> Iterator[Seen]:
+        """What Noonmark says to each, some at the same time on connections of their own."""
+        for start in range(0, len(statements), len(self.beside)):
+            some = statements[start : start + len(self.beside)]
+            for connection, sql in zip(self.beside, some, strict=False):
+                send(connection, sql)
+            for connection, _ in zip(self.beside, some, strict=False):
+                yield answer(connection)
+
+
+def answer(connection: psycopg.Connection) -> Seen:
+    """What a server says to the statement that it was sent."""
+    wire, last = connection.pgconn, None
+    while True:
+        while wire.is_busy():
+            # Without holding anything that a server in this process may need.
+            ready(wire.socket)
+            wire.consume_input()
+        result = wire.get_result()
+        if result is None:
+            assert last is not None
+            return seen(last)
+        last = result
+
+
+def send(connection: psycopg.Connection, sql: str) -> None:
+    """Send a statement, whose `answer` is for later."""
+    connection.pgconn.send_query(sql.encode())
+    while connection.pgconn.flush():
+        ready(connection.pgconn.socket, to_write=True)
+
+
+def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -> str:
+    """See the module: answered, failed, refused, form, order, once or wrong."""
+    if mine.state == "0A000" and theirs.state != "0A000":
+        return "refused"
+    if mine.state or theirs.state:
+        if mine.state == theirs.state:
+            return "failed"
+        data = [_is_of_values(each) for each in (mine, theirs)]
+        if not one_row and all(data):
+            return "order"
+        quiet = [not each.state for each in (mine, theirs)]
+        if not one_row and any(data) and any(quiet):
+            return "once"
+        return "wrong"
+    if mine.names != theirs.names:
+        return "wrong"
+    if _oids(mine) != _oids(theirs):
+        return "wrong"
+    if _same(mine.rows, theirs.rows, ordered=ordered):
+        return "answered"
+    forms = [_form(oid, sql) for oid in _oids(mine)]
+    plain = [
+        [
+            tuple(cell and form(cell) for cell, form in zip(row, forms, strict=True))
+            for row in each.rows
+        ]
+        for each in (mine, theirs)
+    ]
+    kept = not one_row and _KEEPS_ONE.search(sql)
+    return "form" if kept and _same(plain[0], plain[1], ordered=False) else "wrong"
+
+
+_NUMERIC, _FLOATS = 1700, (700, 701)
+#: What keeps one of several equal values, or puts one of them first.
+_KEEPS_ONE = re.compile(
+    r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets|order by)"
+)
+_SPAN = re.compile(
+    r"(?:([-+]?\d+) years? ?)?(?:([-+]?\d+) mons? ?)?(?:([-+]?\d+) days? ?)?"
+    r"(?:([-+]?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
+)
+
+
+def _form(oid: int, sql: str) -> Callable[[str], str]:
+    """The text of a cell of that type, in which equal values are written alike."""
+    if oid in _FLOATS:
+        return lambda cell: "0" if cell == "-0" else cell
+    if oid == _NUMERIC and ("intersect" in sql or "union" in sql):
+        return lambda cell: cell.rstrip("0").rstrip(".") if "." in cell else cell
+    return _of_spans
+
+
+def _of_spans(cell: str) -> str:
+    spans = _SPAN.sub(lambda m: f"<{_hours(m)}>" if m[0].strip() else m[0], cell)
+    zeros = re.sub(r"(?<![\w.])-0(?![\w.:])", "0", spans)  # in a text of several floats
+    return re.sub(r'"(<[^>]*>)"', r"\1", zeros)  # in an array
+
+
+def _hours(match: re.Match[str]) -> Fraction:
+    years, months, days = (int(match[at] or 0) for at in (1, 2, 3))
+    clock = Fraction(match[7] or 0) / 3600 + Fraction(match[6] or 0) / 60 + int(match[5] or 0)
+    return ((years * 12 + months) * 30 + days) * 24 + (-clock if match[4] == "-" else clock)
+
+
+def _same(mine: Sequence[Row], theirs: Sequence[Row], *, ordered: bool) -> bool:
+    if ordered:
+        return tuple(mine) == tuple(theirs)
+    return sorted(map(repr, mine)) == sorted(map(repr, theirs))
+
+
+def _is_of_values(seen: Seen) -> bool:
+    return seen.state[:2] in _DATA or any(
+        seen.state == state and seen.message.startswith(start) for state, start in _ALSO_OF_VALUES
+    )
+
+
+def _oids(seen: Seen) -> list[int]:
+    return [oid for oid, _ in seen.types]
+
+
+def _shown(seen: Seen) -> str:
+    if seen.state:
+        return f"{seen.state} {seen.message[:200]}"
+    rows = sorted(map(repr, seen.rows))
+    return f"{list(zip(seen.names, seen.types, strict=True))} {len(rows)} rows {rows[:8]}"[:700]
+
+
+def shrunk(
+    drawn: list[int],
+    make: Callable[[Choices], str],
+    differs: Callable[[str], bool],
+    tries_max: int = 300,
+) -> str:
+    """The text of a smaller sequence of choices that still makes a difference."""
+
+    def fails(trial: list[int]) -> bool:
+        try:
+            return differs(make(Choices(replay=trial)))
+        except (IndexError, KeyError, ValueError):
+            return False
+
+    return make(Choices(replay=smaller(drawn, fails, tries_max)))
+
+
+@contextmanager
+def both(dsn: str | None = None, *, by_columns: bool = False) -> Iterator[Both]:
+    """A Noonmark in memory, without Spark, unless one is given; and a PostgreSQL.
+
+    With `by_columns` the one in memory computes by kernels what they can, however few the rows are.
+    """
+    with server_folder("any") as folder, start_postgres(folder) as server:
+        host = None if dsn else DatabaseHost()
+        if host and by_columns:
+            host.database.reads.answers.columns_rows_min = 0
+        mine = dsn or (host.dsn("noonmark") if host else "")
+        with (
+            psycopg.connect(mine, autocommit=True) as ours,
+            psycopg.connect(server.dsn, autocommit=True, options="-c jit=off") as peer,
+            ExitStack() as stack,
+        ):
+            more = [psycopg.connect(mine, autocommit=True) for _ in range(BESIDE)]
+            beside = [stack.enter_context(each) for each in more]
+            for connection in (ours, peer, *beside):
+                connection.execute("set timezone = 'UTC'")
+                connection.execute("set extra_float_digits = 1")
+            yield Both(ours, peer, beside)
+        if host:
+            host.close()
