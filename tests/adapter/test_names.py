@@ -27,6 +27,7 @@ USES: dict[str, tuple[str, str]] = {
     "Delete": ("delete from NAME where false", "42P01"),
     "Truncate": ("truncate NAME", "42P01"),
     "Copy": ("copy NAME to stdout", "42P01"),
+    "Maintain": ("vacuum NAME", "42P01"),
     "Lock": ("lock table NAME in access share mode", "42P01"),
     "Subscribe": ("declare c cursor for subscribe NAME", "42P01"),
     "Explain": ("explain select * from NAME", "42P01"),
@@ -205,7 +206,7 @@ ELSEWHERE = {
     "CreateConnection", "CreateSecret", "CreateSchema", "CreateRole", "CreateIndex",
     "CreateSequence",
     "Audit", "ExplainView", "ValidateConnection", "AlterSecret", "AlterConnection",
-    "AlterSourceTables", "AlterSequence",
+    "AlterSourceTables", "AlterSequence", "SetConstraints",
 }  # fmt: skip
 
 

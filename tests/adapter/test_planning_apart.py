@@ -135,6 +135,7 @@ async def test_the_server_itself_hardly_works_for_it(opened: Database) -> None:
 
 def test_planning_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "PROCESSOR_S", 0.0)
+    monkeypatch.setattr(remote, "_LOOK_S", 0.005)
     reading: Any = remote.Reading(PLANNING["columns"](3_000))
     with pytest.raises(TooComplex, match="cannot be planned"):
         reading.rows({})

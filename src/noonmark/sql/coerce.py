@@ -99,7 +99,7 @@ def _read(literal: Literal, target: t.SqlType, position: int | None) -> Scalar:
     try:
         return Literal(target, cast(literal.value, t.Text(), target))
     except EvaluationError as error:
-        if isinstance(target, t.Numeric) and not target.is_plain:
+        if isinstance(target, t.Numeric) and not target.is_plain and not target.trimmed:
             # That it has no room for the digits is told when it is evaluated.
             return Cast(target, _read(literal, t.Numeric(), position))
         error.position = position

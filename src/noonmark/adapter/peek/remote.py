@@ -120,13 +120,27 @@ def _bounded() -> Iterator[None]:
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
     threading.stack_size(before)
+
+    def end() -> bool:
+        """Have nobody watch any more; whether the end came meanwhile."""
+        try:
+            over.set()
+            watching.join()
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+        except _TooLong:
+            return end() or True
+        return False
+
     try:
         yield
     except _TooLong:
+        end()
         raise too_long() from None
-    finally:
-        over.set()
-        watching.join()
+    except BaseException:
+        end()
+        raise
+    if end():
+        raise too_long()
 
 
 @dataclass(frozen=True)
