@@ -308,7 +308,7 @@ LISTS = 3
 
 
 class History:
-    """Appends through the writer, and strict reads through everybody; see `strict_history`."""
+    """Appends through the writer, and strict reads through everybody; see `strict.history`."""
 
     def __init__(self) -> None:
         self.ops: list[Op] = []

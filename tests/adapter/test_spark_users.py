@@ -23,7 +23,7 @@ from noonmark.java import java_home
 from noonmark.spark_write import Destination, TableWriter, Written
 from support.serve.process import serving
 
-CHILD = Path(__file__).parents[1] / "support" / "plain_session.py"
+CHILD = Path(__file__).parents[1] / "support" / "neighbour" / "plain_session.py"
 TABLES = (
     "create schema s; create table s.keyed (a int primary key, b text, c double precision);"
     "create table plain (a int not null, d date, n numeric, e text default 'x')"

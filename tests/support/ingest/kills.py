@@ -28,7 +28,7 @@ NAMES = ("counter", "key_value", "appended", "upserted")
 class IngestKills(KilledIngestion):
     """One folder: a location, the files that grow, what was read."""
 
-    module = "ingest_process"
+    module = "ingest.process"
     outputs: ClassVar[Mapping[str, tuple[str, ...]]] = {name: (name,) for name in NAMES}
 
     def __post_init__(self) -> None:

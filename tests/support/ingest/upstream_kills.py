@@ -27,7 +27,7 @@ from support.neighbour.logical import Upstream
 class UpstreamKills(KilledIngestion):
     """One folder, one database, one topic."""
 
-    module = "upstream_process"
+    module = "ingest.upstream_process"
     outputs: ClassVar[Mapping[str, tuple[str, ...]]] = {"pg": TABLES, "kafka": ("kafka",)}
     starting_s = (0.5, 2.0)
 

@@ -1,9 +1,9 @@
 """Servers that stand by for each other, and clients that reconnect, judged as C7 judges.
 
 One server writes, one stands by, and perhaps one only reads; the writer is killed, and another
-standby is started at its place. Clients of C7 (`strict_load`) know both addresses, as libpq does;
+standby is started at its place. Clients of C7 (`strict.load`) know both addresses, as libpq does;
 readers ask the read-only server with strict isolation. The whole history, over all failovers, is
-what `strict_history` judges: nothing acknowledged is lost, every read is the fold of the writes at
+what `strict.history` judges: nothing acknowledged is lost, every read is the fold of the writes at
 or before its time, times respect real time, no cycle. Besides, a violation is
 
     late      a client that no server answered for longer than `BACK_S`
