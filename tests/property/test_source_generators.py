@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noonmark.adapter.schedule import generators
 from noonmark.errors import ConfigError
 from noonmark.source import START, Frontier, record_schema
 from noonmark.source.impl.auction import BIDS, Auction
@@ -22,6 +23,7 @@ from noonmark.source.impl.counter import Counter
 from noonmark.source.impl.generator import Generator
 from noonmark.source.impl.key_value import KeyValue
 from noonmark.source.impl.tpch import Tpch
+from noonmark.sql.statement import source as source_statement
 from noonmark.tvc import EMPTY, Partition, partition_frontier
 
 Row = tuple[Any, ...]
@@ -174,6 +176,10 @@ def test_the_counter_counts() -> None:
     for at in range(1, 7):
         held = contents(history, {0: at})[0]
         assert sorted(row[0] for row in held) == list(range(max(0, at - 3), at))
+
+
+def test_the_parser_knows_every_generator() -> None:
+    assert set(generators.GENERATORS) == set(source_statement.GENERATORS)
 
 
 def test_the_clock_has_one_time() -> None:

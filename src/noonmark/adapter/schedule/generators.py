@@ -1,6 +1,7 @@
 """The load generators: what SQL calls each and its options, and the class that it is.
 
-A generator is a file of `noonmark.source.impl` and an entry here (docs/extend/source.md).
+A generator is a file of `noonmark.source.impl`, an entry here, and its name in the parser
+(docs/extend/source.md).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, cast
 
-from noonmark.errors import ConfigError, Unsupported
+from noonmark.errors import ConfigError
 from noonmark.source.contract import Source
 
 
@@ -62,21 +63,12 @@ GENERATORS = {
 }
 
 
-def generator(
-    kind: str, options: Mapping[str, Any], start_ms: int, position: int | None = None
-) -> Source:
+def generator(kind: str, options: Mapping[str, Any], start_ms: int) -> Source:
     """A load generator.
 
     Raises:
-        Unsupported: there is none of that name.
         ConfigError: an option that it does not have, or a value that cannot be.
     """
-    if kind not in GENERATORS:
-        raise Unsupported(
-            f"the load generator {kind.upper()} is not supported",
-            hint=f"There are {', '.join(GENERATORS).upper()}.",
-            position=position,
-        )
     found = GENERATORS[kind]
     names = {**_COMMON, **found.options}
     given: dict[str, Any] = {}

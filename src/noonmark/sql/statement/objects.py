@@ -15,7 +15,6 @@ class Generator:
 
     kind: str
     options: Options = field(default_factory=dict)
-    position: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

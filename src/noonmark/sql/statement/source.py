@@ -12,6 +12,8 @@ from noonmark.sql.statement.options import in_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 
 _FORMATS = ("json", "csv", "text", "bytes", "avro", "protobuf", "parquet")
+#: Refused by name before anything of a script is done (`adapter.schedule.generators` makes them).
+GENERATORS = ("counter", "clock", "auction", "tpch", "key value")
 _ENVELOPES = ("none", "upsert", "debezium")
 
 
@@ -51,9 +53,13 @@ def _only_names(reader: Reader) -> bool:
 
 def _upstream(reader: Reader) -> s.Upstream:
     if reader.accept("load", "generator"):
-        position, kind = reader.position, reader.identifier()
-        kind += " value" if reader.accept("value") else ""  # KEY VALUE
-        return s.Generator(kind, options(reader), position)
+        kind = reader.accept_any(*GENERATORS)
+        if kind is None:
+            raise reader.unsupported(
+                f"the load generator {reader.token.value.upper()}",
+                f"There are {', '.join(GENERATORS).upper()}.",
+            )
+        return s.Generator(kind, options(reader))
     if reader.accept("files"):
         return s.Files(reader.string(), options(reader))
     if reader.accept("webhook"):

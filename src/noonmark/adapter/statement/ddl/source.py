@@ -217,8 +217,7 @@ def _definition(
     if isinstance(upstream, st.Generator):
         _refuse_format(statement)
         now_ms = session.database.clock.now_ms()
-        # Refuses what cannot be.
-        generator(upstream.kind, upstream.options, now_ms, upstream.position)
+        generator(upstream.kind, upstream.options, now_ms)  # refuses what cannot be
         return {
             "upstream": "generator",
             "kind": upstream.kind,
