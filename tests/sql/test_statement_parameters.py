@@ -36,7 +36,7 @@ CASES = [
     ("select case when $1 then 1 else $2 end", ["boolean", "integer"]),
     ("select $2 || b from t", ["text", "text"]),
     ("values ($1, 1), (2, $2)", ["integer", "integer"]),
-    ("select * from t where c = $1", ["character(10485760)"]),
+    ("select * from t where c = $1", ["bpchar"]),
     ("select $1 = $1", ["text"]),
 ]
 
