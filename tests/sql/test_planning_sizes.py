@@ -10,7 +10,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -27,11 +27,17 @@ from support.hostile.statements import PLANNING
 SCHEMAS = {"kv": Schema.of(k="integer not null", v="text")}
 
 
-def planned_s(text: str) -> float:
-    """The processor time of reading and planning a text, in a thread as large as the planner's.
+@pytest.fixture(autouse=True, scope="module")
+def small_heap() -> Iterator[None]:
+    """What else there is in this process is not walked by the garbage collector meanwhile."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
-    What else there is in this process is not walked by the garbage collector meanwhile.
-    """
+
+def planned_s(text: str) -> float:
+    """The processor time of reading and planning a text, in a thread as large as the planner's."""
     found: list[float | BaseException] = []
 
     def plan() -> None:
@@ -46,14 +52,11 @@ def planned_s(text: str) -> float:
 
     limit, before = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES)
     sys.setrecursionlimit(RECURSION_MAX)
-    gc.collect()
-    gc.freeze()
     try:
         thread = threading.Thread(target=plan)
         thread.start()
         thread.join()
     finally:
-        gc.unfreeze()
         sys.setrecursionlimit(limit)
         threading.stack_size(before)
     if isinstance(found[0], BaseException):
