@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from noonmark.clock import Clock
+from noonmark.clock import SYSTEM, Clock
 from noonmark.ingest.ingestion import Ingestion, InPlaceEngine
+from noonmark.oracle.memory import MemoryOracle
 from noonmark.persist.client import Client, Options, open_location
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import (
@@ -125,6 +126,31 @@ def shown(client: Client, name: str) -> str:
 def as_of(client: Client, name: str, time: int) -> list[Any]:
     _, read = client.create_or_load(name)
     return sorted(read.snapshot(time).result().counts().elements())
+
+
+class Asked(MemoryOracle):
+    """What a strict read would see of a collection, at the moment the oracle is told of a write."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        super().__init__(SYSTEM)
+        self._client, self._name = client, name
+        self.seen: list[list[Any]] = []
+
+    def apply_write(self, time: int) -> None:
+        """Before it has happened: a reader may come between the commit and this."""
+        read, at = self._client.create_or_load(self._name)[1], self.read_ts()
+        if not read.upper.less_equal(at) and read.since.less_equal(at):
+            self.seen.append(as_of(self._client, self._name, at))
+        super().apply_write(time)
+
+
+def test_no_read_comes_before_the_first_rows(client: Client) -> None:
+    topic = Topic("first", {"P0": ["A"]}, {"P0": 1})
+    oracle = Asked(client, "first")
+    ingestion = Ingestion(client, oracle, topic, "first", InPlaceEngine())
+    oracle.apply_write(oracle.write_ts())  # somebody else's: after the collections began
+    ingestion.tick()
+    assert oracle.seen == [[("A",)]]
 
 
 def test_topic_a_and_topic_b(client: Client) -> None:

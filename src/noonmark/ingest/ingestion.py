@@ -269,10 +269,20 @@ class Ingestion:
             # was bound there, and nobody can from now on.
             for target in self.outputs:
                 txn.add(c.AllowCompaction(target.collection, Antichain.of(time)))
+        self._announce(time)
         txn.commit().result()
         self.remap = minted.remap
         self.oracle.apply_write(time)
         return time, len(splits), rows
+
+    def _announce(self, time: int) -> None:
+        """Before the first rows of a source can be read: no strict read is before them any more.
+
+        Its collections began earlier, empty, and nobody means that: whoever comes between the
+        commit and what is told to the oracle after it would be answered at such a time.
+        """
+        if any(target.read.since == target.read.upper for target in self.outputs):
+            self.oracle.apply_write(time)
 
     def _advance(self, frontier: Antichain[Partitioned]) -> tuple[int, int, int]:
         """Bind a frontier and read up to it: the time, the splits and the updates."""
@@ -282,6 +292,7 @@ class Ingestion:
         lower, upper = self.remap.upper, minted.remap.upper
         self._append(txn, self.remap_target, to_rows(minted.updates), (lower, upper))
         idle = not minted.updates and self.resumption_frontier() == lower
+        self._announce(time)
         if idle:
             # Nothing new and nothing owed: the binding and all uppers move in one commit.
             self._append_outputs(txn, [], minted.remap, time)
