@@ -14,7 +14,6 @@ import pyarrow as pa
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Output, Split
 from noonmark.source.impl.generator import Generator
-from noonmark.tvc import Partition
 
 _OUTPUTS = (Output("clock", Schema.of(time="timestamptz not null"), ("time",)),)
 _INSTANT = pa.timestamp("us", "UTC")
@@ -28,10 +27,6 @@ class ClockTicks(Generator):
     def outputs(self) -> tuple[Output, ...]:
         """See `Source.outputs`."""
         return _OUTPUTS
-
-    def reached(self, ticks: int) -> dict[Partition, int]:
-        """One offset a tick."""
-        return {0: ticks}
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """See `Source.read`."""

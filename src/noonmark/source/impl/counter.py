@@ -15,7 +15,6 @@ from noonmark.errors import ConfigError
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Output, Split
 from noonmark.source.impl.generator import Generator
-from noonmark.tvc import Partition
 
 _OUTPUTS = (Output("counter", Schema.of(counter="bigint not null"), ("counter",)),)
 
@@ -35,10 +34,6 @@ class Counter(Generator):
     def outputs(self) -> tuple[Output, ...]:
         """See `Source.outputs`."""
         return _OUTPUTS
-
-    def reached(self, ticks: int) -> dict[Partition, int]:
-        """One offset a tick."""
-        return {0: ticks}
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """See `Source.read`."""
