@@ -1,7 +1,7 @@
 """Plain numeric against a PostgreSQL: every size, scale, NaN and infinity, digit by digit.
 
-Laws: `noonmark.rows.numeral`, `noonmark.sql.functions.scale`, `noonmark.sql.functions.fit`. Both
-get the same SQL, and the texts of their answers must be the same; an error is of the same class.
+Laws: `noonmark.rows.numeral`, and `scale` and `fit` of `noonmark.sql.functions.number`. Both get
+the same SQL, and the texts of their answers must be the same; an error is of the same class.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.rows.schema import Column, Schema
-from noonmark.sql.functions.fit import to_real
+from noonmark.sql.functions.number.fit import to_real
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.scalar import column

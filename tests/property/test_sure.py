@@ -12,7 +12,7 @@ from noonmark.compute.kernel.accumulator import Summand, final, type_of
 from noonmark.compute.plan.infallible import may_have_errors
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
-from noonmark.sql.functions.fit import fit, numeric_for
+from noonmark.sql.functions.number.fit import fit, numeric_for
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.scalar import ColumnRef
 

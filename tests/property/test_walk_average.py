@@ -13,8 +13,8 @@ from noonmark.compute.kernel.average import averages
 from noonmark.compute.kernel.number import NoKernel, Scaled
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array
-from noonmark.sql.functions import numeric
-from noonmark.sql.functions.fit import fit
+from noonmark.sql.functions.number import numeric
+from noonmark.sql.functions.number.fit import fit
 
 TOTALS = st.one_of(st.integers(-(10**16), 10**16), st.integers(-20_000, 20_000))
 COUNTS = st.one_of(st.integers(0, 10), st.integers(0, 10**8))

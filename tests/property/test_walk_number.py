@@ -15,7 +15,7 @@ from noonmark.compute.kernel.row_by_row import row_by_row
 from noonmark.compute.kernel.scalar import _KERNELS
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
-from noonmark.sql.functions.fit import WIDE
+from noonmark.sql.functions.number.fit import WIDE
 from noonmark.sql.ir.scalar import ColumnRef, Compare, Literal, Scalar
 
 

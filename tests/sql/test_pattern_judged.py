@@ -1,6 +1,6 @@
 """LIKE, SIMILAR TO and regular expressions against a PostgreSQL; and that none takes for ever.
 
-The laws `exact` and `linear` of `noonmark.sql.functions.pattern`.
+The laws `exact` and `linear` of `noonmark.sql.functions.text.pattern`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from noonmark.clock import SYSTEM
 from noonmark.errors import InvalidArgument, NoonmarkError
 from noonmark.rows.schema import Schema
-from noonmark.sql.functions import pattern
+from noonmark.sql.functions.text import pattern
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.meaning.relation import evaluate
 from noonmark.sql.parse import plan_query

@@ -16,8 +16,8 @@ from noonmark.rows.order import row_key, sort_key, total_key
 from noonmark.rows.schema import Schema
 from noonmark.sql.coerce import common_type
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS
-from noonmark.sql.functions.fit import bounded, fit_numeric, plain
-from noonmark.sql.functions.numeric import divide
+from noonmark.sql.functions.number.fit import bounded, fit_numeric, plain
+from noonmark.sql.functions.number.numeric import divide
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.call import AggregateCall, Frame, SortKey, Unit

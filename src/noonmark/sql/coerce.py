@@ -23,7 +23,7 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.sql.functions.cast import cast, cast_exists
 from noonmark.sql.functions.elsewhere import category
-from noonmark.sql.functions.fit import bounded, numeric_for
+from noonmark.sql.functions.number.fit import bounded, numeric_for
 from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import Case, Cast, Coalesce, Literal, Scalar, When
 

@@ -13,7 +13,7 @@ from noonmark.errors import UsageError
 from noonmark.rows.order import sort_key
 from noonmark.sql.functions.array import OPERATORS
 from noonmark.sql.functions.cast import cast
-from noonmark.sql.functions.fit import fit
+from noonmark.sql.functions.number.fit import fit
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Ask, Now, Parameter
 

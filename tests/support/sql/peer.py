@@ -23,7 +23,7 @@ from noonmark.rows.order import row_key, total_key
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.postgres import decode_text, oid
 from noonmark.rows.schema import Schema
-from noonmark.sql.functions.fit import quantize
+from noonmark.sql.functions.number.fit import quantize
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.meaning.relation import evaluate, in_order
 from noonmark.sql.parse import plan_query

@@ -24,9 +24,9 @@ from noonmark.compute.kernel.large_number import FLOAT_UNITS, decode
 from noonmark.rows import types as t
 from noonmark.rows.exact import FLOATS, is_exact
 from noonmark.rows.schema import Column, Schema
-from noonmark.sql.functions import numeric
 from noonmark.sql.functions.aggregate import MOMENTS, rounded
-from noonmark.sql.functions.fit import WIDE, fit, numeric_for
+from noonmark.sql.functions.number import numeric
+from noonmark.sql.functions.number.fit import WIDE, fit, numeric_for
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.scalar import TRUE, Case, Literal, Scalar, When

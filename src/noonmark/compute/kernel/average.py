@@ -4,7 +4,7 @@ Law: where it has an answer, ``averages(totals, counts)`` is `accumulator.final`
 quotient, a plain numeric, at the scale that PostgreSQL gives it, ties away from zero.
 
 PostgreSQL counts in base 10,000: the digits of a quotient depend on the weight and the value of
-the first such digit of both numbers (`noonmark.sql.functions.scale`). Groups are few scales.
+the first such digit of both numbers (`noonmark.sql.functions.number.scale`). Groups are few scales.
 
 Where it runs: executors; pure.
 """
@@ -21,8 +21,8 @@ from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.updates import Ints
 from noonmark.rows import types as t
 from noonmark.rows.numeral import encode
-from noonmark.sql.functions.fit import WIDE
-from noonmark.sql.functions.scale import SIGNIFICANT_DIGITS_MIN
+from noonmark.sql.functions.number.fit import WIDE
+from noonmark.sql.functions.number.scale import SIGNIFICANT_DIGITS_MIN
 
 _POWERS = np.array([10**at for at in range(19)], np.int64)
 _DIGITS = 4

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
-from noonmark.sql.functions.fit import WIDE
+from noonmark.sql.functions.number.fit import WIDE
 
 #: Below this a product or sum is certain to fit.
 _SAFE = float(1 << 62)

@@ -29,7 +29,7 @@ from noonmark.rows.conform import as_numerals
 from noonmark.rows.exact import FLOATS, is_exact
 from noonmark.rows.numeral import SCALE_BYTES
 from noonmark.sql.functions.array import OPERATORS
-from noonmark.sql.functions.pattern import like
+from noonmark.sql.functions.text.pattern import like
 from noonmark.sql.ir import scalar as s
 
 Column: TypeAlias = "pa.Array | None"

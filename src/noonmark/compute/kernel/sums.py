@@ -21,7 +21,7 @@ from noonmark.compute.kernel.large_number import Floats
 from noonmark.compute.kernel.updates import Ints, group_ids, places
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
-from noonmark.sql.functions.fit import numeric_for
+from noonmark.sql.functions.number.fit import numeric_for
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 

@@ -28,7 +28,7 @@ from noonmark.compute.kernel.sorting import in_order, sortable, values_of
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, group_ids
 from noonmark.rows import types as t
 from noonmark.rows.exact import FLOATS
-from noonmark.sql.functions.fit import numeric_for
+from noonmark.sql.functions.number.fit import numeric_for
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import Exclusion, Frame, Unit, WindowCall
 from noonmark.sql.ir.scalar import Scalar

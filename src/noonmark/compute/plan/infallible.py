@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noonmark.compute.plan.operators import operator_of
 from noonmark.rows import types as t
-from noonmark.sql.functions.fit import numeric_for
+from noonmark.sql.functions.number.fit import numeric_for
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 from noonmark.sql.ir.node import Node, walk

@@ -48,7 +48,7 @@ from noonmark.compute.spark.summing import summed
 from noonmark.persist.part.run import DIFF
 from noonmark.rows import types as t
 from noonmark.rows.spark import spark_name
-from noonmark.sql.functions.fit import numeric_for
+from noonmark.sql.functions.number.fit import numeric_for
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
 

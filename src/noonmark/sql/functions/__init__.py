@@ -8,35 +8,24 @@ from __future__ import annotations
 
 from noonmark.sql.functions import (
     aggregate,
-    angle,
     array,
-    binary,
-    calendar,
-    digest,
     document,
-    extract,
     identifier,
     jsonb,
     key,
-    number,
-    numeric,
-    quoting,
-    regexp,
     rowset,
     statistics,
-    template,
-    template_read,
-    text,
-    unicode,
     window,
-    zoned,
 )
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
+from noonmark.sql.functions.number import angle, arithmetic, numeric
+from noonmark.sql.functions.text import binary, characters, digest, quoting, regexp, unicode
+from noonmark.sql.functions.time import calendar, extract, template, template_read, zoned
 
 FUNCTIONS: Table[Function] = Table()
 for _module in (
-    *(number, numeric, angle, text, regexp, unicode, quoting, binary, digest, identifier),
+    *(arithmetic, numeric, angle, characters, regexp, unicode, quoting, binary, digest, identifier),
     *(calendar, zoned, extract, template, template_read, array, jsonb, document, key),
 ):
     FUNCTIONS.add(_module.TABLE)

@@ -26,11 +26,11 @@ from noonmark.rows import value as v
 from noonmark.rows.numeral import scale_of
 from noonmark.rows.order import total_key
 from noonmark.rows.pg.text import format_value
-from noonmark.sql.functions import numeric
-from noonmark.sql.functions.calendar import interval_add, interval_scale
-from noonmark.sql.functions.fit import WIDE, numeric_for
 from noonmark.sql.functions.function import Any_, Parameter, Result, Signature
 from noonmark.sql.functions.jsonb import data_of, jsonb_of, parse
+from noonmark.sql.functions.number import numeric
+from noonmark.sql.functions.number.fit import WIDE, numeric_for
+from noonmark.sql.functions.time.calendar import interval_add, interval_scale
 
 _SUM_DIGITS = t.NUMERIC_PRECISION_MAX - 10
 

@@ -31,11 +31,11 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.identity import hashable
 from noonmark.rows.pg.text import format_value, parse_value
-from noonmark.sql.functions import instant as i
-from noonmark.sql.functions.calendar import date_stamp
 from noonmark.sql.functions.errors import NotHeldHere, UntranslatableText
-from noonmark.sql.functions.fit import fit, quantize
 from noonmark.sql.functions.jsonb import parse
+from noonmark.sql.functions.number.fit import fit, quantize
+from noonmark.sql.functions.time import instant as i
+from noonmark.sql.functions.time.calendar import date_stamp
 
 INTEGERS = (t.SmallInt, t.Integer, t.BigInt)
 TEXTS = (t.Text, t.Varchar, t.Char)

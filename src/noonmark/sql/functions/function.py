@@ -11,7 +11,7 @@ calls to where they are asked of more rows.
 
 The meaning takes Python values (`noonmark.rows.value`; an array is a tuple here, so that every
 value can be hashed) and gives one; what it gives is then fitted to the result type by
-`functions.fit`, which rounds numerics and refuses numbers out of range.
+`functions.number.fit`, which rounds numerics and refuses numbers out of range.
 """
 
 from __future__ import annotations

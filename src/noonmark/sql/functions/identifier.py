@@ -6,8 +6,8 @@ import uuid
 
 from noonmark.rows import types as t
 from noonmark.rows import value as v
-from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.function import Function
+from noonmark.sql.functions.time import instant as i
 
 #: From 1582-10-15, where versions 1 and 6 count from, to 1970, in microseconds.
 _GREGORIAN = 141_427 * v.DAY_MICROS

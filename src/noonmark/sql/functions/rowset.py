@@ -14,12 +14,12 @@ from noonmark.errors import InvalidArgument, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.order import interval_micros
-from noonmark.sql.functions import regexp
 from noonmark.sql.functions.array import from_string
-from noonmark.sql.functions.calendar import stamp_add, stamptz_add
-from noonmark.sql.functions.fit import WIDE
 from noonmark.sql.functions.function import Any_, Function
 from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
+from noonmark.sql.functions.number.fit import WIDE
+from noonmark.sql.functions.text import regexp
+from noonmark.sql.functions.time.calendar import stamp_add, stamptz_add
 
 ROWS_MAX = 10_000_000
 

@@ -17,8 +17,8 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.order import equal_form
 from noonmark.sql.functions.aggregate import Aggregator, Rows, rounded
-from noonmark.sql.functions.calendar import interval_add, interval_scale
 from noonmark.sql.functions.function import Any_, Result
+from noonmark.sql.functions.time.calendar import interval_add, interval_scale
 
 Types = tuple[t.SqlType, ...]
 

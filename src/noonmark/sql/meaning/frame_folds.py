@@ -23,10 +23,10 @@ from typing import Any
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.order import total_key
-from noonmark.sql.functions import numeric
 from noonmark.sql.functions.aggregate import MOMENTS, rounded
-from noonmark.sql.functions.calendar import interval_add, interval_scale
-from noonmark.sql.functions.fit import WIDE
+from noonmark.sql.functions.number import numeric
+from noonmark.sql.functions.number.fit import WIDE
+from noonmark.sql.functions.time.calendar import interval_add, interval_scale
 
 State = Any
 #: One past its last, and the first position of some neighbours.

@@ -24,7 +24,7 @@ from noonmark.rows import types as t
 from noonmark.rows.order import null_last, row_key, sort_key, total_key
 from noonmark.sql.evaluate import Outer
 from noonmark.sql.evaluate import evaluate as scalar_value
-from noonmark.sql.functions.fit import fit
+from noonmark.sql.functions.number.fit import fit
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import is_volatile
 from noonmark.sql.ir.call import AggregateCall, SortKey

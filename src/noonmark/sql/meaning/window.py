@@ -8,7 +8,7 @@ from typing import Any
 
 from noonmark.sql.evaluate import Outer
 from noonmark.sql.evaluate import evaluate as scalar_value
-from noonmark.sql.functions.fit import fit
+from noonmark.sql.functions.number.fit import fit
 from noonmark.sql.functions.window import WindowRow
 from noonmark.sql.ir.call import AggregateCall, Exclusion, Frame, Unit, WindowCall
 from noonmark.sql.ir.scalar import Scalar

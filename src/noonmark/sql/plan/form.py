@@ -19,9 +19,9 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.cast import TEXTS
 from noonmark.sql.functions.errors import IndeterminateType
-from noonmark.sql.functions.extract import NO_FIELD
-from noonmark.sql.functions.fit import numeric_for
-from noonmark.sql.functions.unit import unit_name
+from noonmark.sql.functions.number.fit import numeric_for
+from noonmark.sql.functions.time.extract import NO_FIELD
+from noonmark.sql.functions.time.unit import unit_name
 from noonmark.sql.ir.scalar import (
     Case,
     FieldRef,

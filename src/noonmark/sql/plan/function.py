@@ -20,7 +20,7 @@ from noonmark.sql.choose import resolve
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
-from noonmark.sql.functions.fit import bounded
+from noonmark.sql.functions.number.fit import bounded
 from noonmark.sql.ir.asked import Ask, Now
 from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Compare, Literal, Scalar, When
 from noonmark.sql.plan.form import cast_to, record

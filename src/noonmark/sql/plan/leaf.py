@@ -16,8 +16,8 @@ from noonmark.rows.numeral import numeral
 from noonmark.rows.pg.intervals import cut_interval, parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
-from noonmark.sql.functions.fit import WIDE
-from noonmark.sql.functions.unicode import unescaped
+from noonmark.sql.functions.number.fit import WIDE
+from noonmark.sql.functions.text.unicode import unescaped
 from noonmark.sql.ir.asked import Parameter
 from noonmark.sql.ir.scalar import (
     BOOLEAN,

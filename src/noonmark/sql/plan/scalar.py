@@ -29,7 +29,7 @@ from noonmark.sql.choose import resolve
 from noonmark.sql.coerce import UNKNOWN, coerce, common_type, compared_type, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
-from noonmark.sql.functions.fit import numeric_for
+from noonmark.sql.functions.number.fit import numeric_for
 from noonmark.sql.ir.asked import Now, Parameter
 from noonmark.sql.ir.scalar import (
     BOOLEAN,

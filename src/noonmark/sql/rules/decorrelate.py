@@ -19,7 +19,7 @@ of each operator restricted to one value of D: groups, partitions and joins are 
 from __future__ import annotations
 
 from noonmark.errors import Unsupported
-from noonmark.sql.functions.fit import fit
+from noonmark.sql.functions.number.fit import fit
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.call import AggregateCall

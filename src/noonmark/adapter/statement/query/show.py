@@ -27,7 +27,7 @@ from noonmark.persist.impl.redact import redact
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.rows.types import SqlType, quote_name
-from noonmark.sql.functions.pattern import like
+from noonmark.sql.functions.text.pattern import like
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Statement

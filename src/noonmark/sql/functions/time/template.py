@@ -19,11 +19,11 @@ from noonmark.errors import InvalidDatetimeText
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.calendar import days_from_civil
-from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.instant import Fields
-from noonmark.sql.functions.number_pattern import ordinal
-from noonmark.sql.functions.number_template import TABLE as NUMBERS
+from noonmark.sql.functions.number.number_pattern import ordinal
+from noonmark.sql.functions.number.number_template import TABLE as NUMBERS
+from noonmark.sql.functions.time import instant as i
+from noonmark.sql.functions.time.instant import Fields
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),

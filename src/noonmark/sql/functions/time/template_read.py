@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from noonmark.errors import DatetimeOutOfRange, InvalidDatetimeText, Unsupported
 from noonmark.rows import types as t
 from noonmark.rows.calendar import civil_from_days, days_from_civil, days_in_month
-from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.template import DAYS, JULIAN_1970, MONTHS, ROMAN, Node, nodes_of
+from noonmark.sql.functions.time import instant as i
+from noonmark.sql.functions.time.template import DAYS, JULIAN_1970, MONTHS, ROMAN, Node, nodes_of
 
 _HINT = 'If your source string is not fixed-width, try using the "FM" modifier.'
 _SHORT_MONTHS = tuple(name[:3] for name in MONTHS)

@@ -15,8 +15,8 @@ from decimal import Decimal
 from noonmark.errors import DivisionByZero, InvalidLogarithm, OutOfRange
 from noonmark.rows.numeral import scale_of
 from noonmark.sql.functions.errors import InvalidPower
-from noonmark.sql.functions.fit import quantize
-from noonmark.sql.functions.scale import (
+from noonmark.sql.functions.number.fit import quantize
+from noonmark.sql.functions.number.scale import (
     DIGITS,
     SCALE_SHOWN_MAX,
     SIGNIFICANT_DIGITS_MIN,

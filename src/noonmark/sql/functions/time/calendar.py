@@ -16,11 +16,11 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.calendar import days_from_civil, days_in_month
 from noonmark.rows.zone import instant_offset, local_offset, zone_named
-from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.instant import DAY, Fields
-from noonmark.sql.functions.number import checked
-from noonmark.sql.functions.truncate import date_bin, truncate_interval, truncate_stamp
+from noonmark.sql.functions.number.arithmetic import checked
+from noonmark.sql.functions.time import instant as i
+from noonmark.sql.functions.time.instant import DAY, Fields
+from noonmark.sql.functions.time.truncate import date_bin, truncate_interval, truncate_stamp
 
 #: 2000-01-01, in seconds since 1970.
 _THEIR_EPOCH = 946_684_800

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from noonmark.errors import DatetimeOutOfRange
 from noonmark.rows import value as v
 from noonmark.rows.calendar import days_from_civil
-from noonmark.sql.functions import instant as i
 from noonmark.sql.functions.errors import NotHeldHere
-from noonmark.sql.functions.instant import DAY, Fields
-from noonmark.sql.functions.unit import no_unit, unit_of_length
+from noonmark.sql.functions.time import instant as i
+from noonmark.sql.functions.time.instant import DAY, Fields
+from noonmark.sql.functions.time.unit import no_unit, unit_of_length
 
 CLOCK_UNITS = {
     "microseconds": 1,

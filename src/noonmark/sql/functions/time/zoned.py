@@ -13,16 +13,16 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.order import sort_key
 from noonmark.rows.zone import instant_offset, local_offset, zone_named
-from noonmark.sql.functions import instant as i
-from noonmark.sql.functions.calendar import (
+from noonmark.sql.functions.function import Function
+from noonmark.sql.functions.time import instant as i
+from noonmark.sql.functions.time.calendar import (
     interval_negate,
     make_timestamp,
     stamp_add,
     stamptz_add,
     time_add,
 )
-from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.truncate import truncate_stamp
+from noonmark.sql.functions.time.truncate import truncate_stamp
 
 
 def _shown(stamp: i.Stamp, zone: dt.tzinfo) -> i.Stamp:

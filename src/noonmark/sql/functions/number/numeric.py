@@ -16,9 +16,9 @@ from noonmark.rows import types as t
 from noonmark.rows.numeral import EXACT_CONTEXT, scale_of
 from noonmark.rows.types import NUMERIC_SCALE_MAX, NUMERIC_WHOLE_MAX
 from noonmark.sql.functions.errors import InvalidPower
-from noonmark.sql.functions.fit import WIDE, bounded, plain, quantize
 from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.scale import (
+from noonmark.sql.functions.number.fit import WIDE, bounded, plain, quantize
+from noonmark.sql.functions.number.scale import (
     DIGITS,
     SIGNIFICANT_DIGITS_MIN,
     context_of,
@@ -27,7 +27,7 @@ from noonmark.sql.functions.scale import (
     quotient,
     shown,
 )
-from noonmark.sql.functions.transcendental import (
+from noonmark.sql.functions.number.transcendental import (
     exponential,
     logarithm,
     natural_logarithm,

@@ -8,8 +8,8 @@ from typing import Any
 
 from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
-from noonmark.sql.functions import pattern
 from noonmark.sql.functions.function import Function
+from noonmark.sql.functions.text import pattern
 from noonmark.sql.pattern.matcher import Matcher, Spans, Subject
 
 _BOOL, _INT, _TEXT = t.Boolean(), t.Integer(), t.Text()

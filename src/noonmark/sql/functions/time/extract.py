@@ -16,12 +16,12 @@ from typing import Any
 
 from noonmark.rows import types as t
 from noonmark.rows import value as v
-from noonmark.sql.functions import instant as i
-from noonmark.sql.functions.calendar import date_stamp
 from noonmark.sql.functions.errors import NotHeldHere
 from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.instant import DAY, Fields
-from noonmark.sql.functions.unit import no_unit, unit_name
+from noonmark.sql.functions.time import instant as i
+from noonmark.sql.functions.time.calendar import date_stamp
+from noonmark.sql.functions.time.instant import DAY, Fields
+from noonmark.sql.functions.time.unit import no_unit, unit_name
 
 #: Fields that grow with time: of an infinity they are infinite. Others are NULL then.
 _GROWING = frozenset(("year", "isoyear", "decade", "century", "millennium", "epoch", "julian"))

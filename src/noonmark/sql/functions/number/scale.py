@@ -11,7 +11,7 @@ import decimal
 from decimal import Decimal
 
 from noonmark.rows.numeral import scale_of
-from noonmark.sql.functions.fit import WIDE
+from noonmark.sql.functions.number.fit import WIDE
 
 SIGNIFICANT_DIGITS_MIN = 16
 SCALE_SHOWN_MAX = 1000

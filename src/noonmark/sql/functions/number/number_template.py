@@ -16,7 +16,7 @@ from typing import Any
 from noonmark.errors import OutOfRange
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Function
-from noonmark.sql.functions.number_pattern import Asked, ordinal, read
+from noonmark.sql.functions.number.number_pattern import Asked, ordinal, read
 
 _WIDE = Context(prec=200_000, Emax=999_999_999, Emin=-999_999_999)
 _DIGITS = {t.Double: 15, t.Real: 6}

@@ -13,10 +13,10 @@ from noonmark.errors import InvalidArgument, NegativeLength, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.value import INT32_MAX, INT32_MIN
-from noonmark.sql.functions import pattern
 from noonmark.sql.functions.errors import NoSuchCharacter
 from noonmark.sql.functions.function import Any_, Function
-from noonmark.sql.functions.regexp import replaced_size
+from noonmark.sql.functions.text import pattern
+from noonmark.sql.functions.text.regexp import replaced_size
 
 _BOOL, _INT, _TEXT = t.Boolean(), t.Integer(), t.Text()
 

@@ -1,0 +1,1 @@
+"""Functions of texts and binary strings: characters, patterns, quoting, digests, Unicode."""
