@@ -10,6 +10,7 @@ import asyncio
 import random
 from pathlib import Path
 
+from noonmark.adapter.catalog.store import SYSTEM_COLLECTIONS
 from noonmark.adapter.database import Database
 from noonmark.errors import DependentObjects, NameTaken, UndefinedTable, WrongObjectType
 from support.serve.reading import connect, database
@@ -59,7 +60,7 @@ def test_ddl_beside_reads_and_writes(tmp_path: Path) -> None:
             assert min(done) > STATEMENTS // 4
             items = list(opened.catalog.items())
             stored = {item.collection for item in items if item.is_stored}
-            assert stored == set(opened.client.state.names) - {"noonmark_catalog"}
+            assert stored == set(opened.client.state.names) - SYSTEM_COLLECTIONS
             sources = {item.number for item in items if item.kind == "source"}
             assert set(opened.work.sources) == sources
             return dict(opened.catalog.by_number)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from noonmark.adapter.catalog.store import SYSTEM_COLLECTIONS
 from noonmark.adapter.database import Database
 from noonmark.errors import (
     InTransaction,
@@ -344,7 +345,7 @@ def test_views_of_tables_that_are_made_with_them(tmp_path: Path, spark: SparkSes
             assert await client.ask("audit materialized view w") == []
             await run_all(client, "begin", "drop table t cascade", "commit")
             assert names(opened) == []
-            assert set(opened.client.state.names) == {"noonmark_catalog"}
+            assert set(opened.client.state.names) == SYSTEM_COLLECTIONS
 
     asyncio.run(go())
 

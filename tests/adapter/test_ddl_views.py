@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from noonmark.adapter.catalog.store import SYSTEM_COLLECTIONS
 from noonmark.adapter.database import Database
 from noonmark.errors import DependentObjects, Unsupported
 from support.serve.reading import Conversation, connect, database
@@ -126,7 +127,7 @@ async def _replace(client: Conversation, opened: Database) -> None:
     kinds = {item.kind for item in opened.catalog.items() if item.kind != "system"}
     assert kinds == {"table"}
     assert holds(opened) == set()
-    assert set(opened.client.state.names) == {"noonmark_catalog", "right_side"}
+    assert set(opened.client.state.names) == {*SYSTEM_COLLECTIONS, "right_side"}
     assert opened.work.views == {}
 
 
@@ -185,7 +186,7 @@ def test_an_index_is_checked_as_a_view_is(tmp_path: Path) -> None:
                 with pytest.raises(Unsupported) as also:
                     await client.ask(f"create materialized view kept as {sql}")
                 assert refused.value.message == also.value.message
-            assert set(opened.client.state.names) == {"noonmark_catalog", "t"}
+            assert set(opened.client.state.names) == {*SYSTEM_COLLECTIONS, "t"}
 
     asyncio.run(go())
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from noonmark.adapter.catalog.store import SYSTEM_COLLECTIONS
 from noonmark.adapter.contract import Rows
 from noonmark.adapter.database import Database
 from noonmark.adapter.statement.query import subscribe_view
@@ -53,7 +54,7 @@ async def follow(client: Conversation, rest: str) -> Following:
 
 def left(opened: Database) -> set[str]:
     """What is in the location beside the catalog and the table."""
-    return set(opened.client.state.names) - {"noonmark_catalog", "t", "t_errors"}
+    return set(opened.client.state.names) - {*SYSTEM_COLLECTIONS, "t", "t_errors"}
 
 
 async def followed_and_resumed(opened: Database) -> None:

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from noonmark.adapter.catalog import audit
+from noonmark.adapter.catalog.audit import ACTING, AuditTrail, differences
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import KINDS, Item
 from noonmark.errors import NewerFormat
@@ -30,6 +33,8 @@ from noonmark.storage.transaction import RETAIN_MS, Transaction, creation, own_c
 from noonmark.tvc import Antichain, Update
 
 COLLECTION = "noonmark_catalog"
+#: What the catalog itself is stored in.
+SYSTEM_COLLECTIONS = frozenset((COLLECTION, audit.COLLECTION))
 SCHEMA = Schema.of(
     number="bigint not null",
     kind="text not null",
@@ -114,17 +119,29 @@ class CatalogStore:
         self._system = tuple(system)
         self._rows: dict[int, Row] = {}
         self.catalog = Catalog.of(self._system)
+        self.audit = AuditTrail(client)
         #: Held by whoever changes the catalog, from planning to commit.
         self.turn = asyncio.Lock()
 
     def load(self) -> None:
         """Read what is stored; make an empty catalog where there is none. Blocks."""
         client = self._client
+        missing: list[Callable[[int], c.Create]] = []
         if COLLECTION not in client.state.names:
             description = CollectionDescription(SCHEMA, ("number",), "catalog")
+            missing.append(partial(creation, COLLECTION, description))
+        if not self.audit.is_stored:
+            missing.append(self.audit.creation)
+        if missing:
             start = self._oracle.write_ts()
-            client.submit((creation(COLLECTION, description, start),)).result()
-            return
+            client.submit(tuple(make(start) for make in missing)).result()
+        self.read()
+
+    def read(self) -> None:
+        """Read what is stored. Blocks."""
+        client = self._client
+        if self.audit.is_stored:
+            self.audit.load()
         read = client.create_or_load(COLLECTION)[1]
         upper = read.upper.only()
         assert upper is not None, "the catalog is never closed"
@@ -161,21 +178,30 @@ class CatalogStore:
         transaction = Transaction(self._client)
         for command in beside(time):
             transaction.add(command)
-        self.put(transaction, after, time)
+        self.put(transaction, after, time, ACTING.get())
         # Nobody may change the catalog before it is known which one is stored.
         await transaction.decide(patient=True)
         self.became(after)
         await asyncio.to_thread(self._oracle.apply_write, time)
         return after
 
-    def put(self, transaction: Transaction, after: Catalog, time: int) -> None:
-        """Make a transaction replace the stored catalog; the caller holds `turn`."""
+    def put(self, transaction: Transaction, after: Catalog, time: int, by: str | None) -> None:
+        """Make a transaction replace the stored catalog; the caller holds `turn`.
+
+        Args:
+            transaction: what it is part of.
+            after: the new catalog.
+            time: of the transaction.
+            by: the role whose statement it is, for the audit trail.
+        """
         self._append_rows(transaction, self._rows_of(after), time)
+        self.audit.put(transaction, differences(self.catalog, after), time, by)
 
     def became(self, after: Catalog) -> None:
         """A transaction that `put` it is durable: this is the catalog now."""
         self._rows = self._rows_of(after)
         self.catalog = after
+        self.audit.became()
 
     def _rows_of(self, after: Catalog) -> dict[int, Row]:
         """The rows of another catalog; an item that is the same object has the row it had."""

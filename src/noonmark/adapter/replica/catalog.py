@@ -27,7 +27,7 @@ class FollowedCatalog(CatalogStore):
         """Read what is stored, if something is. Blocks."""
         upper = _upper(self._client.state)
         if upper is not None:
-            super().load()
+            self.read()
         elif self._known is not None:
             self.catalog = Catalog.of(self._system)
         # What was stored between the two looks is read once more.

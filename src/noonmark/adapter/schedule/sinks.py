@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
+from noonmark.adapter.schedule.status import StatusHistory
 from noonmark.adapter.upstream.sink import open_sink
 from noonmark.errors import DefiniteError, InternalError, NoonmarkError, SourceStalled, StorageError
 from noonmark.supervise import Thread
@@ -33,6 +34,7 @@ class SinkWorker:
         self.state, self.error = "starting", ""
         self._clock = database.clock
         self.changed_ms = database.clock.now_ms()
+        self.history = StatusHistory(self.changed_ms)
         self.sink: Sink = open_sink(database, item)
         self.sink.on_error = self._note_error
         self._stop = threading.Event()
@@ -90,3 +92,4 @@ class SinkWorker:
         if state != self.state:
             self.changed_ms = self._clock.now_ms()
         self.state, self.error = state, error
+        self.history.note(self._clock.now_ms(), state, error or None)

@@ -26,6 +26,7 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.schedule.definitions import feeds_of
 from noonmark.adapter.schedule.ended import ERRORED, errors_now, outputs_of, remedy_of, said
 from noonmark.adapter.schedule.rates import Rates
+from noonmark.adapter.schedule.status import StatusHistory
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.adapter.upstream.staging import drop_orphans
 from noonmark.clock import Clock
@@ -88,6 +89,7 @@ class SourceWorker:
         self.status = Status()
         self.rates = Rates()
         self.changed_ms = database.clock.now_ms()
+        self.history = StatusHistory(self.changed_ms)
         self.ingestion: Ingestion | None = None
         self.active = bool(item.definition.get("active", True))
         #: Done when it has ticked, or never will.
@@ -260,3 +262,4 @@ class SourceWorker:
         if changes.get("state") != self.status.state:
             self.changed_ms = self._database.clock.now_ms()
         self.status = replace(self.status, **changes)  # type: ignore[arg-type]
+        self.history.note(self._database.clock.now_ms(), self.status.state, self.status.error)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.audit import ACTING
 from noonmark.adapter.catalog.item import Kind
 from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.schedule.definitions import view_definition
@@ -158,7 +159,7 @@ async def commit_staged(
     from noonmark.adapter.statement.ddl.drop import removal_of  # door: it uses this module
     from noonmark.adapter.statement.ddl.rename import Renaming  # door: they stage, too
 
-    store = database.store
+    store, by = database.store, ACTING.get()
     async with store.turn:
         catalog = staging.onto(store.catalog)
         gone, fresh = staging.gone(), staging.fresh()
@@ -174,7 +175,7 @@ async def commit_staged(
                 making = _Making(database, staging, catalog, before)
                 made = making.make(time)
                 making.into(transaction, {made[name]: rows(time) for name, rows in first.items()})
-                store.put(transaction, catalog, time)
+                store.put(transaction, catalog, time, by)
 
             await database.tables.commit(
                 {name: rows for name, rows in writes.items() if name not in fresh},

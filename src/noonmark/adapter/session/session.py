@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noonmark.adapter.catalog import Catalog
+from noonmark.adapter.catalog.audit import ACTING
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.catalog.staging import Staging, Store
@@ -148,6 +149,7 @@ class AdapterSession:
         #: What reading and planning took of the time of the statement that comes next.
         self._split_s = self._spent_s = 0.0
         self.closed = False
+        self.connected_ms = database.clock.now_ms()
         #: The statement under way, as it was written.
         self.text = ""
         #: What now() is: when the statement began, or the transaction that it is part of.
@@ -316,6 +318,7 @@ class AdapterSession:
         if handler is None:
             raise Unsupported(f"{type(statement).__name__} is not supported")
         await self.database.admit(self, statement)
+        ACTING.set(self.session_user)
         for _ in range(_OVERTAKEN_MAX):
             catalog = self.catalog
             try:

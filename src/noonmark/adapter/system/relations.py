@@ -10,6 +10,7 @@ from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.system import (
     information,
     mz,
+    mz_history,
     own,
     pg_absent,
     pg_catalog,
@@ -38,7 +39,13 @@ def relations() -> dict[str, SystemRelation]:
     ]
     return {
         each.full_name: each
-        for each in (*found, *pg_roles.LATER, *sequences.RELATIONS, *pg_absent.RELATIONS)
+        for each in (
+            *found,
+            *pg_roles.LATER,
+            *sequences.RELATIONS,
+            *mz_history.RELATIONS,
+            *pg_absent.RELATIONS,
+        )
     }
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.aside import to_its_end
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.audit import ACTING
 from noonmark.adapter.schedule.ended import remedy_of
 from noonmark.adapter.upstream import staging
 from noonmark.adapter.upstream.refresh import at_work
@@ -190,7 +191,7 @@ class _Beside:
             txn.add(c.Drop(client.state.collection(name).id))
         definition = {**item.definition, "source": self.source.to_plain()}
         after = database.catalog.changed([replace(item, definition=definition)], ())
-        database.store.put(txn, after, time)
+        database.store.put(txn, after, time, ACTING.get())
         return _Switched(txn, time, after)
 
 

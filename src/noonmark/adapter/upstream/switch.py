@@ -25,6 +25,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.audit import ACTING
 from noonmark.adapter.upstream.swap import Read, Swap
 from noonmark.persist.log import command as c
 from noonmark.source.impl import postgres
@@ -154,7 +155,7 @@ class _Switch:
                 txn.add(c.Annotate(staging.id, about))
             txn.add(c.Drop(state.collection(each["errors"]).id))
         after = catalog.changed([self._settled(), *changed], ())
-        database.store.put(txn, after, self.time)
+        database.store.put(txn, after, self.time, ACTING.get())
         txn.commit().result()
         return after
 
