@@ -24,12 +24,12 @@ import pytest
 from noonmark.compute.contents.evaluation import contents as by_kernels
 from noonmark.compute.contents.evaluation import has_rules
 from noonmark.compute.kernel.layout import ERROR
-from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.updates import Errors, Rows
 from noonmark.compute.operator.table import OPERATORS
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.plan.keys import over_scans
 from noonmark.compute.plan.pushdown import operators
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.rows.arrow import conform, from_array, from_table, to_array, to_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Column, Schema

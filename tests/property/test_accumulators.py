@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from noonmark.compute.kernel import large_number
 from noonmark.compute.kernel.accumulator import accumulator_schema, is_linear
 from noonmark.compute.kernel.finish import finished
-from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.kernel.sums import added, together
 from noonmark.compute.kernel.updates import Errors, Rows
+from noonmark.compute.scalar.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array, to_array

@@ -12,9 +12,9 @@ import pytest
 
 from noonmark.compute.contents.evaluation import contents, has_rules
 from noonmark.compute.contents.order import sorted_places
-from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.updates import Errors, Rows, one_array
 from noonmark.compute.operator.table import OPERATORS
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.errors import EvaluationError, NoonmarkError
 from noonmark.rows.arrow import from_array, to_table
 from noonmark.rows.identity import hashable

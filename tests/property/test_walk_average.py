@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from noonmark.compute.kernel.average import averages
-from noonmark.compute.kernel.number import NoKernel, Scaled
+from noonmark.compute.scalar.number import NoKernel, Scaled
 from noonmark.rows import types as t
 from noonmark.rows.arrow import from_array
 from noonmark.sql.functions.number import numeric

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute.kernel import number
-from noonmark.compute.kernel.row_by_row import row_by_row
-from noonmark.compute.kernel.scalar import _KERNELS
+from noonmark.compute.scalar import number
+from noonmark.compute.scalar.columns import _KERNELS
+from noonmark.compute.scalar.row_by_row import row_by_row
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
 from noonmark.sql.functions.number.fit import WIDE

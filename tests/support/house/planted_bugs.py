@@ -441,17 +441,17 @@ _COLUMNS = (
     ),
     Bug(
         "kernels, moments: weeks begin on Sunday",
-        "compute/kernel/moments.py",
+        "compute/scalar/moments.py",
         "days = (micros // _DAY + 3) // 7 * 7 - 3",
         "days = (micros // _DAY + 4) // 7 * 7 - 4",
-        ("tests/property/test_scalar_kernels.py",),
+        ("tests/conformance/test_scalars.py",),
     ),
     Bug(
         "kernels, floats: NaN is below every number",
-        "compute/kernel/floats.py",
+        "compute/scalar/floats.py",
         "made = np.where(np.isnan(values), _ALL_BUT_SIGN, made)",
         "made = np.where(np.isnan(values), -_ALL_BUT_SIGN, made)",
-        ("tests/property/test_scalar_kernels.py",),
+        ("tests/conformance/test_scalars.py",),
     ),
 )
 

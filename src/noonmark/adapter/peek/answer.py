@@ -37,7 +37,7 @@ from noonmark.adapter.worker.job import Answered, Computed, client_rows
 from noonmark.adapter.worker.pool import Pool
 from noonmark.compute.contents.evaluation import has_rules
 from noonmark.compute.contents.order import can_sort
-from noonmark.compute.kernel.number import NoKernel
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.persist.log.state import Collection, State
 from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r

@@ -31,7 +31,7 @@ from noonmark.adapter.worker import frames as f
 from noonmark.adapter.worker.columnar import Columnar
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded
 from noonmark.adapter.worker.job import Answered, Computed, Job, Valued
-from noonmark.compute.kernel.number import NoKernel
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.errors import NoonmarkError, TooComplex
 
 #: What a worker may be given; all of it is read before the first one is forked.

@@ -16,9 +16,9 @@ from noonmark.adapter.peek.errors import error_of
 from noonmark.adapter.peek.rows import Row, finisher
 from noonmark.compute.contents.evaluation import contents
 from noonmark.compute.contents.order import repeated, sorted_places
-from noonmark.compute.kernel.number import NO_KERNEL, NoKernel
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.updates import Errors, Ints, Rows, one_array
+from noonmark.compute.scalar.number import NO_KERNEL, NoKernel
 from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import from_array
 from noonmark.rows.schema import Schema

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from noonmark.compute.kernel.number import NO_KERNEL, NoKernel
 from noonmark.compute.kernel.updates import BEFORE, Errors, Rows
 from noonmark.compute.plan.operators import operator_of
+from noonmark.compute.scalar.number import NO_KERNEL, NoKernel
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.node import walk
 

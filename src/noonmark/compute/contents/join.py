@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.kernel import number
-from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.scalar import kept, projected
 from noonmark.compute.kernel.updates import Errors, Ints, Rows, concat, group_ids
+from noonmark.compute.scalar import number
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.exact import is_exact

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from noonmark.compute.incremental.old import Old
-from noonmark.compute.kernel import number
 from noonmark.compute.kernel.accumulator import (
     accumulator_schema,
     argument,
@@ -35,6 +34,7 @@ from noonmark.compute.kernel.updates import (
     empty_rows,
     group_ids,
 )
+from noonmark.compute.scalar import number
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import column

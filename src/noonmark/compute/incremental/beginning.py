@@ -12,9 +12,9 @@ import numpy as np
 
 from noonmark.compute.incremental.accumulate import accumulators
 from noonmark.compute.incremental.temporal import waiting_of
-from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.kernel.updates import Changes, Rows, empty_rows
 from noonmark.compute.plan.arrangement import Arrangement
+from noonmark.compute.scalar.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.rows.arrow import to_array
 from noonmark.sql.ir import relation as r

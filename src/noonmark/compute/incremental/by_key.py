@@ -24,10 +24,10 @@ import pyarrow as pa
 
 from noonmark.compute.incremental.flat_map import FlatMapTask
 from noonmark.compute.kernel.layout import ERROR, layout_schema
-from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.kernel.scalar import projected
 from noonmark.compute.kernel.updates import Changes, Errors, Rows, concat, empty_rows, one_array
 from noonmark.compute.plan.keys import KeyedInput, keyed_inputs, keyed_types, over_scans
+from noonmark.compute.scalar.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array

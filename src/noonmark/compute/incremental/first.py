@@ -26,13 +26,13 @@ import pyarrow as pa
 
 from noonmark.compute.kernel import index as ix
 from noonmark.compute.kernel.finish import finished
-from noonmark.compute.kernel.number import NO_KERNEL
 from noonmark.compute.kernel.scalar import ask as values_of
 from noonmark.compute.kernel.sorting import in_order, sortable
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.plan.first import Key, Order, is_of_groups, orders_of
 from noonmark.compute.plan.operators import operator_of
 from noonmark.compute.plan.pushdown import under
+from noonmark.compute.scalar.number import NO_KERNEL
 from noonmark.compute.trace.by_key import CollectionAt, TraceReader, TraceRun, label_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import column, columns_of

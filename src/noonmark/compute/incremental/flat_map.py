@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.compute.kernel.layout import ERROR, layout_schema
-from noonmark.compute.kernel.row_by_row import error_text
+from noonmark.compute.scalar.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.rows.arrow import arrow_type, from_array, to_array

@@ -22,11 +22,11 @@ import pyarrow as pa
 from noonmark.compute.incremental.binding import Binding, Found
 from noonmark.compute.incremental.first import Kept, ordered
 from noonmark.compute.kernel import index as ix
-from noonmark.compute.kernel.number import NO_KERNEL
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, empty_rows
 from noonmark.compute.plan.multiway import MultiwayJoin, Step
 from noonmark.compute.plan.range_delta import RangeDelta
+from noonmark.compute.scalar.number import NO_KERNEL
 from noonmark.compute.trace.by_key import TraceRun
 from noonmark.sql.ir.scalar import Scalar
 

@@ -16,9 +16,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.kernel import number
-from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.updates import Ints
+from noonmark.compute.scalar import number
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.rows import types as t
 from noonmark.rows.numeral import encode
 from noonmark.sql.functions.number.fit import WIDE

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.kernel import number
 from noonmark.compute.kernel.accumulator import final, places, summands, type_of
 from noonmark.compute.kernel.average import averaged
-from noonmark.compute.kernel.number import NoKernel
-from noonmark.compute.kernel.row_by_row import error_text
 from noonmark.compute.kernel.updates import Errors, Ints, Rows
+from noonmark.compute.scalar import number
+from noonmark.compute.scalar.number import NoKernel
+from noonmark.compute.scalar.row_by_row import error_text
 from noonmark.errors import EvaluationError
 from noonmark.rows.arrow import from_array, to_array
 from noonmark.sql.ir import relation as r

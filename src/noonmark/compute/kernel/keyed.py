@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noonmark.compute.kernel import index as ix
-from noonmark.compute.kernel import number
-from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.sorting import in_order, sortable, values_of
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, group_ids
 from noonmark.compute.kernel.windows import has_window_kernel
+from noonmark.compute.scalar import number
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type
 from noonmark.rows.exact import has_extremes, is_exact, is_ordered

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noonmark.compute.kernel import number
-from noonmark.compute.kernel.number import Values
 from noonmark.compute.kernel.updates import Ints
+from noonmark.compute.scalar import number
+from noonmark.compute.scalar.number import Values
 
 #: The exponent of the unit: the smallest float is 2^-1074, with 53 digits as they are taken here.
 FLOAT_UNITS = 1_126

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.scalar import ask
 from noonmark.compute.kernel.updates import Ints, Rows
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import Scalar
 

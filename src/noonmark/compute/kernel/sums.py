@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noonmark.compute.kernel import large_number, number
+from noonmark.compute.kernel import large_number
 from noonmark.compute.kernel.accumulator import Summand, accumulator_schema, summands
 from noonmark.compute.kernel.large_number import Floats
 from noonmark.compute.kernel.updates import Ints, group_ids, places
+from noonmark.compute.scalar import number
 from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.sql.functions.number.fit import numeric_for

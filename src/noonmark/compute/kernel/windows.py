@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noonmark.compute.kernel import index as ix
-from noonmark.compute.kernel import number
 from noonmark.compute.kernel.average import averages
-from noonmark.compute.kernel.number import NoKernel
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.sorting import in_order, sortable, values_of
 from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, group_ids
+from noonmark.compute.scalar import number
+from noonmark.compute.scalar.number import NoKernel
 from noonmark.rows import types as t
 from noonmark.rows.exact import FLOATS
 from noonmark.sql.functions.number.fit import numeric_for

@@ -4,9 +4,9 @@ Law (same value): for every row, the value column is what the scalar means (`ir.
 error column is NULL; or the scalar has no value on this row, and the error column says why. No
 expression fails a job: what may fail in Spark is asked through its ``try_`` form.
 
-Law (allow-list): only what `native` knows becomes a Spark expression. A scalar with any other part
-is asked as a whole of its definition (`noonmark.sql.evaluate`), in a Python worker: the same
-value, slower. No text of a user is ever parsed by Spark.
+Law (allow-list): only what `native` and the table of scalars know becomes a Spark expression. A
+scalar with any other part is asked as a whole of its definition (`noonmark.sql.evaluate`), in a
+Python worker: the same value, slower. No text of a user is ever parsed by Spark.
 
 The order of evaluation is that of the scalar: an error counts only where its part is asked.
 
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from noonmark.compute.scalar.table import forms, has_spark_form
 from noonmark.compute.spark import native
 from noonmark.compute.spark.foreign import foreign
 from noonmark.rows import types as t
@@ -57,7 +58,7 @@ def is_native(scalar: ir.Scalar) -> bool:
 def _known(node: ir.Scalar) -> bool:
     match node:
         case ir.Call():
-            return native.knows(node)
+            return has_spark_form(node)
         case ir.Cast():
             return native.casts(node.operand.type, node.type)
         case ir.Compare() | ir.IsDistinct():
@@ -122,7 +123,9 @@ class _Compiler:
     def _call(self, node: ir.Call) -> Compiled:
         parts = [self.act(argument) for argument in node.arguments]
         values = [part.value for part in parts]
-        made = native.FUNCTIONS[node.function](*values)
+        form = forms(node.function).spark
+        assert form is not None, f"{node.function} has no Spark form"
+        made = form(f, *values)
         value, own = made.value, made.error
         if isinstance(node.type, t.Numeric):
             value = value.try_cast(spark_name(node.type))  # Spark's own digits are other ones

@@ -17,8 +17,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from noonmark.compute.kernel.row_by_row import narrowed
-from noonmark.compute.kernel.scalar import one
+from noonmark.compute.scalar.columns import one
+from noonmark.compute.scalar.row_by_row import narrowed
 from noonmark.rows.arrow import stored
 from noonmark.rows.spark import spark_type
 from noonmark.rows.types import SqlType

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.compute.kernel.number import NoKernel, Scaled
+from noonmark.compute.scalar.number import NoKernel, Scaled
 
 _ALL_BUT_SIGN = np.int64((1 << 63) - 1)
 #: Whole numbers below it, and powers of ten up to it, are floats as they are.

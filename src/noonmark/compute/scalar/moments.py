@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noonmark.compute.kernel.number import NoKernel, Scaled
-from noonmark.compute.kernel.updates import Ints
+from noonmark.compute.scalar.number import NoKernel, Scaled
+
+Ints = npt.NDArray[np.int64]
 
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
@@ -111,6 +113,8 @@ _PARTS: dict[str, tuple[Callable[[Ints], Ints], int]] = {
     "epoch": (lambda micros: micros, _MICROS),
 }
 PARTS = tuple(_PARTS)
+#: What a date has not.
+CLOCK_PARTS = ("hour", "minute", "second")
 
 
 def part(name: str, array: pa.Array) -> Scaled:

@@ -1,4 +1,7 @@
-"""Scalars by kernels are what they mean, for every function that has one."""
+"""Scalars by kernels are what they mean, for every function that has one.
+
+The law of `noonmark.compute.scalar.table`; Spark forms: `test_scalars_on_spark`.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from noonmark.compute.kernel.number import NO_KERNEL
-from noonmark.compute.kernel.row_by_row import row_by_row
-from noonmark.compute.kernel.scalar import FUNCTIONS, filled, value_of
+from noonmark.compute.scalar.columns import filled, value_of
+from noonmark.compute.scalar.number import NO_KERNEL
+from noonmark.compute.scalar.row_by_row import row_by_row
+from noonmark.compute.scalar.table import FORMS
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_array
 from noonmark.rows.value import DATE_INFINITY
@@ -108,7 +112,7 @@ def compare(scalar: Scalar, seed: str) -> int:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name in TABLE.by_id])
+@pytest.mark.parametrize("name", [name for name, forms in FORMS.items() if forms.kernel])
 def test_functions(name: str) -> None:
     assert sum(compare(each, name) for each in calls(name)) > 0, "no kernel was ever asked"
 

@@ -158,6 +158,11 @@ def scaled(array: pa.Array) -> Scaled:
     return Scaled(wide, array.type.scale, valid)
 
 
+def scaled_or_constant(value: pa.Array | pa.Scalar) -> Scaled:
+    """A column or a constant; numpy spreads the constant over the rows."""
+    return scaled(pa.repeat(value, 1) if isinstance(value, pa.Scalar) else value)
+
+
 def to_array(numbers: Scaled, kind: t.SqlType) -> pa.Array:
     """The numbers as a column of an integer or numeric type; `NoKernel` when one does not fit."""
     storage = arrow_type(kind)

@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql import functions as f
 
 from noonmark.compute.jvm.session import for_ticks
-from noonmark.compute.kernel.row_by_row import hashable
+from noonmark.compute.scalar.row_by_row import hashable
+from noonmark.compute.scalar.table import FORMS
 from noonmark.compute.spark import native
 from noonmark.compute.spark.expression import compile_scalar, is_native
 from noonmark.errors import EvaluationError
@@ -93,7 +94,7 @@ def column(name: str, kind: type[t.SqlType], nth: int = 0) -> ir.Scalar:
 def calls() -> list[ir.Scalar]:
     """Every native function, on columns of its types."""
     made: list[ir.Scalar] = []
-    for name in native.FUNCTIONS:
+    for name in (name for name, forms in FORMS.items() if forms.spark):
         kinds = FUNCTIONS.by_id[name].parameters
         if name in LITERALS:
             made += [ir.Call(name, (column("x", kinds[0]), *given)) for given in LITERALS[name]]  # type: ignore[arg-type]
