@@ -170,6 +170,9 @@ class Session(Protocol):
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """Understand one statement; `types` are those of parameters that the client stated."""
 
+    async def ask(self, text: str) -> Outcome:
+        """Understand and run one statement without parameters, as a simple query is."""
+
     def quickly(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
         """What `execute` would give, where it is known without waiting; None where it is not.
 

@@ -109,6 +109,7 @@ class Database:
             names=self.table_collections,
             together=self.work.together,
             retain_ms=self.retain_ms,
+            mirrors=lambda: self.reads.mirrors,
             supervisor=self.supervisor,
         )
         self.sequences = Sequences(client, self.oracle, read_only=self.read_only)

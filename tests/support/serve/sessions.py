@@ -40,6 +40,7 @@ from noonmark.errors import (
     InFailedTransaction,
     InvalidSyntax,
     NotAuthorized,
+    ProtocolViolation,
     QueryCanceled,
     UniqueViolation,
     UnknownStatement,
@@ -134,6 +135,12 @@ class ScriptedSession:
             position = text.index("syntax error") + 1
             raise InvalidSyntax("this is not SQL", position=position)
         return [part for part in text.split(";") if part.strip()]
+
+    async def ask(self, text: str) -> Outcome:
+        prepared = await self.prepare(text)
+        if prepared.parameters:
+            raise ProtocolViolation("there is no parameter $1 in a simple query")
+        return await self.execute(prepared)
 
     async def prepare(self, text: str, types: Sequence[t.SqlType | None] = ()) -> Prepared:
         await asyncio.sleep(0)

@@ -63,9 +63,18 @@ class Catalog:
 
     def items(self, *kinds: Kind) -> Iterator[Item]:
         """Every item of these kinds, or of all, in the order of their numbers."""
-        for number in sorted(self.by_number):
-            if not kinds or self.by_number[number].kind in kinds:
-                yield self.by_number[number]
+        for item in self._ordered:
+            if not kinds or item.kind in kinds:
+                yield item
+
+    @cached_property
+    def _ordered(self) -> tuple[Item, ...]:
+        return tuple(self.by_number[number] for number in sorted(self.by_number))
+
+    @cached_property
+    def referring(self) -> tuple[Item, ...]:
+        """The tables that have foreign keys."""
+        return tuple(item for item in self.items("table") if item.definition.get("foreigns"))
 
     def find(self, parts: Sequence[str], path: Sequence[str] = SEARCH_PATH) -> Item | None:
         """The item of that name, if there is one; a database's name in front is ignored."""
@@ -133,7 +142,12 @@ class Catalog:
             item = self.by_name.get(parts)
             if item is not None and item.collection == name:
                 return item
-        return next((item for item in self.by_number.values() if item.stored_as == name), None)
+        return self._stored_as.get(name)
+
+    @cached_property
+    def _stored_as(self) -> dict[str, Item]:
+        items = reversed(tuple(self.by_number.values()))
+        return {item.stored_as: item for item in items if item.stored_as}
 
     # -- dependencies --------------------------------------------------------------------------
 

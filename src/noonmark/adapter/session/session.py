@@ -36,6 +36,7 @@ from noonmark.adapter.peek.chunks import Listed, Watched
 from noonmark.adapter.peek.remote import read
 from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.sequence.taken import Taken
+from noonmark.adapter.session.alike import Alike, ask
 from noonmark.adapter.session.recorded import recorded, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import current
@@ -141,6 +142,7 @@ class AdapterSession:
         self.cursors: dict[str, Any] = {}
         #: Planned queries, by the query and the types of its parameters.
         self.plans: dict[Any, Any] = {}
+        self.alike = Alike()
         self.taken = Taken()
         self._watched: asyncio.Task[Any] | None = None
         self._busy = False
@@ -247,6 +249,10 @@ class AdapterSession:
         describer = DESCRIBERS.get(type(statement))
         return Described() if describer is None else await describer(self, statement, types)
 
+    async def ask(self, text: str) -> Outcome:
+        """See `contract.Session.ask`."""
+        return await ask(self, text)
+
     def quickly(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
         """See `contract.Session.quickly`.
 
@@ -348,6 +354,7 @@ class AdapterSession:
         """Change a setting, which was checked."""
         if name == "search_path":
             self.plans.clear()  # names mean something else now
+        self.alike.clear()
         self.variables[name] = value
 
     def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
@@ -419,6 +426,7 @@ class AdapterSession:
         if session:
             self.session_user = role
         self.plans.clear()  # the rights of the role before were checked
+        self.alike.clear()
 
     # -- watching over ---------------------------------------------------------------------------
 

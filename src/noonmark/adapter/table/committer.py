@@ -37,6 +37,7 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.adapter.catalog.catalog import Catalog
+from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.table.constraints import key_name
 from noonmark.adapter.table.enforce import Constraints, Group, Trial
 from noonmark.adapter.table.keys import Keys, are_distinct
@@ -51,6 +52,7 @@ from noonmark.adapter.table.requests import (
     Request,
     Try,
     Write,
+    moved,
     none_before,
     refuse,
     refuse_all,
@@ -90,6 +92,7 @@ class Tables:
         names: Callable[[], Iterable[str]],
         together: Callable[[str], Iterable[str]],
         retain_ms: Callable[[str], int],
+        mirrors: Callable[[], Mirrors],
         supervisor: Supervisor,
     ) -> None:
         """Tables of one location.
@@ -101,13 +104,14 @@ class Tables:
             names: the collections of all tables.
             together: the tables that share a view with one.
             retain_ms: how much history a table keeps.
+            mirrors: the tables that are in memory.
             supervisor: sees the committer die, and begins it again.
         """
         self._client = client
         self._times = times
         self.catalog = catalog
         self._names = names
-        self._stored = Stored(client)
+        self._stored = Stored(client, mirrors)
         self._constraints = Constraints(self._stored.columns)
         self._together = together
         self._retain_ms = retain_ms
@@ -171,7 +175,7 @@ class Tables:
         known = self._client.state.names
         for name, met in (ids or {}).items():
             if known.get(name) != met:
-                raise _moved(name)
+                raise moved(name)
         # Before it is queued: rows that do not fit are refused alone.
         encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
         request = Request(
@@ -185,7 +189,7 @@ class Tables:
         None where only `commit` can: a key may be there twice, and rows are needed to know.
         """
         collection = self._table(name)
-        if Group(self.catalog(), {}).named(name) is not None:
+        if Group(self.catalog(), self._client.state).named(name) is not None:
             return None
         read_at = None
         if collection.key:
@@ -439,7 +443,7 @@ class Tables:
     def _group(self, change: Change | None) -> Group:
         """What is enforced, of the catalog as it is or as it will be."""
         state, made = self._client.state, frozenset() if change is None else change.made
-        return Group.of(self.catalog() if change is None else change.catalog, state, made)
+        return Group(self.catalog() if change is None else change.catalog, state, made)
 
     def enforced(self, name: str) -> Any:
         """What rows of a table are held to, beside its keys."""
@@ -451,14 +455,14 @@ class Tables:
     def _check_enforced(self, request: Request) -> None:
         for name, met in request.enforced.items():
             if met != self.enforced(name):
-                raise _moved(name)
+                raise moved(name)
 
     def _exists(self, request: Request) -> bool:
         """Whether all its tables are there; tells who asks where one is not, or who has gone."""
         known = self._client.state.names
         for name, met in request.ids.items():
             if known.get(name) != met:
-                refuse(request.done, _moved(name))
+                refuse(request.done, moved(name))
         for name, encoded in request.encoded.items():
             if known.get(name) != encoded.collection:
                 # Dropped, or made anew: who asks plans again, and learns which.
@@ -489,11 +493,3 @@ class Tables:
     def _key_name(self, name: str) -> str:
         item = self.catalog().of_collection(name)
         return "" if item is None else key_name(item)
-
-
-def _moved(name: str) -> SerializationFailure:
-    return SerializationFailure(
-        "could not serialize access due to a concurrent change of the catalog",
-        detail=f'"{name}" was renamed or dropped meanwhile.',
-        hint="The transaction might succeed if it is run again.",
-    )

@@ -96,7 +96,7 @@ def foreigns_of(item: Item) -> tuple[Foreign, ...]:
 
 def referencing(catalog: Catalog, item: Item) -> Iterator[tuple[Item, Foreign]]:
     """The foreign keys that refer to a table."""
-    for child in catalog.items("table"):
+    for child in catalog.referring:
         for foreign in foreigns_of(child):
             if foreign.parent == item.number:
                 yield child, foreign

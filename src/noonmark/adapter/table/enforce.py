@@ -231,14 +231,9 @@ class Group:
     """What requests are checked against: a catalog, and the collections of its tables."""
 
     catalog: Catalog
-    collections: Mapping[str, Collection]
-
-    @classmethod
-    def of(cls, catalog: Catalog, state: State, made: frozenset[str] = frozenset()) -> Group:
-        """The tables of a catalog; of those that a transaction made nothing is stored."""
-        names = state.names.items()
-        known = {name: state.collections[ref] for name, ref in names if name not in made}
-        return cls(catalog, known)
+    state: State
+    #: What a transaction made: nothing of it is stored.
+    made: frozenset[str] = frozenset()
 
     def named(self, name: str) -> Item | None:
         """The table of a collection, if it has constraints of this kind."""
@@ -253,7 +248,12 @@ class Group:
 
     def collection(self, number: int) -> Collection | None:
         """What stores a table; None where nothing does yet."""
-        return self.collections.get(self.item(number).collection)
+        return self.stored(self.item(number).collection)
+
+    def stored(self, name: str) -> Collection | None:
+        """The collection of that name; None where there is none yet."""
+        found = None if name in self.made else self.state.names.get(name)
+        return None if found is None else self.state.collections[found]
 
     def places_of(self, item: Item) -> set[Place]:
         """The columns of a table that are counted."""

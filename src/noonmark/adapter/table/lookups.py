@@ -1,5 +1,12 @@
 """What tables hold already: the rows of keys that are written, and whole columns.
 
+Keys are looked up in the table's mirror (`noonmark.adapter.peek.mirrors`) where it has one that can
+follow at once: a dict instead of a read of persist. Nobody waits for a mirror to be made: a table
+that is written by key again and again gets one beside its writes, and until then, or where it has
+too many rows, persist is asked.
+
+Law (same): both ways give the rows of the keys at the table's newest time.
+
 Where it runs: asked on the adapter's loop, read on persist's.
 """
 
@@ -7,25 +14,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from noonmark.adapter.peek.mirror import can_index
+from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.table.key_query import look_up
 from noonmark.adapter.table.keys import Keys
 from noonmark.adapter.table.requests import Request, Row, Write
+from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client
 from noonmark.persist.codec import RowCodec
 from noonmark.persist.log.state import Collection
 from noonmark.persist.read.plan import Query
 from noonmark.persist.read.snapshot import counts_of
 
+#: After so many reads of persist for its keys a table gets a mirror.
+_READS_MAX = 4
+
 
 class Stored:
     """Reads of the newest rows of tables."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, mirrors: Callable[[], Mirrors]) -> None:
         self._client = client
+        self._mirrors = mirrors
+        #: How often persist was read for keys, by collection.
+        self._reads: Counter[int] = Counter()
+        self._making: dict[int, asyncio.Future[None]] = {}
 
     async def touched(self, group: Iterable[Request]) -> dict[str, Keys]:
         """For every table with a key that requests write: what its touched keys have now."""
@@ -50,6 +67,8 @@ class Stored:
         upper = _upper(collection)
         if collection.since == collection.upper:
             return found
+        if self._from_mirror(collection, found, writes, upper - 1):
+            return found
         query = look_up(collection, [found.key(row) for row, _ in writes], upper - 1)
         wanted = {found.form(row) for row, _ in writes}
         rows = self._client.runtime.submit(self._look_up(collection, query))
@@ -57,6 +76,34 @@ class Stored:
             if found.form(row) in wanted:
                 found.rows[row] = count
         return found
+
+    def _from_mirror(
+        self, collection: Collection, found: Keys, writes: Sequence[Write], time: int
+    ) -> bool:
+        """Fill in the rows at that time; False where there is no mirror that has them now."""
+        columns = collection.schema.columns
+        if not all(can_index(columns[place].type) for place in found.places):
+            return False
+        mirror = self._mirrors().now(collection, time)
+        if mirror is None:
+            self._reads[collection.id] += 1
+            if self._reads[collection.id] >= _READS_MAX and collection.id not in self._making:
+                made = asyncio.ensure_future(self._make(collection, time))
+                self._making[collection.id] = made
+                self._reads.pop(collection.id)
+            return False
+        for row, _ in writes:
+            for known, count in mirror.find(found.places, found.key(row)):
+                found.rows[known] = count
+        return True
+
+    async def _make(self, collection: Collection, time: int) -> None:
+        try:
+            await self._mirrors().at(collection, time)
+        except NoonmarkError:
+            pass  # dropped meanwhile, or persist is away: whoever writes is told by his own read
+        finally:
+            self._making.pop(collection.id, None)
 
     async def columns(
         self, collection: Collection, names: tuple[str, ...]

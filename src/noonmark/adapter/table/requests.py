@@ -19,7 +19,7 @@ from noonmark import defect
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.table.constraints import Foreign
-from noonmark.errors import NoonmarkError
+from noonmark.errors import NoonmarkError, SerializationFailure
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.storage.transaction import Transaction
 
@@ -149,6 +149,15 @@ def updates_at(time: int, parts: list[Encoded]) -> pa.Table:
     names = [*table.column_names, TIME, DIFF]
     # Not `append_column`: a table without columns has lost how many rows it has.
     return pa.table([*table.columns, times, diffs], names)
+
+
+def moved(name: str) -> SerializationFailure:
+    """A name means another collection than it did when rows were computed."""
+    return SerializationFailure(
+        "could not serialize access due to a concurrent change of the catalog",
+        detail=f'"{name}" was renamed or dropped meanwhile.',
+        hint="The transaction might succeed if it is run again.",
+    )
 
 
 def refuse(future: asyncio.Future[Any], error: NoonmarkError) -> None:

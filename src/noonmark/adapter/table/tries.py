@@ -58,7 +58,7 @@ async def tried(group: Group, stored: Stored, constraints: Constraints, attempt:
         UniqueViolation, ForeignKeyViolation: it may not.
     """
     before: Pending = attempt.pending or Pending.of(group, attempt.before)
-    known = {name: rows for name, rows in attempt.writes.items() if name in group.collections}
+    known = {name: rows for name, rows in attempt.writes.items() if group.stored(name)}
     present = await stored.present(known)
     await constraints.prepare(group, attempt.writes)
     keys = Trial(below=before.keys)

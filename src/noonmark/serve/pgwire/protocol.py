@@ -201,10 +201,7 @@ class Conversation:
         await self._ready()
 
     async def _run(self, text: str) -> None:
-        prepared = await self._session.prepare(text)
-        if prepared.parameters:
-            raise ProtocolViolation(f"there is no parameter $1 in a simple query: {text[:60]}")
-        outcome = await self._session.execute(prepared)
+        outcome = await self._session.ask(text)
         if not isinstance(outcome, Rows):
             return await self._tell(outcome)
         stream = Stream(outcome)
