@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
+from noonmark.adapter.catalog import Item
 from noonmark.adapter.database import Database
+from noonmark.adapter.schedule.lag import lag_ms
 from noonmark.adapter.system.relations import relations, system_rows
 from noonmark.errors import NoonmarkError
 from noonmark.rows.pg.text import format_value
@@ -72,6 +74,36 @@ async def test_frontiers_are_those_of_the_location(opened: Database) -> None:
     )
     assert shards == len(opened.client.state.collections)
     assert rows_of_t == 1
+
+
+@with_database
+async def test_nothing_is_behind_what_is_not_written(opened: Database) -> None:
+    """The law of `noonmark.adapter.schedule.lag`, over tables, a source, and views over them."""
+    client = await populated(opened)
+    await client.ask("create source c from load generator counter (tick interval '1s')")
+    state = opened.client.state
+    table = opened.catalog.resolve(["u"])
+    source = opened.catalog.resolve(["c"])
+    written = state.collection(table.collection).upper.only()
+    assert written is not None
+    views = [
+        Item(901, "materialized-view", "public", "over_table", needs=(table.number,)),
+        Item(902, "materialized-view", "public", "over_source", needs=(source.number,)),
+        Item(903, "materialized-view", "public", "over_both", needs=(901, source.number)),
+        Item(904, "sink", "public", "out", needs=(901,)),
+    ]
+    catalog = opened.catalog.changed(added=views)
+    later = written + 3_600_000
+
+    def lags(upper: int) -> list[int | None]:
+        return [lag_ms(catalog, state, each, upper, later) for each in views]
+
+    assert lags(written) == [0, 3_600_000, 3_600_000, 0]
+    assert lags(written - 1) == [3_600_001] * 4
+    assert lag_ms(catalog, state, views[1], None, later) is None
+    assert lag_ms(catalog, state, table, written, later) == 0
+    ((shown,),) = await client.ask("select lag_ms from noonmark.frontiers where name = 'u'")
+    assert shown == 0
 
 
 @with_database

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
@@ -32,6 +33,7 @@ PAGES = {
 }
 LOOKS = [(scheme, width) for width in (1280, 380, 3840) for scheme in ("light", "dark")]
 HOSTILE = '<img src=x onerror="document.title=1">'
+LONG = "a_name_that_is_as_long_as_postgresql_lets_it_be_sixty_three_lett"[:63]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
                 "CREATE MATERIALIZED VIEW totals AS "
                 "SELECT item, sum(amount) AS total FROM orders GROUP BY item"
             )
+            link.execute(f"CREATE TABLE {LONG} (a int)".encode())
+            link.execute(
+                "CREATE MATERIALIZED VIEW shares AS SELECT id, 7500 / (amount - 250) AS share "
+                "FROM orders WHERE id = 2"
+            )
             link.execute("SELECT * FROM totals")
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                link.execute("SELECT * FROM shares")
         yield found
 
 
@@ -73,6 +82,15 @@ def _keep(page: Page, name: str) -> None:
         page.screenshot(path=str(Path(folder) / f"{name.replace('/', '-')}.png"))
 
 
+def _answers(page: Page) -> None:
+    """An answer as a chart, and an error below it."""
+    page.fill("textarea", "SELECT item, total FROM totals; SELECT itme FROM orders")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert").first).to_contain_text("does not exist")
+    page.get_by_role("button", name="Chart").click()
+    expect(page.get_by_role("img", name="Chart of total")).to_be_visible()
+
+
 def _serious(page: Page) -> list[Any]:
     found = Axe().run(page).response["violations"]
     return [
@@ -95,10 +113,17 @@ def test_every_page_is_there_for_everybody(
     for name, shown in PAGES.items():
         page.goto(f"/#/{name}")
         expect(page.locator("main")).to_contain_text(shown)
+        if name == "sql":
+            _answers(page)
         _keep(page, f"{name}-{scheme}-{width}")
         assert _serious(page) == [], name
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{name} is {wide} wide"
+        for link in page.locator("#nav a").all():
+            box = link.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width, "a page that cannot be seen in the menu"
         assert page.locator("html").get_attribute("data-theme") == scheme
     context.close()
     assert watch.complaints == []
@@ -140,6 +165,57 @@ def test_an_error_says_where(page: Page) -> None:
     expect(page.get_by_role("alert").first).to_contain_text("orders.item")
     at = page.evaluate("document.querySelector('textarea').selectionStart")
     assert at == len("SELECT 1;\nSELECT ")
+
+
+def test_the_place_of_an_error_is_not_what_is_run_next(page: Page) -> None:
+    """An error selects the word that it is about; to run again runs everything again."""
+    page.goto("/")
+    page.fill("textarea", "SELECT itme FROM orders")
+    for _ in range(2):
+        with page.expect_request("**/api/sql*", timeout=30_000) as asked:
+            page.keyboard.press("Control+Enter")
+        assert asked.value.post_data_json == {"query": "SELECT itme FROM orders"}
+        expect(page.get_by_role("alert").first).to_contain_text("does not exist")
+    page.fill("textarea", "SELECT 1; SELECT itme FROM orders")
+    page.evaluate("document.querySelector('textarea').setSelectionRange(10, 33)")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function("document.querySelector('textarea').selectionStart === 17")
+    expect(page.locator("td")).to_have_count(0)
+
+
+def test_relations_are_offered(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("complementary").get_by_role("button", name="totals", exact=True).click()
+    expect(page.locator("td").first).to_have_text("desk")
+    page.goto("/#/live")
+    page.get_by_role("link", name="totals", exact=True).click()
+    expect(page.locator("main")).to_contain_text("rows as of")
+
+
+def test_a_failing_view_is_found_in_one_look(page: Page, server: Server) -> None:
+    page.goto("/#/views")
+    expect(page.get_by_text("1 failing")).to_be_visible()
+    first = page.locator("section").first
+    expect(first).to_contain_text("shares")
+    expect(first).to_contain_text("division by zero")
+    page.goto("/#/dataflow")
+    expect(page.get_by_role("button", name="materialized-view shares")).to_contain_text("failing")
+    page.goto("/#/sql")
+    with server.connect() as link:
+        link.execute("UPDATE orders SET amount = 251 WHERE id = 2")
+        assert link.execute("SELECT share FROM shares").fetchall() == [(7500,)]
+        link.execute("UPDATE orders SET amount = 250 WHERE id = 2")
+
+
+def test_history_is_played(page: Page) -> None:
+    page.goto("/#/time/orders")
+    chart = page.get_by_role("img", name="Chart of rows of orders")
+    expect(chart.locator(".mark")).to_have_count(1)
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.get_by_label("Time", exact=True)).not_to_have_value("1000")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
 def test_a_statement_is_cancelled(page: Page) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.schedule.definitions import view_definition
+from noonmark.adapter.schedule.failing import Failing, failing_now
 from noonmark.compute.jvm.session import Session, import_spark
 from noonmark.errors import NoonmarkError, SourceStalled, Stopped
 from noonmark.persist.log.state import State
@@ -56,6 +57,8 @@ class ViewWorker:
         self.name = item.collection
         self.view: View | None = None
         self.error: NoonmarkError | None = None
+        #: Why it has no answer though it is maintained: errors are data.
+        self.failing: Failing | None = None
         self.records: deque[TickRecord] = deque(maxlen=_RECORDS_MAX)
         self._task: Task | None = None
         self._tick: asyncio.Future[TickRecord | None] | None = None
@@ -125,6 +128,7 @@ class ViewWorker:
         """Wait until the view can go on, and let it."""
         if self.view is None:
             self.view = await asyncio.to_thread(self.take_up)
+            await self._look_for_errors()
         view = self.view
         client = self._database.client
 
@@ -151,6 +155,17 @@ class ViewWorker:
             self.records.append(record)
             self._database.work.totals.add(record)
             self._database.telemetry.tick(record, self._database.clock.now_ms())
+            if record.errors:
+                await self._look_for_errors()
+
+    async def _look_for_errors(self) -> None:
+        """Learn what the view cannot compute now, and tell operators when that begins or ends."""
+        before = self.failing
+        self.failing = await asyncio.to_thread(failing_now, self._database.client, self.name)
+        if self.failing is not None and before is None:
+            LOG.warning('view "%s" has no answer: %s', self.name, self.failing.message)
+        elif self.failing is None and before is not None:
+            LOG.info('view "%s" has an answer again', self.name)
 
     async def _until_turn(
         self, view: View, ready: asyncio.Future[State], tables: dict[str, list[str]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, Item
 from noonmark.adapter.schedule.ended import ERRORED, status_of_table
+from noonmark.adapter.schedule.lag import lag_ms
 from noonmark.adapter.system.facts import Facts, Row, relation
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.qualify import query_now
@@ -263,7 +264,8 @@ def _sink_statistics(facts: Facts) -> Iterable[Row]:
         worker = facts.work.sinks.get(item.number)
         if worker is not None:
             frontier = worker.sink.frontier
-            lag = None if frontier is None else max(0, facts.now_ms - frontier) / 1000
+            behind = lag_ms(facts.catalog, facts.state, item, frontier, facts.now_ms)
+            lag = None if behind is None else behind / 1000
             yield (item.id, item.name, worker.sink.messages, frontier, lag)
 
 

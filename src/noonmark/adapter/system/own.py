@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.privilege import has
+from noonmark.adapter.schedule.ended import ERRORED, error_now
+from noonmark.adapter.schedule.lag import lag_ms
 from noonmark.adapter.system.facts import Facts, Row, relation
+
+if TYPE_CHECKING:
+    from noonmark.adapter.schedule.views import ViewWorker
 
 
 def _frontiers(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items():
         found = facts.frontiers(item)
         if found is not None:
-            yield (item.id, item.name, item.kind, *found)
+            lag = lag_ms(facts.catalog, facts.state, item, found[1], facts.now_ms)
+            yield (item.id, item.name, item.kind, *found, lag)
 
 
 def _shards(facts: Facts) -> Iterable[Row]:
@@ -61,21 +69,37 @@ def _view_statuses(facts: Facts) -> Iterable[Row]:
         worker, found = facts.work.views.get(item.number), facts.frontiers(item)
         if worker is None or found is None:
             continue
-        error, (since, upper) = worker.error, found
+        since, upper = found
         hydrates = since is not None and upper is not None and upper <= since
-        status = "stalled" if error is not None else "hydrating" if hydrates else "running"
+        status, error, hint = _trouble(facts, item, worker)
+        status = status or ("hydrating" if hydrates else "running")
         read = facts.catalog.by_number[item.needs[0]] if item.kind == "index" else item
-        if error is None or not has(facts.session.catalog, facts.session.user, "SELECT", read):
-            yield (item.id, item.name, status, None, None)
+        if has(facts.session.catalog, facts.session.user, "SELECT", read):
+            yield (item.id, item.name, status, error, hint)
         else:
-            yield (item.id, item.name, status, error.message, error.hint)
+            yield (item.id, item.name, status, None, None)
+
+
+def _trouble(facts: Facts, item: Item, worker: ViewWorker) -> tuple[str | None, ...]:
+    """What is wrong with a view: its status, the error and what to do; None where nothing is."""
+    if worker.error is not None:
+        return "stalled", worker.error.message, worker.error.hint
+    taken_over = error_now(facts.state, item.collection)
+    if taken_over is not None:
+        return ERRORED, taken_over.message, taken_over.hint
+    if worker.failing is not None:
+        more = worker.failing.errors - 1
+        said = worker.failing.message + (f" (and {more:,} more)" if more else "")
+        return ERRORED, said, _FAILING_HINT
+    return None, None, None
 
 
 _T, _B = "text", "bigint"
+_FAILING_HINT = "The view answers again once the rows it reads, or its definition, are corrected."
 
 RELATIONS = (
     relation("noonmark.frontiers", _frontiers, id="text not null", name="text not null",
-             kind="text not null", since=_B, upper=_B),
+             kind="text not null", since=_B, upper=_B, lag_ms=_B),
     relation("noonmark.shards", _shards, id="text not null", name="text not null", item_id=_T,
              since=_B, upper=_B, batches=_B, parts=_B, rows=_B, bytes=_B),
     relation("noonmark.capabilities", _capabilities, id="text not null", collection=_T, kind=_T,

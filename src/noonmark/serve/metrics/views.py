@@ -4,6 +4,7 @@ noonmark_lag_seconds{relation, kind}       how old the newest complete time is
 noonmark_frontier_seconds{relation, frontier}  since and upper, as Unix times
 noonmark_relations_not_shown               relations beyond the first 2,000, which have no labels
 noonmark_view_stalled{view}                1 for a view that does not go on
+noonmark_view_errors{view}                 errors that a view has instead of an answer, now
 noonmark_tick_seconds{strategy}            histogram: ticks of all views
 noonmark_tick_rows_total{direction}        rows that ticks took in and gave out
 noonmark_tick_jobs_total                   Spark jobs that ticks ran
@@ -22,6 +23,8 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.registry import Collector
+
+from noonmark.adapter.schedule.lag import lag_ms
 
 if TYPE_CHECKING:
     from noonmark.adapter.catalog import Item
@@ -42,12 +45,13 @@ class ViewFigures(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """The figures as they are now."""
-        return (*self._frontiers(), self._stalled(), *self._ticks())
+        return (*self._frontiers(), *self._trouble(), *self._ticks())
 
     def _frontiers(self) -> Iterable[Metric]:
         lag = GaugeMetricFamily(
             "noonmark_lag_seconds",
-            "How old the newest time is at which a source, a view or a sink is complete.",
+            "How old the newest complete time of a source, a view or a sink is; "
+            "0 when only tables are below it and nothing newer was written to them.",
             labels=["relation", "kind"],
         )
         frontier = GaugeMetricFamily(
@@ -56,8 +60,8 @@ class ViewFigures(Collector):
             labels=["relation", "frontier"],
         )
         database = self._database
-        collections = database.client.state.collections
-        by_name = {each.name: each for each in collections.values()}
+        state = database.client.state
+        by_name = {each.name: each for each in state.collections.values()}
         now_ms = database.clock.now_ms()
         found = [item for item in database.catalog.items() if item.collection in by_name]
         for item in found[: self._shown_max]:
@@ -67,11 +71,13 @@ class ViewFigures(Collector):
                 if time is not None:
                     frontier.add_metric([_name(item), name], time / 1000)
             if upper is not None and item.kind in _LAGGING:
-                lag.add_metric([_name(item), item.kind], max(0, now_ms - upper) / 1000)
+                behind = lag_ms(database.catalog, state, item, upper, now_ms) or 0
+                lag.add_metric([_name(item), item.kind], behind / 1000)
         for sink in list(database.work.sinks.values()):
             if sink.sink.frontier is not None:
-                behind = max(0, now_ms - sink.sink.frontier) / 1000
-                lag.add_metric([_name(sink.item), "sink"], behind)
+                frontier_ms = sink.sink.frontier
+                behind = lag_ms(database.catalog, state, sink.item, frontier_ms, now_ms) or 0
+                lag.add_metric([_name(sink.item), "sink"], behind / 1000)
         hidden = GaugeMetricFamily(
             "noonmark_relations_not_shown",
             f"Relations beyond the first {self._shown_max:,}, which have no figures of their own.",
@@ -79,15 +85,22 @@ class ViewFigures(Collector):
         )
         return lag, frontier, hidden
 
-    def _stalled(self) -> Metric:
+    def _trouble(self) -> Iterable[Metric]:
         stalled = GaugeMetricFamily(
             "noonmark_view_stalled",
             "1 for a view that does not go on; noonmark.view_statuses says why.",
             labels=["view"],
         )
+        errors = GaugeMetricFamily(
+            "noonmark_view_errors",
+            "Errors that a view has instead of an answer, such as a division by zero; "
+            "noonmark.view_statuses says which.",
+            labels=["view"],
+        )
         for worker in list(self._database.work.views.values())[: self._shown_max]:
             stalled.add_metric([_name(worker.item)], int(worker.error is not None))
-        return stalled
+            errors.add_metric([_name(worker.item)], worker.failing.errors if worker.failing else 0)
+        return stalled, errors
 
     def _ticks(self) -> Iterable[Metric]:
         totals = self._database.work.totals

@@ -3,7 +3,7 @@
 import { glance, quoted } from "/console/api.js";
 
 const OBJECTS = `
-  SELECT o.id, o.name, s.name AS schema, o.type, f.since, f.upper, f.kind
+  SELECT o.id, o.name, s.name AS schema, o.type, f.since, f.upper, f.lag_ms, f.kind
   FROM mz_catalog.mz_objects o JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id
   LEFT JOIN noonmark.frontiers f ON f.id = o.id
   WHERE o.id LIKE 'u%' ORDER BY o.id`;
@@ -16,6 +16,7 @@ export async function objects() {
     full: (each.schema === "public" ? "" : `${quoted(each.schema)}.`) + quoted(each.name),
     since: each.since === null ? null : Number(each.since),
     upper: each.upper === null ? null : Number(each.upper),
+    lag: each.lag_ms === null ? null : Number(each.lag_ms),
     kind: each.kind || each.type,
   }));
 }

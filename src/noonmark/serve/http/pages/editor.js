@@ -4,7 +4,7 @@ import { columns, objects } from "/console/catalog.js";
 import { h } from "/console/dom.js";
 
 const WORDS = (
-  "select from where group by having order limit offset distinct on as and or not in is null true false case when then else end "
+  "select from where group by having order asc desc nulls first last limit offset distinct on as and or not in is null true false case when then else end "
   + "join left right full inner outer cross lateral using union all except intersect with recursive values insert into update set "
   + "delete create drop alter table view materialized source sink index connection secret schema role default primary key "
   + "references show explain timestamp for subscribe to of up at least envelope upsert debezium audit begin commit rollback "
@@ -35,7 +35,7 @@ export function editor(start, run) {
   const list = h("ul", { class: "choices", role: "listbox", id: "choices", ariaLabel: "Completions", hidden: true });
   area.setAttribute("aria-controls", "choices");
   const frame = h("div", { class: "editor" }, copy, area, list);
-  const state = { names: [], at: 0, found: [] };
+  const state = { names: [], at: 0, found: [], pointed: {} };
   const paint = () => copy.replaceChildren(...coloured(area.value), "\n");
   const close = () => { list.hidden = true; area.ariaExpanded = "false"; };
 
@@ -94,7 +94,7 @@ export function editor(start, run) {
     paint();
   }
 
-  area.addEventListener("input", () => { paint(); offer(false); });
+  area.addEventListener("input", () => { state.pointed = {}; paint(); offer(false); });
   area.addEventListener("blur", close);
   area.addEventListener("scroll", () => { copy.scrollTop = area.scrollTop; });
   area.addEventListener("keydown", (event) => {
@@ -121,7 +121,18 @@ export function editor(start, run) {
     learn,
     get value() { return area.value; },
     set value(given) { area.value = given; paint(); area.focus(); },
-    get chosen() { return area.value.slice(area.selectionStart, area.selectionEnd) || area.value; },
-    point(position) { area.focus(); area.setSelectionRange(position - 1, position); },
+    /** What is to be run, and where it begins: what the user selected (an error's place is not that), or all. */
+    get chosen() {
+      const own = area.selectionStart !== state.pointed.at || area.selectionEnd !== state.pointed.end;
+      const text = own ? area.value.slice(area.selectionStart, area.selectionEnd) : "";
+      return text.trim() ? { text, at: area.selectionStart } : { text: area.value, at: 0 };
+    },
+    point(position) {
+      const at = position - 1;
+      const end = at + Math.max(1, /^[\w$]*/.exec(area.value.slice(at))[0].length);
+      area.focus();
+      area.setSelectionRange(at, end);
+      state.pointed = { at: area.selectionStart, end: area.selectionEnd };
+    },
   };
 }

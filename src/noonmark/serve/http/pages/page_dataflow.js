@@ -13,6 +13,13 @@ const WIDE = 190;
 const TALL = 58;
 const GAP_X = 80;
 const GAP_Y = 20;
+/** What is further behind than this is marked. */
+const BEHIND_MS = 10_000;
+/** So many letters of a name fit into a node. */
+const LETTERS = 22;
+/** A graph is drawn smaller to fit, but not so small, and larger on a wall, but not so large. */
+const SMALLEST = 0.6;
+const LARGEST = 1.7;
 /** What views keep besides their rows, and who holds it: shown with bindings and bad records. */
 const ARRANGEMENTS = `
   SELECT s.id, s.name, s.since, s.upper, s.rows, split_part(c.id, '/', 2) AS view
@@ -39,7 +46,7 @@ async function look(all) {
     .map((each) => ({
       ...each, status: state.get(each.id)?.status, error: state.get(each.id)?.error,
       // A table is complete up to its last write by definition: it is never behind.
-      lag: each.upper === null || each.kind === "table" ? null : Math.max(0, now - each.upper),
+      lag: each.kind === "table" ? null : each.lag,
       rate: rate.get(each.id) ?? ticked.get(each.name) ?? null,
     }));
   const named = new Map(found.map((each) => [each.name, each.id]));
@@ -56,7 +63,7 @@ async function look(all) {
   };
 }
 
-function draw({ nodes, edges }, chosen, choose) {
+function draw({ nodes, edges }, chosen, choose, room) {
   const { places, layers } = layout(nodes, edges);
   const most = Math.max(1, ...layers.map((row) => row.length));
   const spot = (id) => {
@@ -67,14 +74,15 @@ function draw({ nodes, edges }, chosen, choose) {
   const lines = edges.filter(([from, to]) => places.has(from) && places.has(to)).map(([from, to]) => {
     const a = spot(from);
     const b = spot(to);
-    const node = nodes.find((each) => each.id === from);
+    const moves = [from, to].some((id) => nodes.find((each) => each.id === id).rate > 0);
     const [x1, y1, x2, y2] = [a.x + WIDE, a.y + TALL / 2, b.x, b.y + TALL / 2];
-    return s("path", { class: `edge${node.rate > 0 ? " live" : ""}`, d: `M${x1} ${y1}C${x1 + GAP_X / 2} ${y1} ${x2 - GAP_X / 2} ${y2} ${x2} ${y2}` });
+    return s("path", { class: `edge${moves ? " live" : ""}`, d: `M${x1} ${y1}C${x1 + GAP_X / 2} ${y1} ${x2 - GAP_X / 2} ${y2} ${x2} ${y2}` });
   });
   const boxes = nodes.map((each) => {
     const { x, y } = spot(each.id);
-    const mood = each.error ? " bad" : each.lag !== null && each.lag > 10_000 && each.kind !== "index" ? " warn" : "";
-    const facts = [each.lag !== null && `${span(each.lag)} behind`, each.rate > 0 && `${short(Math.round(each.rate))} rows/s`].filter(Boolean).join(" · ");
+    const hydrates = each.status === "hydrating";
+    const mood = each.error ? " bad" : !hydrates && each.lag > BEHIND_MS && each.kind !== "index" ? " warn" : "";
+    const facts = hydrates ? "computing its first contents" : [each.lag !== null && `${span(each.lag)} behind`, each.rate > 0 && `${short(Math.round(each.rate))} rows/s`].filter(Boolean).join(" · ");
     const act = () => choose(each.id);
     return s("g", {
       class: `node ${each.kind}${mood}${each.id === chosen ? " chosen" : ""}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
@@ -84,16 +92,15 @@ function draw({ nodes, edges }, chosen, choose) {
     s("rect", { width: WIDE, height: TALL, rx: 8 }),
     s("rect", { class: "tab", width: 4, height: TALL - 16, x: 0, y: 8, rx: 2 }),
     s("text", { class: "kind", x: 14, y: 16 }, each.kind.replace("-", " ")),
-    s("text", { class: "strong", x: 14, y: 33 }, each.name.length > 25 ? `${each.name.slice(0, 24)}…` : each.name),
-    s("text", { x: 14, y: 49 }, each.error ? "failing: click to see why" : facts));
+    mood && s("text", { class: "sign", x: WIDE - 10, y: 17, "text-anchor": "end" }, mood === " bad" ? "✕ failing" : "! behind"),
+    s("text", { class: "strong", x: 14, y: 33 }, s("title", null, each.name), each.name.length > LETTERS ? `${each.name.slice(0, LETTERS - 1)}…` : each.name),
+    s("text", { x: 14, y: 49 }, each.error ? "click to see why" : facts));
   });
   const width = 20 + layers.length * (WIDE + GAP_X) - GAP_X;
   const height = 20 + most * (TALL + GAP_Y) - GAP_Y;
-  const fits = width * 0.6 < (document.querySelector("#page")?.clientWidth || width);
-  const size = fits ? { width: "100%" } : { width, height };
-  const drawn = s("svg", { viewBox: `0 0 ${width} ${height}`, ...size, role: "group", "aria-label": "Dataflow" }, lines, boxes);
-  drawn.style.maxWidth = `${width}px`;
-  return drawn;
+  const size = Math.min(LARGEST, Math.max(SMALLEST, room / width));
+  const shown = size === SMALLEST ? 1 : size;
+  return s("svg", { viewBox: `0 0 ${width} ${height}`, width: width * shown, height: height * shown, role: "group", "aria-label": "Dataflow" }, lines, boxes);
 }
 
 async function about(node) {
@@ -130,7 +137,7 @@ export function mount(root) {
   let chosen = null;
   let known = { nodes: [], edges: [] };
   let shape = "";
-  const picture = h("div", { class: "scroll", tabIndex: 0, role: "region", ariaLabel: "Graph" });
+  const picture = h("div", { class: "scroll graph", tabIndex: 0, role: "region", ariaLabel: "Graph" }, h("p", { class: "empty" }, "Reading the catalog …"));
   const side = h("aside", { class: "panel", ariaLabel: "Chosen node" }, h("p", { class: "muted" }, "Click a node, or press Enter on it, to see what it stores and how it is maintained."));
   const all = h("input", { type: "checkbox", onchange: () => refresh() });
 
@@ -146,7 +153,9 @@ export function mount(root) {
   function paint() {
     const focused = document.activeElement?.closest?.(".node")?.getAttribute("aria-label")?.split(" ").slice(0, 2).join(" ");
     const empty = h("p", { class: "empty" }, "There is nothing yet. Create a source, a table or a view on the SQL page.");
-    picture.replaceChildren(known.nodes.length ? draw(known, chosen, choose) : empty);
+    const { scrollLeft, scrollTop } = picture;
+    picture.replaceChildren(known.nodes.length ? draw(known, chosen, choose, picture.clientWidth) : empty);
+    Object.assign(picture, { scrollLeft, scrollTop });
     if (focused) [...picture.querySelectorAll(".node")].find((each) => each.getAttribute("aria-label").startsWith(focused))?.focus();
   }
 

@@ -31,7 +31,7 @@ export function mount(root, [given]) {
     const target = /^(select|with|values)\b/i.test(asked) ? `(${asked})` : asked;
     state = { rows: new Map(), waiting: [], columns: [], fresh: new Set(), changes: 0 };
     button.textContent = "Stop";
-    told.textContent = "waiting for the first time that is complete …";
+    told.textContent = "waiting for the first rows …";
     out.replaceChildren();
     link = stream(`SUBSCRIBE TO ${target} WITH (PROGRESS)`, {
       columns: (columns) => { state.columns = columns.slice(3); },
@@ -81,7 +81,16 @@ export function mount(root, [given]) {
   }
 
   field.addEventListener("keydown", (event) => event.key === "Enter" && start());
-  objects().then((found) => names.append(...found.filter(readable).map((each) => h("option", { value: each.full }))));
+  objects().then((found) => {
+    const all = found.filter(readable);
+    names.append(...all.map((each) => h("option", { value: each.full })));
+    if (given) return;
+    const offered = all.filter((each) => !["progress", "errors", "index"].includes(each.kind));
+    out.append(offered.length
+      ? h("div", null, h("p", { class: "muted" }, "Choose what to watch: its rows, and every change as it happens."),
+        h("div", { class: "bar" }, offered.map((each) => h("a", { class: "chip", href: `#/live/${encodeURIComponent(each.full)}` }, each.full))))
+      : h("p", { class: "empty" }, "There is nothing to watch yet. Create a table, a source or a view on the SQL page."));
+  }).catch((error) => out.append(failure(error.told || error)));
   root.append(h("h1", null, "Live"), h("div", { class: "bar" }, field, names, button), told, out);
   if (given) start();
   return stop;

@@ -32,7 +32,7 @@ function source(each, figures, parts) {
       fact("offset", has.offset_known && `${count(has.offset_committed)} durable of ${count(has.offset_known)} known`),
       fact("written", has.messages_committed && `${count(has.messages_committed)} records`),
       fact("up to", has.frontier && clock(has.frontier)),
-      fact("since", each.last_status_change_at)),
+      fact(`${each.status} since`, each.last_status_change_at?.slice(0, 19))),
     parts.length > 0 && listing(["table", "status", "why"], parts.map((part) => [part.name, badge(part.status), part.error || part.notice || ""])),
   ];
 }
@@ -71,7 +71,7 @@ async function detail(name, schema, root) {
 }
 
 export function mount(root) {
-  const list = h("div", { class: "cards" });
+  const list = h("div", { class: "cards" }, h("p", { class: "empty" }, "Reading the sources …"));
   const open = new Map();
 
   async function refresh() {
@@ -86,7 +86,7 @@ export function mount(root) {
       const more = open.get(each.id) || h("div");
       open.set(each.id, more);
       return h("section", { class: "panel" }, source(each, figures, parts),
-        h("button", { type: "button", onclick: () => detail(each.name, schemas.get(each.id), more) }, "Bindings and bad records"), more);
+        h("div", { class: "bar" }, h("button", { type: "button", onclick: () => detail(each.name, schemas.get(each.id), more) }, "Bindings and bad records"), h("a", { href: `#/live/${encodeURIComponent(`${quoted(schemas.get(each.id) || "public")}.${quoted(parts[0]?.name || each.name)}`)}` }, "Live")), more);
     });
     const outs = sinks.map((each) => h("section", { class: "panel" }, source(each, figures, [])));
     list.replaceChildren(...cards, ...outs);

@@ -1,6 +1,7 @@
 // SQL: an editor, answers as tables and charts, history, and the time of an answer as a picture.
 
 import { request, rows } from "/console/api.js";
+import { objects, readable } from "/console/catalog.js";
 import { chart, timeline } from "/console/chart.js";
 import { failure, h, isNumber, isTime, plural, span, table } from "/console/dom.js";
 import { editor } from "/console/editor.js";
@@ -9,6 +10,12 @@ export const title = "SQL";
 const HISTORY = "noonmark.history";
 const KEPT = 50;
 const EXAMPLE = "SELECT name, kind, since, upper FROM noonmark.frontiers;";
+/** What somebody can begin with who has nothing yet. */
+const FIRST = [
+  "CREATE SOURCE counter FROM LOAD GENERATOR COUNTER (TICK INTERVAL '1s');",
+  "CREATE TABLE orders (id int PRIMARY KEY, item text, amount int);",
+];
+const INNER = new Set(["progress", "errors", "index", "sink"]);
 
 const kept = () => JSON.parse(localStorage.getItem(HISTORY) || "[]");
 
@@ -81,6 +88,7 @@ export function mount(root, [given]) {
   const cancel = h("button", { type: "button", disabled: true, onclick: () => running?.abort() }, "Cancel");
   const told = h("span", { class: "muted", role: "status" });
   const past = h("ul", { class: "history" });
+  const relations = h("ul", { class: "history relations" });
   const field = editor(given || kept()[0] || EXAMPLE, () => run());
 
   function remember() {
@@ -88,6 +96,16 @@ export function mount(root, [given]) {
       class: "link", type: "button", title: query, onclick: () => { field.value = query; },
     }, query))));
     if (!past.children.length) past.append(h("li", { class: "muted" }, "What you run is kept here, in this browser."));
+  }
+
+  async function browse() {
+    const found = (await objects()).filter((each) => readable(each) || each.kind === "view").filter((each) => !INNER.has(each.kind));
+    relations.replaceChildren(...found.map((each) => h("li", null, h("button", {
+      class: "link", type: "button", title: `Query ${each.full}`, onclick: () => { field.value = `SELECT * FROM ${each.full} LIMIT 100;`; run(); },
+    }, each.full), h("span", { class: "muted" }, each.kind.replace("-", " ")))));
+    if (!found.length) relations.append(h("li", { class: "muted" }, "None yet. Try: ", FIRST.map((query) => h("button", {
+      class: "link", type: "button", title: query, onclick: () => { field.value = query; },
+    }, query))));
   }
 
   async function work(act) {
@@ -112,25 +130,26 @@ export function mount(root, [given]) {
   }
 
   function run() {
-    const query = field.chosen;
+    const { text: query, at: start } = field.chosen;
     if (!query.trim()) return undefined;
     keep(field.value);
     remember();
     return work(async (signal) => {
       const results = await request({ query }, { signal });
-      field.learn().catch(() => {});
-      return results.map((each) => h("div", { class: "panel" }, answer(each, (at) => field.point(at))));
+      field.learn().then(browse).catch(() => {});
+      return results.map((each) => h("div", { class: "panel" }, answer(each, (at) => field.point(start + at))));
     });
   }
 
   const explain = (verb) => work(async (signal) => {
-    const found = await rows(`${verb} ${field.chosen.trim().replace(/;\s*$/, "")}`, [], { signal });
+    const found = await rows(`${verb} ${field.chosen.text.trim().replace(/;\s*$/, "")}`, [], { signal });
     const lines = found.map((row) => row["QUERY PLAN"]);
     const drawn = verb === "EXPLAIN TIMESTAMP FOR" ? picture(lines) : null;
     return [h("div", { class: "panel" }, drawn, h("pre", { class: "plan" }, lines.join("\n")))];
   });
 
   remember();
+  browse().catch(() => {});
   root.append(
     h("h1", null, "SQL"),
     h("div", { class: "split" },
@@ -142,6 +161,6 @@ export function mount(root, [given]) {
           told, h("span", { class: "grow" }),
           h("span", { class: "muted" }, h("kbd", null, "Ctrl"), " + ", h("kbd", null, "Enter"), " runs, ", h("kbd", null, "Ctrl"), " + ", h("kbd", null, "Space"), " completes")),
         out),
-      h("aside", { class: "panel", ariaLabel: "History" }, h("h2", null, "History"), past)));
+      h("aside", { class: "panel", ariaLabel: "Relations and history" }, h("h2", null, "Relations"), relations, h("h2", null, "History"), past)));
   return () => running?.abort();
 }
