@@ -95,3 +95,18 @@ def test_a_view_is_dropped_and_a_database_closed_in_the_middle_of_a_tick(
         assert asyncio.get_running_loop().time() - began < 15
 
     asyncio.run(main())
+
+
+def test_the_first_tick_may_take_as_long_as_processes_need_to_start(tmp_path: Path) -> None:
+    """Without Spark ticks are done by processes, which take longer than a second to start."""
+
+    async def main() -> None:
+        async with asyncio.timeout(280), database(str(tmp_path)) as opened:
+            opened.workers.limits = Limits(tick_timeout_s=1)
+            client = await connect(opened)
+            await client.ask("create table t (a bigint)")
+            await client.ask("insert into t values (10)")
+            await client.ask("create materialized view v as select sum(a) as n from t")
+            assert await client.ask("select n from v") == [(10,)]
+
+    asyncio.run(main())

@@ -16,8 +16,9 @@ fails is told to its own worker alone.
 
 A tick has an end. What several views do together is ended after `TOGETHER_S`, and each of them
 ticks alone then: one row that a view does not get past holds its neighbours back so long, once. A
-small change of one view is ended after its deadline, with `TickExceeded`. `give_up` ends a tick at
-once, so nobody waits for one to stop or drop a view.
+small change of one view is ended after its deadline, with `TickExceeded`; before any tick of this
+process ended well that is `COLD_S` at least, for then it is processes that are slow to start, and
+no row is to blame. `give_up` ends a tick at once, so nobody waits for one to stop or drop a view.
 
 Where it runs: the adapter's loop; ticks in threads.
 """
@@ -50,6 +51,8 @@ TICKS_MAX = 8
 _GATHER_S = 0.05
 #: How long small changes of several views may take together: they are quick ones.
 TOGETHER_S = 2.0
+#: How long the first small changes may take: a busy machine starts processes slowly.
+COLD_S = 600.0
 #: A walk that took longer is no work for a resident.
 _RESIDENT_MS_MAX = 1000.0
 
@@ -93,6 +96,8 @@ class Rounds:
         self._memory_mb = memory_mb
         self._beside: LocalProcesses | None = None
         self._by_residents: ByResidents | None = None
+        #: Whether a tick ended well: before, processes and Spark may still be on their way up.
+        self._is_warm = False
         #: What ends the ticks that are under way, by view.
         self._limits: dict[str, Limit] = {}
 
@@ -204,9 +209,9 @@ class Rounds:
         name, limit = tick[0].name, Limit()
         self._limits[name] = limit
         runner = self._runner([] if by_job else [tick])
-        how = partial(
-            dataflow.tick_alone, limit=limit, seconds=self._tick_timeout_s(), runner=runner
-        )
+        seconds = self._tick_timeout_s()
+        seconds = seconds if self._is_warm else max(seconds, COLD_S)
+        how = partial(dataflow.tick_alone, limit=limit, seconds=seconds, runner=runner)
         try:
             if tick[1].work is None:  # large: it needs Spark, and holds no thread until then
                 await self._engine().session()
@@ -250,6 +255,8 @@ class Rounds:
                 _tell(answers[view.name], done)
             return
         for view, outcome in done:
+            if not isinstance(outcome, BaseException) and outcome is not None:
+                self._is_warm |= outcome.strategy != "idle"
             _tell(answers[view.name], outcome)
 
 
