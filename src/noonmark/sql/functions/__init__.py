@@ -19,6 +19,7 @@ from noonmark.sql.functions import (
 )
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
+from noonmark.sql.functions.jsonpath import functions as jsonpath
 from noonmark.sql.functions.number import angle, arithmetic, numeric
 from noonmark.sql.functions.text import binary, characters, digest, quoting, regexp, unicode
 from noonmark.sql.functions.time import calendar, extract, template, template_read, zoned
@@ -26,7 +27,7 @@ from noonmark.sql.functions.time import calendar, extract, template, template_re
 FUNCTIONS: Table[Function] = Table()
 for _module in (
     *(arithmetic, numeric, angle, characters, regexp, unicode, quoting, binary, digest, identifier),
-    *(calendar, zoned, extract, template, template_read, array, jsonb, document, key),
+    *(calendar, zoned, extract, template, template_read, array, jsonb, document, key, jsonpath),
 ):
     FUNCTIONS.add(_module.TABLE)
 
@@ -39,3 +40,4 @@ WINDOWS.add(window.TABLE)
 
 TABLE_FUNCTIONS: Table[Function] = Table()
 TABLE_FUNCTIONS.add(rowset.TABLE)
+TABLE_FUNCTIONS.add(jsonpath.ROWS)

@@ -55,6 +55,12 @@ def _operator(name: str) -> Callable[[Any, Row], Scalar]:
     return act
 
 
+def _path_match(tree: exp.MatchAgainst, row: Row) -> Scalar:
+    """``document @@ path``, which is read as the match of a path against documents."""
+    arguments = [*(plan(each, row) for each in tree.expressions), plan(tree.this, row)]
+    return call("@@", arguments, tree, operator=True)
+
+
 def _in_order(made: Scalar) -> Scalar:
     """Sums in which PostgreSQL evaluates the time first, although it stands behind."""
     turned = _TURNED.get(made.function) if isinstance(made, Call) else None
@@ -374,6 +380,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.JSONBContainsAnyTopKeys: "?|",
     exp.JSONBContainsAllTopKeys: "?&",
     exp.JSONBDeleteAtPath: "#-",
+    exp.JSONBPathExists: "@?",
 }
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -409,4 +416,5 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.In: _in,
     exp.Escape: _escape,
     exp.Operator: _named_operator,
+    exp.MatchAgainst: _path_match,
 }

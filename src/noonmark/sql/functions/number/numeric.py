@@ -53,7 +53,8 @@ def divide(a: Decimal, b: Decimal) -> Decimal:
     return quotient(a, b, division_scale(a, b))
 
 
-def _modulo(a: Decimal, b: Decimal) -> Decimal:
+def modulo(a: Decimal, b: Decimal) -> Decimal:
+    """The remainder, with the sign of a."""
     if a.is_nan() or b.is_nan():
         return _NAN
     if not b:
@@ -217,8 +218,8 @@ TABLE = (
     Function("-", TWO, _sum_type, WIDE.subtract, fallible=_sum_overflows),
     Function("*", TWO, _product_type, WIDE.multiply, fallible=_product_overflows),
     Function("/", TWO, PLAIN, divide, fallible=True),
-    Function("%", TWO, _sum_type, _modulo, fallible=True),
-    Function("mod", TWO, _sum_type, _modulo, fallible=True),
+    Function("%", TWO, _sum_type, modulo, fallible=True),
+    Function("mod", TWO, _sum_type, modulo, fallible=True),
     Function("-", ONE, _same_type, WIDE.minus),
     Function("+", ONE, _same_type, lambda a: a),
     Function("abs", ONE, _same_type, lambda a: a.copy_abs()),

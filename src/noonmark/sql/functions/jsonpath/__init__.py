@@ -1,0 +1,1 @@
+"""SQL/JSON paths: `syntax` reads one, `evaluate` is its meaning, SQL calls `functions`."""

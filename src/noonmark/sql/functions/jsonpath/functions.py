@@ -1,0 +1,106 @@
+"""jsonb_path_*: what a SQL/JSON path says of a document.
+
+A path is text here: PostgreSQL's type ``jsonpath`` is a text that was read once, and `parse` keeps
+what it read. ``_tz`` allows times to be compared across zones; a path has no times here
+(``.datetime()`` is refused), so each of these is its neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from noonmark.errors import InvalidArgument, NoonmarkError
+from noonmark.rows import types as t
+from noonmark.sql.functions.function import Function
+from noonmark.sql.functions.jsonb import jsonb_of, parse
+from noonmark.sql.functions.jsonpath import evaluate
+from noonmark.sql.functions.jsonpath.evaluate import NotOne
+from noonmark.sql.functions.jsonpath.syntax import parse as parse_path
+
+
+def _variables(document: str) -> dict[str, Any]:
+    found = parse(document)
+    if not isinstance(found, dict):
+        raise InvalidArgument(
+            '"vars" argument is not an object',
+            detail='Jsonpath parameters should be encoded as key-value pairs of "vars" object.',
+        )
+    return found
+
+
+def _items(document: str, path: str, variables: str, silent: bool) -> Iterator[Any]:
+    """The items of a path; with `silent`, those before its error."""
+    found = evaluate.evaluate(parse_path(path), parse(document), _variables(variables))
+    try:
+        yield from found
+    except NoonmarkError as error:
+        if not (silent and evaluate.suppressed(error)):
+            raise
+
+
+def _exists(document: str, path: str, variables: str = "{}", silent: bool = False) -> bool | None:
+    read = parse_path(path)
+    try:
+        return evaluate.exists(read, parse(document), _variables(variables))
+    except NoonmarkError as error:
+        if not (silent and evaluate.suppressed(error)):
+            raise
+        return None
+
+
+def _match(document: str, path: str, variables: str = "{}", silent: bool = False) -> bool | None:
+    found = list(_items(document, path, variables, silent))
+    if len(found) == 1 and (found[0] is None or isinstance(found[0], bool)):
+        return found[0]
+    if silent:
+        return None
+    raise NotOne("single boolean result is expected")
+
+
+def _rows(
+    document: str, path: str, variables: str = "{}", silent: bool = False
+) -> Iterator[tuple[str]]:
+    # A document in which nothing is found before an error gives none of its items.
+    return ((jsonb_of(each),) for each in list(_items(document, path, variables, silent)))
+
+
+def _array(document: str, path: str, variables: str = "{}", silent: bool = False) -> str:
+    return jsonb_of(list(_items(document, path, variables, silent)))
+
+
+def _first(document: str, path: str, variables: str = "{}", silent: bool = False) -> str | None:
+    for each in list(_items(document, path, variables, silent)):
+        return jsonb_of(each)
+    return None
+
+
+_J, _X, _B = t.Jsonb, t.Text, t.Boolean
+_PARAMETERS = ((_J, _X), (_J, _X, _J), (_J, _X, _J, _B))
+
+
+def _each(
+    name: str, result: t.SqlType, meaning: Callable[..., Any], *, gives_null: bool = False
+) -> list[Function]:
+    return [
+        Function(
+            f"{name}{suffix}", parameters, result, meaning, gives_null=gives_null, fallible=True
+        )
+        for suffix in ("", "_tz")
+        for parameters in _PARAMETERS
+    ]
+
+
+TABLE = (
+    *_each("jsonb_path_exists", t.Boolean(), _exists, gives_null=True),
+    *_each("jsonb_path_match", t.Boolean(), _match, gives_null=True),
+    *_each("jsonb_path_query_array", t.Jsonb(), _array),
+    *_each("jsonb_path_query_first", t.Jsonb(), _first, gives_null=True),
+    Function("@?", (_J, _X), _B(), lambda d, p: _exists(d, p, "{}", True), gives_null=True,
+             fallible=True),
+    Function("@@", (_J, _X), _B(), lambda d, p: _match(d, p, "{}", True), gives_null=True,
+             fallible=True),
+)  # fmt: skip
+
+#: jsonb_path_query gives rows.
+ROWS = tuple(_each("jsonb_path_query", t.Jsonb(), _rows))

@@ -1,0 +1,64 @@
+"""SQL/JSON paths against a real PostgreSQL: generated paths over generated documents."""
+
+from __future__ import annotations
+
+import json
+import os
+from random import Random
+
+import psycopg
+import pytest
+
+from noonmark.errors import NoonmarkError
+from noonmark.sql.functions import FUNCTIONS
+from support.neighbour.servers import PostgresServer
+from support.sql.jsonpaths import document, path
+
+COUNT = int(os.environ.get("NOONMARK_COUNT", "1500"))
+_VARIABLES = '{"x": "a", "y": 1}'
+_NAMES = (
+    "jsonb_path_query_array",
+    "jsonb_path_query_first",
+    "jsonb_path_exists",
+    "jsonb_path_match",
+)
+
+
+def _ours(name: str, doc: str, text: str, silent: bool) -> object:
+    function = FUNCTIONS.by_id[f"{name}(jsonb, text, jsonb, boolean)"]
+    try:
+        return function.meaning(doc, text, _VARIABLES, silent)
+    except NoonmarkError as error:
+        return error.sqlstate
+
+
+def _theirs(peer: psycopg.Connection, name: str, doc: str, text: str, silent: bool) -> object:
+    sql = f"select {name}(%s::jsonb, %s::jsonpath, %s::jsonb, %s)"
+    try:
+        found = peer.execute(sql, (doc, text, _VARIABLES, silent)).fetchone()
+    except psycopg.Error as error:
+        return error.sqlstate
+    assert found is not None
+    return found[0]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_paths_mean_what_they_mean_to_postgresql(
+    seed: int, postgres_server: PostgresServer
+) -> None:
+    random, wrong, answered = Random(seed), [], 0
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as peer:
+        peer.adapters.register_loader("jsonb", psycopg.types.string.TextLoader)
+        for _ in range(COUNT // 2):
+            doc, text = json.dumps(document(random)), path(random)
+            name, silent = random.choice(_NAMES), random.random() < 0.3
+            doc = str(peer.execute("select %s::jsonb::text", (doc,)).fetchone()[0])  # type: ignore[index]
+            theirs, ours = (
+                _theirs(peer, name, doc, text, silent),
+                _ours(name, doc, text, silent),
+            )
+            answered += not (isinstance(theirs, str) and len(theirs) == 5)
+            if theirs != ours:
+                wrong.append(f"{name}({doc!r}, {text!r}, {silent}): {theirs!r}, ours {ours!r}")
+    assert wrong == [], "\n".join(wrong[:20])
+    assert answered > COUNT // 8, "most paths fail: the generator is of no use"
