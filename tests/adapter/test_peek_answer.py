@@ -128,7 +128,7 @@ def test_every_way_gives_the_same_answer(client: Client, sql: str) -> None:
             else:
                 assert Counter(got) == Counter(wanted), path
     warm = Answers(Gatherer(client, ways["in memory"]), lambda: client.state, Pool(Limits()))
-    at_once = warm.at_once(peek, (), TIME)
+    at_once = warm.fast_path(peek, (), TIME)
     if at_once is not None:
         assert Counter(map(shown, at_once)) == Counter(wanted)
     with pytest.MonkeyPatch.context() as patched:
@@ -140,14 +140,14 @@ def test_what_is_little_is_answered_at_once(client: Client) -> None:
     mirrors = Mirrors(client)
     answers = Answers(Gatherer(client, mirrors), lambda: client.state, Pool(Limits()))
     asyncio.run(mirrors.at(client.state.collection("t"), TIME))
-    assert answers.at_once(peek_of("select b, count(*) from t group by b"), (), TIME) is not None
+    assert answers.fast_path(peek_of("select b, count(*) from t group by b"), (), TIME) is not None
     much = "with recursive r (n) as (select a from t union all select n + 1 from r) select * from r"
     for sql in (
         "select repeat(b, 100000) from t",
         "select * from t, generate_series(1, 10000)",
         much,
     ):
-        assert answers.at_once(peek_of(sql), (), TIME) is None, sql
+        assert answers.fast_path(peek_of(sql), (), TIME) is None, sql
 
 
 def test_look_ups_ask_persist_by_key(client: Client) -> None:

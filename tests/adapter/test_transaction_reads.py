@@ -163,7 +163,7 @@ async def test_holds_keep_history_for_as_long_as_they_live(opened: Database) -> 
     await two(opened)
     client = opened.client
     time = await insert(opened, "a", (1,))
-    held = await opened.reads.holds.take(["a", "b"], time, at_once=True)
+    held = await opened.reads.holds.take(["a", "b"], time, non_blocking=True)
     assert len(read_holds(opened)) == 2
     write = client.create_or_load("a")[0]
     later = await insert(opened, "a", (2,))

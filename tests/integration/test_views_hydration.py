@@ -149,8 +149,8 @@ def test_an_arrangement_is_computed_with_its_view(tmp_path: Path, spark: SparkSe
         rows = [persist.Update((at % 7, at, "x"), 1, 1) for at in range(1_000)]
         handle.compare_and_append(rows, 0, 2).result()
         flow = hydrated(client, spark, {"sums": sql})
-        (keeper,) = flow.views["sums"].arrangements()
-        kept = client.create_or_load(keeper.name)[1].snapshot(1).result().counts()
+        (arrangement,) = flow.views["sums"].arrangements()
+        kept = client.create_or_load(arrangement.name)[1].snapshot(1).result().counts()
         shown = client.create_or_load("sums")[1].snapshot(1).result().counts()
         assert {(row[0], row[1]) for row in kept} == {(row[0], row[1]) for row in shown}
         assert len(shown) == 7

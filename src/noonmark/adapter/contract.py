@@ -173,7 +173,7 @@ class Session(Protocol):
     async def ask(self, text: str) -> Outcome:
         """Understand and run one statement without parameters, as a simple query is."""
 
-    def quickly(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
+    def fast_path(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
         """What `execute` would give, where it is known without waiting; None where it is not.
 
         Where it is None nothing has happened: call `execute`.

@@ -31,7 +31,7 @@ from noonmark.errors import (
     UsageError,
 )
 from noonmark.persist.log import command as c
-from noonmark.persist.pending import foreseen
+from noonmark.persist.pending import with_pending
 from noonmark.storage import ReadCapability, Storage, WriteCapability
 from noonmark.storage.description import description_of
 from noonmark.storage.subscription import Subscription
@@ -88,7 +88,7 @@ class Compute:
                 raise NameTaken(f'collection "{each.name}" exists already', collection=each.name)
         commands: c.Transaction = ()
         for each in definitions:
-            made = View(foreseen(client, commands), self._spark, each, create=False)
+            made = View(with_pending(client, commands), self._spark, each, create=False)
             commands = (*commands, *made.creation(as_of, given.get(each.name)))
         client.submit(commands).result()
         for each in definitions:

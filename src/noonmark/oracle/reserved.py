@@ -278,7 +278,7 @@ class ReservedOracle:
         times = self._times
         self._answer(partial(times.give_apply, time), partial(times.apply_write, time))
 
-    def at_once(self, give: Callable[[AsyncReservedOracle], int | None]) -> int | None:
+    def without_waiting(self, give: Callable[[AsyncReservedOracle], int | None]) -> int | None:
         """What `give` answers where it need not wait for storage or for others; else None."""
         if not self._mutex.acquire(blocking=False):
             return None

@@ -11,20 +11,20 @@ from noonmark.persist.log.machine import apply
 from noonmark.persist.log.state import State
 
 
-class ForeseenClient(Client):
+class PendingClient(Client):
     """A client of a location that is in another state."""
 
     def __init__(self, client: Client, state: State) -> None:
         self.__dict__.update(vars(client))
-        self._foreseen = state
+        self._pending = state
 
     @property
     def state(self) -> State:
         """The state after those commands."""
-        return self._foreseen
+        return self._pending
 
 
-def foreseen(client: Client, commands: c.Transaction) -> Client:
+def with_pending(client: Client, commands: c.Transaction) -> Client:
     """The location after some commands.
 
     Raises:
@@ -32,4 +32,4 @@ def foreseen(client: Client, commands: c.Transaction) -> Client:
     """
     if not commands:
         return client
-    return ForeseenClient(client, apply(client.state, commands, client.clock.now_ms()))
+    return PendingClient(client, apply(client.state, commands, client.clock.now_ms()))

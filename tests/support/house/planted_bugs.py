@@ -217,7 +217,7 @@ _REWRITES = (
         "compute/plan/range_delta.py",
         'descending=op in (">", ">="))',
         "descending=False)",
-        ("tests/property/test_walk_switched.py",),
+        ("tests/property/test_range_delta.py",),
     ),
     Bug(
         "digest of an arrangement: of a part of the plan",
@@ -289,7 +289,7 @@ _KERNELS = (
         "compute/plan/first.py",
         "return node.offset + node.limit if",
         "return node.limit if",
-        ("tests/property/test_walk_first.py", *_JUDGE),
+        ("tests/property/test_delta_first.py", *_JUDGE),
     ),
     Bug(
         "index: NULL does not find NULL",
@@ -302,7 +302,7 @@ _KERNELS = (
         "compute/incremental/range_delta.py",
         "if 0 < among < len(ranges):",
         "if 0 < among < len(ranges) - 1:",
-        ("tests/property/test_walk_switched.py",),
+        ("tests/property/test_range_delta.py",),
     ),
     Bug(
         "temporal kernel: a row that comes after its end is there until it",
@@ -330,7 +330,7 @@ _KERNELS = (
         "compute/kernel/average.py",
         "quotients = (2 * above + sizes[at]) // (2 * sizes[at].astype(object))",
         "quotients = above // sizes[at].astype(object)",
-        ("tests/property/test_walk_average.py",),
+        ("tests/property/test_delta_average.py",),
     ),
 )
 

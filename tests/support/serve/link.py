@@ -24,7 +24,7 @@ class MemoryLink:
     async def encrypt(self) -> None:
         raise AssertionError("it said that it cannot")
 
-    async def more(self, at_once: Callable[[], bool] | None = None) -> None:
+    async def more(self, fast_path: Callable[[], bool] | None = None) -> None:
         await asyncio.sleep(0)
         answered = True
         while answered:
@@ -32,7 +32,7 @@ class MemoryLink:
                 self.frames.feed(next(self._pieces))
             except StopIteration:
                 raise Lost from None
-            answered = at_once is not None and at_once()
+            answered = fast_path is not None and fast_path()
 
     @property
     def congested(self) -> bool:

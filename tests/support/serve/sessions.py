@@ -161,7 +161,7 @@ class ScriptedSession:
                 return Prepared(text, (), (Field("v", t.Integer()),), tuple(words))
         return Prepared(text, (), None, tuple(words))
 
-    def quickly(
+    def fast_path(
         self,
         prepared: Prepared,
         values: Sequence[Any] = (),  # noqa: ARG002 - it takes none

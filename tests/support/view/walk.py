@@ -147,7 +147,7 @@ class Walker:
 
     def shared(self) -> int:
         """How many arrangements are of several views."""
-        names = Counter(k.name for view in self.views.values() for k in view.keepers.values())
+        names = Counter(k.name for view in self.views.values() for k in view.by_spec.values())
         return sum(count > 1 for count in names.values())
 
     def at(self, name: str, time: int) -> Any:

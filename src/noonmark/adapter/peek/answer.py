@@ -216,7 +216,7 @@ class Answers:
         self.columns_rows_min = COLUMNS_ROWS_MIN
         self.in_process_rows_max = IN_PROCESS_ROWS_MAX
 
-    def at_once(self, peek: Peek, values: Sequence[Any], time: int) -> list[Row] | None:
+    def fast_path(self, peek: Peek, values: Sequence[Any], time: int) -> list[Row] | None:
         """The rows, when that needs no waiting and little work; else None."""
         if peek.asks and not peek.only_keys_ask:
             peek = peek.bound(values)

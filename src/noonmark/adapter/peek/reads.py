@@ -141,9 +141,9 @@ class Reads:
 
     # -- the answer ------------------------------------------------------------------------------
 
-    def at_once(self, peek: Peek, values: Sequence[Any]) -> list[Row] | None:
+    def fast_path(self, peek: Peek, values: Sequence[Any]) -> list[Row] | None:
         """A strict read now, of a peek that is not bound yet, when nothing must be waited for."""
-        oracle = self._database.oracle.read_at_once()
+        oracle = self._database.oracle.read_without_waiting()
         if oracle is None or peek.system:
             return None
         names, state = peek.collections, self.state
@@ -154,7 +154,7 @@ class Reads:
                 return None
         if not self._has_no_errors(names, oracle):
             return None
-        return self.answers.at_once(peek, values, oracle)
+        return self.answers.fast_path(peek, values, oracle)
 
     async def ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
         """The rows of a peek at a time that was chosen; waits until its inputs are complete.
@@ -166,7 +166,7 @@ class Reads:
         await self.check_errors(peek.collections, time)
         held: Held | None = None
         if self._database.read_only and self.path(peek).kind == "spark":
-            held = await self.holds.take(peek.collections, time, at_once=True)
+            held = await self.holds.take(peek.collections, time, non_blocking=True)
         try:
             chunks = await self.answers.ask(peek, time, system, self._stream_spark)
         except BaseException:

@@ -20,7 +20,7 @@ class AskedTimes(Times):
         """The oracle's time for who must not be before it; for others the clock will do."""
         return await self.read_ts() if strict else self._client.clock.now_ms()
 
-    def read_at_once(self) -> int | None:
+    def read_without_waiting(self) -> int | None:
         """Never: another process knows it."""
         return None
 

@@ -32,7 +32,7 @@ from noonmark.adapter.table.requests import Change
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
 from noonmark.persist.log.machine import apply
-from noonmark.persist.pending import ForeseenClient
+from noonmark.persist.pending import PendingClient
 from noonmark.storage.description import CollectionDescription
 from noonmark.storage.transaction import Transaction, completing
 from noonmark.storage.transaction import creation as collection_creation
@@ -93,7 +93,7 @@ class _Making:
             if item.kind == "table":
                 ref = tables[staged.collection] = self.state.next_collection
                 self.add(creation(item, time, ref))
-                client = ForeseenClient(self._database.client, self.state)
+                client = PendingClient(self._database.client, self.state)
                 self.add(*completing(client, ref, time + 1))
             elif item.kind in _VIEWS:
                 self.add(*self._view(item))
@@ -104,7 +104,7 @@ class _Making:
         from noonmark.compute.view.view import View
 
         database = self._database
-        client = ForeseenClient(database.client, self.state)
+        client = PendingClient(database.client, self.state)
         definition = view_definition(self._catalog, item)
         return View(client, database.started_spark, definition, create=False).creation()
 
@@ -128,7 +128,7 @@ async def staged_client(session: AdapterSession) -> Client:
         return database.client
     making = _Making(database, store, store.catalog, await removal_of(database, store.gone()))
     making.make(database.clock.now_ms())
-    return ForeseenClient(database.client, making.state)
+    return PendingClient(database.client, making.state)
 
 
 async def commit_staged(

@@ -118,7 +118,7 @@ class Holds:
         self._retain_ms = retain_ms
         self.living: set[Held] = set()
 
-    async def take(self, names: Iterable[str], time: int, *, at_once: bool = False) -> Held:
+    async def take(self, names: Iterable[str], time: int, *, non_blocking: bool = False) -> Held:
         """Hold collections at a time.
 
         Raises:
@@ -126,7 +126,7 @@ class Holds:
         """
         state = self._client.state
         found = [state.collection(name) for name in names]
-        near = at_once
+        near = non_blocking
         for collection in found:
             if not collection.since.less_equal(time):
                 raise before_since(collection, time)

@@ -41,7 +41,7 @@ from noonmark.adapter.session.recorded import recorded, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.handler import Described
-from noonmark.adapter.statement.handlers import DESCRIBERS, HANDLERS, QUICK
+from noonmark.adapter.statement.handlers import DESCRIBERS, FAST_PATHS, HANDLERS
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
 from noonmark.adapter.system.settings import at_start, path_of, span_of, wanted_notices
@@ -253,17 +253,17 @@ class AdapterSession:
         """See `contract.Session.ask`."""
         return await ask(self, text)
 
-    def quickly(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
-        """See `contract.Session.quickly`.
+    def fast_path(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer | None:
+        """See `contract.Session.fast_path`.
 
         Without a task and a deadline: it does not wait, so nothing can end it early.
         """
-        quick = QUICK.get(type(prepared.statement))
-        if quick is None:
+        fast_path = FAST_PATHS.get(type(prepared.statement))
+        if fast_path is None:
             return None
         self._begin(prepared)
         try:
-            answer = quick(self, prepared.statement, values)
+            answer = fast_path(self, prepared.statement, values)
             if answer is not None:
                 self.database.ended(self, prepared, self._spent_s, None)
                 self._spent_s = 0.0
@@ -282,7 +282,7 @@ class AdapterSession:
         self, prepared: Prepared, values: Sequence[Any] = (), *, fixed: bool = False
     ) -> Outcome:
         """See `contract.Session.execute`."""
-        answer = self.quickly(prepared, values)
+        answer = self.fast_path(prepared, values)
         if answer is not None:
             return Rows(answer.fields, Listed(answer.rows))
         self._begin(prepared)

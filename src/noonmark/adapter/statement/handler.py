@@ -50,8 +50,8 @@ Describer: TypeAlias = (
 Handlers: TypeAlias = dict[type[Any], Handler]
 Describers: TypeAlias = dict[type[Any], Describer]
 #: Runs a statement where that needs no waiting; None where it does.
-Quick: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Answer | None]"
-Quicks: TypeAlias = dict[type[Any], Quick]
+FastPath: TypeAlias = "Callable[[AdapterSession, Any, Sequence[Any]], Answer | None]"
+FastPaths: TypeAlias = dict[type[Any], FastPath]
 
 
 def to_the_end(handler: Handler) -> Handler:

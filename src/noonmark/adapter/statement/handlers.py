@@ -2,7 +2,7 @@
 
 A module of this folder runs some kinds. It has `HANDLERS`, and where its statements take
 parameters or give rows also `DESCRIBERS`; here they are put together. What can often be answered
-without waiting is also in `QUICK`.
+without waiting is also in `FAST_PATHS`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from noonmark.adapter.statement.ddl.path import in_path
 from noonmark.adapter.statement.dml import copy, truncate, write
 from noonmark.adapter.statement.handler import (
     Describers,
+    FastPaths,
     Handler,
     Handlers,
-    Quicks,
     alone,
     to_the_end,
 )
@@ -122,6 +122,6 @@ DESCRIBERS: Describers = {
     for module in _MODULES
     for kind, describer in getattr(module, "DESCRIBERS", {}).items()
 }
-QUICK: Quicks = {
-    kind: quick for module in _MODULES for kind, quick in getattr(module, "QUICK", {}).items()
+FAST_PATHS: FastPaths = {
+    kind: quick for module in _MODULES for kind, quick in getattr(module, "FAST_PATHS", {}).items()
 }

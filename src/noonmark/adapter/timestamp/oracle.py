@@ -18,9 +18,9 @@ class Times:
         """A time for a read; a `strict` one must not be before it."""
         return await self.read_ts()
 
-    def read_at_once(self) -> int | None:
+    def read_without_waiting(self) -> int | None:
         """A time for a read, where it need not be waited for."""
-        return self.blocking.at_once(AsyncReservedOracle.give_read)
+        return self.blocking.without_waiting(AsyncReservedOracle.give_read)
 
     async def close(self) -> None:
         """Let go of the oracle."""
@@ -28,12 +28,12 @@ class Times:
 
     async def write_ts(self) -> int:
         """A time for a write."""
-        time = self.blocking.at_once(AsyncReservedOracle.give_write)
+        time = self.blocking.without_waiting(AsyncReservedOracle.give_write)
         return await asyncio.to_thread(self.blocking.write_ts) if time is None else time
 
     async def read_ts(self) -> int:
         """A time for a read."""
-        time = self.read_at_once()
+        time = self.read_without_waiting()
         return await asyncio.to_thread(self.blocking.read_ts) if time is None else time
 
     async def apply_write(self, time: int) -> None:
@@ -42,5 +42,5 @@ class Times:
         def give(oracle: AsyncReservedOracle) -> int | None:
             return oracle.give_apply(time)
 
-        if self.blocking.at_once(give) is None:
+        if self.blocking.without_waiting(give) is None:
             await asyncio.to_thread(partial(self.blocking.apply_write, time))

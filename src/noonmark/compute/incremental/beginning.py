@@ -35,13 +35,13 @@ def of_nothing(relation: r.Relation, time: int) -> Changes:
     return Changes(Rows(tuple(columns), np.full(len(rows), time, np.int64), diffs))
 
 
-def kept_of_nothing(keeper: Arrangement, time: int) -> Rows:
+def kept_of_nothing(arrangement: Arrangement, time: int) -> Rows:
     """What an arrangement holds when the inputs are empty."""
-    relation = keeper.need.relation
-    if keeper.need.turns:
+    relation = arrangement.spec.relation
+    if arrangement.spec.turns:
         assert isinstance(relation, r.Filter)
         return waiting_of(relation, of_nothing(relation.input, time).rows, time + 1)
-    if not keeper.need.sums:
+    if not arrangement.spec.sums:
         return of_nothing(relation, time).rows
     assert isinstance(relation, r.Aggregate)
     # Not nothing at all: constants are among the rows that it adds up.

@@ -1,7 +1,7 @@
-"""Inner joins of many inputs, walked by look-ups whose order is chosen by what they would touch.
+"""Inner joins of many inputs, by look-ups whose order is chosen by what they would touch.
 
-Law: ``combinations(old, walk, ...)`` are the combinations of the group that begin with the rows of
-the walk, whatever the order in which the other leaves are reached.
+Law: ``combinations(old, binding, ...)`` are the combinations of the join that begin with the rows
+of the binding, whatever the order in which the other leaves are reached.
 
 The plan suggests an order (`noonmark.compute.plan.multiway.Orders`). A look-up by a key that at
 most one row has is done without asking. Any other is counted first, in the index by which it would
@@ -31,7 +31,7 @@ from noonmark.compute.incremental.matching import matching
 from noonmark.compute.incremental.range_delta import switched
 from noonmark.compute.kernel.updates import Errors, Ints, Rows, empty_rows, group_ids
 from noonmark.compute.plan.multiway import Offer, Step, orders
-from noonmark.compute.plan.pushdown import is_whole, usable
+from noonmark.compute.plan.pushdown import can_push_down, is_whole
 from noonmark.compute.plan.range_delta import range_delta_of
 from noonmark.sql.ir.scalar import Scalar
 
@@ -70,24 +70,26 @@ class AtHand:
 
 
 def combinations(
-    old: Old, walk: Binding, errors: Errors, earlier: Mapping[int, Met] | None = None
+    old: Old, binding: Binding, errors: Errors, earlier: Mapping[int, Met] | None = None
 ) -> Iterator[tuple[Rows, Ints]]:
-    """Outputs, and of each in which row of the walk it began.
+    """Outputs, and of each in which row of the binding it began.
 
     Args:
         old: what was there.
-        walk: the rows to begin with.
+        binding: the rows to begin with.
         errors: what the last predicates fail with.
         earlier: the changes of leaves, that are combined like what was there.
     """
-    if not len(walk.rows):
+    if not len(binding.rows):
         return
-    if len(walk.reached) == len(walk.group.leaves):
-        yield walk.end(errors)
+    if len(binding.reached) == len(binding.group.leaves):
+        yield binding.end(errors)
         return
-    step = _next(old, walk)
-    found = chain(_found(old, walk, step), _changed(walk, step, (earlier or {}).get(step.leaf)))
-    for after in _gathered(walk.meet(step, each) for each in found):
+    step = _next(old, binding)
+    found = chain(
+        _found(old, binding, step), _changed(binding, step, (earlier or {}).get(step.leaf))
+    )
+    for after in _gathered(binding.meet(step, each) for each in found):
         yield from combinations(old, after, errors, earlier)
 
 
@@ -106,55 +108,55 @@ def _gathered(parts: Iterable[Binding]) -> Iterator[Binding]:
 # -- the order ----------------------------------------------------------------------------------
 
 
-def _next(old: Old, walk: Binding) -> Step:
+def _next(old: Old, binding: Binding) -> Step:
     """The look-up that comes next."""
-    offers = orders(walk.group, old.keys, usable).after(walk.reached)
+    offers = orders(binding.group, old.keys, can_push_down).after(binding.reached)
     best, *others = offers
     keyed = [each for each in others if each.step.key]
     if not best.step.key and not best.unique:
-        return _readable(old, walk, offers)
+        return _readable(old, binding, offers)
     if best.unique or not keyed:
         return best.step
-    fewest = _pairs(old, walk, best.step)
-    if fewest is None or fewest <= max(FEW, FEW_EACH * len(walk.rows)):
+    fewest = _pairs(old, binding, best.step)
+    if fewest is None or fewest <= max(FEW, FEW_EACH * len(binding.rows)):
         return best.step
     chosen = best.step
     for each in keyed:
-        found = _pairs(old, walk, each.step)
+        found = _pairs(old, binding, each.step)
         if found is not None and found < fewest:
             chosen, fewest = each.step, found
     return chosen
 
 
-def _readable(old: Old, walk: Binding, offers: tuple[Offer, ...]) -> Step:
+def _readable(old: Old, binding: Binding, offers: tuple[Offer, ...]) -> Step:
     """Of steps without a key the first whose leaf is there as a whole."""
     steps = [each.step for each in offers]
-    leaves = walk.group.leaves
+    leaves = binding.group.leaves
     there = (s for s in steps if leaves[s.leaf] in old.wholes or is_whole(leaves[s.leaf]))
     return next(there, steps[0])
 
 
-def _pairs(old: Old, walk: Binding, step: Step) -> int | None:
-    """How many rows a look-up would find, counted for each row of the walk; None if unknown."""
-    probes, asked = walk.probes(step)
+def _pairs(old: Old, binding: Binding, step: Step) -> int | None:
+    """How many rows a look-up would find, counted for each row of the binding; None if unknown."""
+    probes, asked = binding.probes(step)
     if not len(asked):
         return 0
     ids, firsts = group_ids(probes, len(asked))
     each = [probe.take(pa.array(firsts)) for probe in probes]
-    found = old.counts(walk.group.leaves[step.leaf], step.key, each)
+    found = old.counts(binding.group.leaves[step.leaf], step.key, each)
     return None if found is None else int(found[ids].sum())
 
 
 # -- what is found ------------------------------------------------------------------------------
 
 
-def _found(old: Old, walk: Binding, step: Step) -> Iterator[Found]:
-    """Old rows of the next leaf beside the rows of the walk that they may meet, in batches."""
-    leaf = walk.group.leaves[step.leaf]
+def _found(old: Old, binding: Binding, step: Step) -> Iterator[Found]:
+    """Old rows of the next leaf beside the rows of the binding that they may meet, in batches."""
+    leaf = binding.group.leaves[step.leaf]
     if not step.key:
-        yield from _with_all(old, walk, step)
+        yield from _with_all(old, binding, step)
         return
-    probes, asked = walk.probes(step)
+    probes, asked = binding.probes(step)
     if not len(asked):
         yield asked, empty_rows(leaf.schema)
         return
@@ -178,17 +180,17 @@ def _batches(sizes: Ints) -> Iterator[tuple[int, int]]:
     yield from pairwise([0, *np.unique(cuts[cuts > 0]).tolist(), len(sizes)])
 
 
-def _with_all(old: Old, walk: Binding, step: Step) -> Iterator[Found]:
-    """All rows of a leaf, or those that switch, beside all rows of the walk."""
-    group = walk.group
-    if len(walk.reached) == 1:
-        switch = range_delta_of(group, walk.reached[0], step)
-        some = None if switch is None else switched(old, group, step, switch, walk)
+def _with_all(old: Old, binding: Binding, step: Step) -> Iterator[Found]:
+    """All rows of a leaf, or those that switch, beside all rows of the binding."""
+    group = binding.group
+    if len(binding.reached) == 1:
+        switch = range_delta_of(group, binding.reached[0], step)
+        some = None if switch is None else switched(old, group, step, switch, binding)
         if some is not None:
             yield some
             return
     rows = old.whole(group.leaves[step.leaf])
-    yield from _product(len(walk.rows), rows)
+    yield from _product(len(binding.rows), rows)
 
 
 def _product(count: int, rows: Rows) -> Iterator[Found]:
@@ -199,13 +201,13 @@ def _product(count: int, rows: Rows) -> Iterator[Found]:
         yield np.repeat(some, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(some)))
 
 
-def _changed(walk: Binding, step: Step, met: Met | None) -> Iterator[Found]:
-    """The changes of the next leaf, beside the rows of the walk that they may meet."""
+def _changed(binding: Binding, step: Step, met: Met | None) -> Iterator[Found]:
+    """The changes of the next leaf, beside the rows of the binding that they may meet."""
     if met is None:
         return
     if not step.key:
-        yield from _product(len(walk.rows), met.everything())
+        yield from _product(len(binding.rows), met.everything())
         return
-    probes, asked = walk.probes(step)
+    probes, asked = binding.probes(step)
     places, found = met.ask(step.key, probes)
     yield asked[places], found

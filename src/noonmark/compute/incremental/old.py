@@ -76,7 +76,7 @@ class Old:
     # -- by key ---------------------------------------------------------------------------------
 
     def ask(self, node: r.Relation, key: Key, probes: Sequence[pa.Array]) -> Found:
-        """Pairs of a probe and a row; of the key, all parts are `usable`."""
+        """Pairs of a probe and a row; of the key, all parts are `can_push_down`."""
         count = len(probes[0])
         if not count:
             return np.zeros(0, np.int64), empty_rows(node.schema)

@@ -46,13 +46,13 @@ class ViewOutput:
     """See the module.
 
     Attributes:
-        need: the accumulators of the aggregation that the plan is over, or the relation.
+        spec: the accumulators of the aggregation that the plan is over, or the relation.
         below: the filters and projections of each group, from the lowest up.
         top: the top-k over all of them, if there is one.
         above: the filters and projections of that.
     """
 
-    need: ArrangementSpec
+    spec: ArrangementSpec
     below: tuple[Linear, ...]
     top: r.TopK | None
     above: tuple[Linear, ...]
@@ -73,8 +73,8 @@ class ViewOutput:
     def of(self, kept: pa.Table) -> tuple[pa.Table, tuple[Error, ...]]:
         """The rows for what is kept, and the errors; both with times and diffs."""
         rows, errors = from_table(kept), Errors()
-        node = self.need.relation
-        aggregation = node if self.need.sums and isinstance(node, r.Aggregate) else None
+        node = self.spec.relation
+        aggregation = node if self.spec.sums and isinstance(node, r.Aggregate) else None
         schema = accumulator_schema(aggregation) if aggregation else node.schema
         columns = zip(rows.columns, schema, strict=True)
         given = [None if column is None else stored(column, each.type) for column, each in columns]

@@ -38,22 +38,22 @@ ASKED = 64
 
 
 def switched(
-    old: Old, group: MultiwayJoin, step: Step, switch: RangeDelta, walk: Binding
+    old: Old, group: MultiwayJoin, step: Step, switch: RangeDelta, binding: Binding
 ) -> Found | None:
     """Old rows of the next leaf beside the changes of one row; None where all are to be read."""
     leaf = group.leaves[step.leaf]
-    if not len(walk.rows):
+    if not len(binding.rows):
         return np.zeros(0, np.int64), empty_rows(leaf.schema)
-    if not _is_balanced(walk.rows):
+    if not _is_balanced(binding.rows):
         return None
     given = Kept.of(leaf, old)
     if given is None or given.place.first is not None:
         return None
     try:
-        rows = _Search(group, step, switch, given, walk.rows).rows(old)
+        rows = _Search(group, step, switch, given, binding.rows).rows(old)
     except NO_KERNEL:
         return None
-    count = len(walk.rows)
+    count = len(binding.rows)
     places = np.repeat(np.arange(count), len(rows))
     return places, rows.take(np.tile(np.arange(len(rows)), count))
 

@@ -49,7 +49,7 @@ from noonmark.compute.plan.keys import KeyedInput, keyed_inputs
 from noonmark.compute.plan.levels import order_of
 from noonmark.compute.plan.multiway import MultiwayJoin
 from noonmark.compute.plan.operators import operator_of
-from noonmark.compute.plan.pushdown import usable
+from noonmark.compute.plan.pushdown import can_push_down
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
@@ -157,7 +157,7 @@ class Evaluation:
 
     def _before(self, part: KeyedInput, asked: Sequence[pa.Array]) -> Rows:
         """The rows with these keys, as they were."""
-        used = [at for at, key in enumerate(part.key) if usable(part.relation, key)]
+        used = [at for at, key in enumerate(part.key) if can_push_down(part.relation, key)]
         own = tuple(part.key[at] for at in used)
         rows = self.old.contents(part.relation, own, [asked[at] for at in used])
         if len(used) == len(part.key):

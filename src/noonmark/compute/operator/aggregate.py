@@ -25,7 +25,7 @@ from noonmark.compute.operator.base import Key, Keyed, Wanted, columns_in
 from noonmark.compute.plan.first import Order, is_of_groups, with_extremes
 from noonmark.compute.plan.multiway import Keys
 from noonmark.compute.plan.operators import Way
-from noonmark.compute.plan.pushdown import usable
+from noonmark.compute.plan.pushdown import can_push_down
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, column
@@ -64,11 +64,11 @@ class Aggregate(Keyed[r.Aggregate]):
         )
         return with_extremes(node, made)
 
-    def usable(self, node: r.Aggregate, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Aggregate, key: Scalar) -> bool:
         """By what it groups by."""
         if not isinstance(key, ColumnRef) or key.index >= len(node.keys):
             return False
-        return is_linear(node) or usable(node.input, node.keys[key.index])
+        return is_linear(node) or can_push_down(node.input, node.keys[key.index])
 
     def is_whole(self, node: r.Aggregate) -> bool:
         """If its accumulators are kept."""

@@ -105,7 +105,7 @@ class Operator(Generic[N]):
         del node
         return ()
 
-    def usable(self, node: N, key: Scalar) -> bool:
+    def can_push_down(self, node: N, key: Scalar) -> bool:
         """Whether its rows with given values of a scalar can be asked for (key pushdown)."""
         del node, key
         return False

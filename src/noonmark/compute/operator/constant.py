@@ -32,7 +32,7 @@ class Constant(Operator[r.Constant]):
         del node
         return Way.CONSTANT
 
-    def usable(self, node: r.Constant, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Constant, key: Scalar) -> bool:
         """Its rows are at hand."""
         del node
         return bool(columns_in(key))

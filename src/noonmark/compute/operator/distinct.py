@@ -17,7 +17,7 @@ from noonmark.compute.kernel import keyed
 from noonmark.compute.kernel.updates import Ints, Rows
 from noonmark.compute.operator.base import Key, Keyed
 from noonmark.compute.plan.keys import whole_row
-from noonmark.compute.plan.pushdown import usable
+from noonmark.compute.plan.pushdown import can_push_down
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -37,9 +37,9 @@ class Distinct(Keyed[r.Distinct]):
         """Over one collection."""
         return replace(node, input=r.Scan("0", node.input.schema))
 
-    def usable(self, node: r.Distinct, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Distinct, key: Scalar) -> bool:
         """As its input."""
-        return usable(node.input, key)
+        return can_push_down(node.input, key)
 
     def counts(
         self, node: r.Distinct, old: Old, key: Key, probes: Sequence[pa.Array]

@@ -19,7 +19,7 @@ from noonmark.compute.kernel.updates import Changes, Errors, Ints, Rows, empty_r
 from noonmark.compute.operator.base import Key, Operator, Wanted, columns_in
 from noonmark.compute.plan.multiway import Keys, MultiwayJoin, filtered, flat, is_one_row, unique
 from noonmark.compute.plan.operators import Way, operator_of
-from noonmark.compute.plan.pushdown import is_whole, usable
+from noonmark.compute.plan.pushdown import can_push_down, is_whole
 from noonmark.compute.trace.pending import turns_schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import bind
@@ -50,9 +50,9 @@ class Filter(Operator[r.Filter]):
         below = flat(node.input)
         return filtered(below, node.predicate) if len(below.leaves) > 1 else None
 
-    def usable(self, node: r.Filter, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Filter, key: Scalar) -> bool:
         """As its input."""
-        return usable(node.input, key)
+        return can_push_down(node.input, key)
 
     def is_whole(self, node: r.Filter) -> bool:
         """As its input."""

@@ -17,7 +17,7 @@ from noonmark.compute.incremental.matching import matching
 from noonmark.compute.kernel.updates import Changes, Errors, Rows, empty_rows
 from noonmark.compute.operator.base import Key, Operator, inside
 from noonmark.compute.plan.operators import Way
-from noonmark.compute.plan.pushdown import is_whole, usable
+from noonmark.compute.plan.pushdown import can_push_down, is_whole
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -41,9 +41,9 @@ class FlatMap(Operator[r.FlatMap]):
         """Over one collection."""
         return replace(node, input=r.Scan("0", node.input.schema))
 
-    def usable(self, node: r.FlatMap, key: Scalar) -> bool:
+    def can_push_down(self, node: r.FlatMap, key: Scalar) -> bool:
         """By what its input has."""
-        return inside(key, node.input) and usable(node.input, key)
+        return inside(key, node.input) and can_push_down(node.input, key)
 
     def is_whole(self, node: r.FlatMap) -> bool:
         """As its input."""

@@ -13,7 +13,7 @@ from noonmark.compute.contents import group
 from noonmark.compute.kernel.updates import Rows
 from noonmark.compute.operator.base import Key, Keyed
 from noonmark.compute.plan.keys import whole_row
-from noonmark.compute.plan.pushdown import usable
+from noonmark.compute.plan.pushdown import can_push_down
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -33,9 +33,9 @@ class Intersect(Keyed[r.Intersect]):
         left, right = r.Scan("0", node.left.schema), r.Scan("1", node.right.schema)
         return replace(node, left=left, right=right)
 
-    def usable(self, node: r.Intersect, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Intersect, key: Scalar) -> bool:
         """By what both sides are asked by."""
-        return usable(node.left, key) and usable(node.right, key)
+        return can_push_down(node.left, key) and can_push_down(node.right, key)
 
     def can(self, node: r.Intersect) -> bool:
         """If equal rows are the same."""

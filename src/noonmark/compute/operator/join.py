@@ -23,7 +23,7 @@ from noonmark.compute.kernel.updates import BEFORE, Changes, Errors, Rows, conca
 from noonmark.compute.operator.base import Key, Keyed, inside
 from noonmark.compute.plan.multiway import MultiwayJoin, flat_join, multiway_of
 from noonmark.compute.plan.operators import Way
-from noonmark.compute.plan.pushdown import asked_by, key_leaf, usable
+from noonmark.compute.plan.pushdown import asked_by, can_push_down, key_leaf
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -71,14 +71,14 @@ class Join(Keyed[r.Join]):
         left, right = r.Scan("0", node.left.schema), r.Scan("1", node.right.schema)
         return replace(node, left=left, right=right)
 
-    def usable(self, node: r.Join, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Join, key: Scalar) -> bool:
         """An inner join by what one of its inputs is; others by the side that they keep."""
         if node.kind is r.JoinKind.INNER:
             return key_leaf(multiway_of(node), key) is not None
         if node.kind not in _FROM_LEFT:
             return False
-        left = inside(key, node.left) and usable(node.left, key)
-        return left and any(usable(node.right, each.right) for each in node.keys)
+        left = inside(key, node.left) and can_push_down(node.left, key)
+        return left and any(can_push_down(node.right, each.right) for each in node.keys)
 
     def delta(self, node: r.Join, tick: Evaluation) -> Changes:
         """One path for each input that changed; or by key."""
@@ -95,8 +95,8 @@ class Join(Keyed[r.Join]):
         count = len(probes[0])
         once = np.ones(count, np.int64)
         begun = Rows(tuple(probes), once * BEFORE, once)
-        walk = Binding.begin(group, len(group.leaves) - 1, begun, np.arange(count))
-        made = list(combinations(old, walk, Errors()))
+        binding = Binding.begin(group, len(group.leaves) - 1, begun, np.arange(count))
+        made = list(combinations(old, binding, Errors()))
         places = [origin for _, origin in made]
         rows = concat([rows for rows, _ in made], node.schema)
         return np.concatenate(places) if places else np.zeros(0, np.int64), rows
@@ -106,7 +106,7 @@ class Join(Keyed[r.Join]):
     ) -> list[Rows]:
         """The left rows with the key, and the right rows that these may meet."""
         left = old.contents(node.left, key, probes)
-        used = [k for k in node.keys if usable(node.right, k.right)]
+        used = [k for k in node.keys if can_push_down(node.right, k.right)]
         asked, _ = values_of([k.left for k in used], left)
         return [left, old.contents(node.right, tuple(k.right for k in used), asked)]
 

@@ -29,7 +29,7 @@ from noonmark.compute.plan.multiway import (
     without_row,
 )
 from noonmark.compute.plan.operators import Way, operator_of
-from noonmark.compute.plan.pushdown import is_whole, under, usable
+from noonmark.compute.plan.pushdown import can_push_down, is_whole, under
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar, may_fail
 
@@ -66,9 +66,9 @@ class Project(Operator[r.Project]):
         below = flat(node.input)
         return with_outputs(below, node.scalars) if len(below.leaves) > 1 else None
 
-    def usable(self, node: r.Project, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Project, key: Scalar) -> bool:
         """By what the key is over its input."""
-        return usable(node.input, under(node.scalars, key))
+        return can_push_down(node.input, under(node.scalars, key))
 
     def is_whole(self, node: r.Project) -> bool:
         """As its input."""

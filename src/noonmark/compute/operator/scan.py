@@ -41,7 +41,7 @@ class Scan(Operator[r.Scan]):
         del node
         return Way.CHANGES
 
-    def usable(self, node: r.Scan, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Scan, key: Scalar) -> bool:
         """By everything that its columns decide: indexes are made as they are asked for."""
         del node
         return bool(columns_in(key))

@@ -15,7 +15,7 @@ from noonmark.compute.kernel import keyed
 from noonmark.compute.kernel.updates import Rows
 from noonmark.compute.operator.base import Key, Keyed
 from noonmark.compute.plan.first import Order, with_extremes
-from noonmark.compute.plan.pushdown import usable
+from noonmark.compute.plan.pushdown import can_push_down
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -38,9 +38,9 @@ class TopK(Keyed[r.TopK]):
         """Its order, if it has a limit."""
         return () if node.limit is None else with_extremes(node, (node.order,))
 
-    def usable(self, node: r.TopK, key: Scalar) -> bool:
+    def can_push_down(self, node: r.TopK, key: Scalar) -> bool:
         """By its partition."""
-        return key in node.partition and usable(node.input, key)
+        return key in node.partition and can_push_down(node.input, key)
 
     def has_kernel(self, node: r.TopK) -> bool:
         """If partition and order are those of stored values."""

@@ -12,7 +12,7 @@ from noonmark.compute.incremental.binding import Found
 from noonmark.compute.kernel.updates import Changes, Rows, concat
 from noonmark.compute.operator.base import Key, Operator, merged
 from noonmark.compute.plan.operators import Way
-from noonmark.compute.plan.pushdown import is_whole, usable
+from noonmark.compute.plan.pushdown import can_push_down, is_whole
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -30,9 +30,9 @@ class Union(Operator[r.Union]):
         del node
         return Way.LINEAR
 
-    def usable(self, node: r.Union, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Union, key: Scalar) -> bool:
         """By what all inputs are asked by."""
-        return all(usable(each, key) for each in node.inputs)
+        return all(can_push_down(each, key) for each in node.inputs)
 
     def is_whole(self, node: r.Union) -> bool:
         """If all inputs are."""

@@ -10,7 +10,7 @@ from noonmark.compute.kernel import keyed
 from noonmark.compute.kernel.updates import Rows
 from noonmark.compute.kernel.windows import window
 from noonmark.compute.operator.base import Key, Keyed
-from noonmark.compute.plan.pushdown import usable
+from noonmark.compute.plan.pushdown import can_push_down
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -31,9 +31,9 @@ class Window(Keyed[r.Window]):
         """Over one collection."""
         return replace(node, input=r.Scan("0", node.input.schema))
 
-    def usable(self, node: r.Window, key: Scalar) -> bool:
+    def can_push_down(self, node: r.Window, key: Scalar) -> bool:
         """By its partition."""
-        return key in node.partition and usable(node.input, key)
+        return key in node.partition and can_push_down(node.input, key)
 
     def has_kernel(self, node: r.Window) -> bool:
         """If its functions have kernels, and its order is that of stored values."""

@@ -6,12 +6,12 @@ filter, and relations that are asked for as a whole. An arrangement is an intern
 is hydrated, and then changed in the same commits, as the views that need it. So it is exactly what
 its definition says whenever one of them is brought up to a time.
 
-Views with the same need share its arrangement (`noonmark.compute.view.owned`). What waits for its
+Views with the same spec share its arrangement (`noonmark.compute.view.owned`). What waits for its
 turn is each view's own: what has come and gone within one tick was never there.
 
 Law (names): two needs have one digest only if they are equal, and equal needs have one digest in
 every process and every version that stores the same for them. It is made of the canonical encoding
-of the plan (`noonmark.sql.ir.encoding`). Whoever changes what is stored for a need, say the columns
+of the plan (`noonmark.sql.ir.encoding`). Whoever changes what is stored for a spec, say the columns
 of accumulators, raises `STORED_VERSION`: views then get arrangements of the new kind
 (`noonmark.compute.view.adoption`).
 """
@@ -32,7 +32,7 @@ from noonmark.rows.schema import Column, Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.encoding import encode
 
-#: Of what arrangements hold for a need: their columns, and how values are kept in them.
+#: Of what arrangements hold for a spec: their columns, and how values are kept in them.
 STORED_VERSION = 1
 _WHOLE, _SUMS, _TURNS = 1, 2, 3
 
@@ -47,7 +47,7 @@ class ArrangementSpec:
 
     @cached_property
     def digest(self) -> str:
-        """The same for the same need, in every process; and for no other."""
+        """The same for the same spec, in every process; and for no other."""
         kind = _TURNS if self.turns else _SUMS if self.sums else _WHOLE
         text = bytes([STORED_VERSION, kind]) + encode(self.relation)
         return hashlib.blake2b(text, digest_size=16).hexdigest()
@@ -60,41 +60,41 @@ class ArrangementSpec:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The arrangement that answers a need.
+    """The arrangement that answers a spec.
 
     Attributes:
-        need: what it keeps.
+        spec: what it keeps.
         name: of its collection.
         schema: its columns: those of the relation, or the accumulators.
         key: the columns that it is sorted by.
     """
 
-    need: ArrangementSpec
+    spec: ArrangementSpec
     name: str
     schema: Schema
     key: tuple[str, ...]
 
 
-def arrangement_of(name: str, need: ArrangementSpec) -> Arrangement:
-    """The arrangement of that name, which answers a need."""
-    if need.sums:
-        assert isinstance(need.relation, r.Aggregate)
-        schema = accumulator_schema(need.relation)
-        return Arrangement(need, name, schema, schema.names[: len(need.relation.keys)])
-    if need.turns:
-        return Arrangement(need, name, turns_schema(need.relation), (TURN,))
-    columns = [Column(f"c{at}", each.type) for at, each in enumerate(need.relation.schema)]
-    return Arrangement(need, name, Schema(tuple(columns)), ())
+def arrangement_of(name: str, spec: ArrangementSpec) -> Arrangement:
+    """The arrangement of that name, which answers a spec."""
+    if spec.sums:
+        assert isinstance(spec.relation, r.Aggregate)
+        schema = accumulator_schema(spec.relation)
+        return Arrangement(spec, name, schema, schema.names[: len(spec.relation.keys)])
+    if spec.turns:
+        return Arrangement(spec, name, turns_schema(spec.relation), (TURN,))
+    columns = [Column(f"c{at}", each.type) for at, each in enumerate(spec.relation.schema)]
+    return Arrangement(spec, name, Schema(tuple(columns)), ())
 
 
 def arrangement_specs(plan: r.Relation, keys: Keys) -> Iterator[ArrangementSpec]:
     """Everything that has to be kept for the delta rules of a plan, each once, from the bottom."""
     seen: set[ArrangementSpec] = set()
     for node in operators(plan):
-        for need in own_specs(node, keys):
-            if need not in seen:
-                seen.add(need)
-                yield need
+        for spec in own_specs(node, keys):
+            if spec not in seen:
+                seen.add(spec)
+                yield spec
 
 
 def own_specs(node: r.Relation, keys: Keys) -> Iterator[ArrangementSpec]:

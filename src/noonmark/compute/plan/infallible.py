@@ -20,13 +20,13 @@ def may_have_errors(plan: Node) -> bool:
     """Whether some contents of its inputs can leave a plan, or part of one, without a value."""
     return any(
         (isinstance(node, Scalar) and node.fails)
-        or (isinstance(node, AggregateCall) and not _is_sure(node))
+        or (isinstance(node, AggregateCall) and not _is_infallible(node))
         or (isinstance(node, r.Relation) and operator_of(node).may_fail)
         for node in walk(plan)
     )
 
 
-def _is_sure(call: AggregateCall) -> bool:
+def _is_infallible(call: AggregateCall) -> bool:
     """Whether an aggregate has a value over all rows: a sum, if there is room for any number."""
     name = call.entry.name
     if name in _SURE:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from noonmark.compute.plan.definition import Definition
 from noonmark.compute.plan.multiway import Keys, MultiwayJoin, Step, is_one_row, multiway_at, path
 from noonmark.compute.plan.operators import Way, operator_of
-from noonmark.compute.plan.pushdown import asked_whole, operators, usable
+from noonmark.compute.plan.pushdown import asked_whole, can_push_down, operators
 from noonmark.compute.plan.range_delta import RangeDelta, range_delta_of
 from noonmark.sql.ir import relation as r
 
@@ -104,7 +104,7 @@ def _paths(group: MultiwayJoin, keys: Keys) -> Iterator[Path]:
             Lookup(
                 group.leaves[step.leaf], step, None if at else range_delta_of(group, first, step)
             )
-            for at, step in enumerate(path(group, first, keys, usable))
+            for at, step in enumerate(path(group, first, keys, can_push_down))
         ]
         yield Path(leaf, tuple(lookups))
 

@@ -264,10 +264,10 @@ class Orders:
     reached that have one: a key that can be asked by stays one when more is known.
     """
 
-    def __init__(self, group: MultiwayJoin, keys: Keys, usable: Usable) -> None:
+    def __init__(self, group: MultiwayJoin, keys: Keys, can_push_down: Usable) -> None:
         self._group = group
         self._keys = keys
-        self._usable = usable
+        self._usable = can_push_down
         self._known: dict[frozenset[int], tuple[Offer, ...]] = {}
 
     def after(self, reached: Sequence[int]) -> tuple[Offer, ...]:
@@ -290,18 +290,18 @@ class Orders:
 
 
 @once
-def orders(group: MultiwayJoin, keys: Keys, usable: Usable) -> Orders:
+def orders(group: MultiwayJoin, keys: Keys, can_push_down: Usable) -> Orders:
     """The orders of a group; `keys` are those of the collections."""
-    return Orders(group, keys, usable)
+    return Orders(group, keys, can_push_down)
 
 
 @once
-def path(group: MultiwayJoin, first: int, keys: Keys, usable: Usable) -> tuple[Step, ...]:
+def path(group: MultiwayJoin, first: int, keys: Keys, can_push_down: Usable) -> tuple[Step, ...]:
     """The steps that reach all other leaves, from the first: the order that the plan suggests."""
     steps: list[Step] = []
     reached = [first]
     while len(reached) < len(group.leaves):
-        best = orders(group, keys, usable).after(reached)[0].step
+        best = orders(group, keys, can_push_down).after(reached)[0].step
         steps.append(best)
         reached.append(best.leaf)
     return tuple(steps)
@@ -329,12 +329,12 @@ def _fromunique(group: MultiwayJoin, step: Step, keys: Keys) -> bool:
     return any(unique(group.leaves[leaf], own, keys) for leaf, own in known.items())
 
 
-def _step(group: MultiwayJoin, reached: Sequence[int], leaf: int, usable: Usable) -> Step:
+def _step(group: MultiwayJoin, reached: Sequence[int], leaf: int, can_push_down: Usable) -> Step:
     key: list[Scalar] = []
     probes: list[Scalar] = []
     nulls: list[bool] = []
     for scalar, probe, null_equal in _links(group, reached, leaf):
-        if scalar not in key and usable(group.leaves[leaf], scalar):
+        if scalar not in key and can_push_down(group.leaves[leaf], scalar):
             key.append(scalar)
             probes.append(probe)
             nulls.append(null_equal)

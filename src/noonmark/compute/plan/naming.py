@@ -35,5 +35,5 @@ def former_hold_id(view: str, name: str) -> str:
 
 
 def arrangement_name(digest: str, view: str = "") -> str:
-    """The arrangement for a need, of all views that have it or of one."""
+    """The arrangement for a spec, of all views that have it or of one."""
     return f"{view}_arrangement_{digest}" if view else f"arrangement_{digest}"

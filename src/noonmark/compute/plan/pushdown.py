@@ -8,8 +8,8 @@ What has to be stored: the accumulators of linear aggregates, because a group ma
 rows; and a relation that is asked for as a whole and is more than what filters and projections
 make of a collection.
 
-Law: ``usable(r, k)`` says that r can be asked by the scalar k over its rows. It is a function of
-the plan alone, so every process finds the same arrangements.
+Law: ``can_push_down(r, k)`` says that r can be asked by the scalar k over its rows. It is a
+function of the plan alone, so every process finds the same arrangements.
 
 Where it runs: driver and executors; pure.
 """
@@ -42,10 +42,10 @@ from noonmark.sql.ir.scalar import (
 
 
 @once
-def usable(node: r.Relation, key: Scalar) -> bool:
+def can_push_down(node: r.Relation, key: Scalar) -> bool:
     """Whether the rows of a relation with given values of the scalar can be asked for."""
     fits = is_exact(key.type) and not may_fail(key)
-    return fits and operator_of(node).usable(node, key)
+    return fits and operator_of(node).can_push_down(node, key)
 
 
 @once
@@ -56,7 +56,7 @@ def key_leaf(group: MultiwayJoin, key: Scalar) -> tuple[int, Scalar] | None:
     if leaf is None:
         return None
     own = shift(over, -group.starts[leaf])
-    return (leaf, own) if usable(group.leaves[leaf], own) else None
+    return (leaf, own) if can_push_down(group.leaves[leaf], own) else None
 
 
 def asked_by(group: MultiwayJoin, key: tuple[Scalar, ...]) -> MultiwayJoin:
@@ -96,13 +96,13 @@ def asked_whole(node: r.Relation, keys: Keys) -> Iterator[r.Relation]:
     group = multiway_at(node)
     if group is not None:
         for first in range(len(group.leaves)):
-            for step in path(group, first, keys, usable):
+            for step in path(group, first, keys, can_push_down):
                 if not step.key:
                     yield group.leaves[step.leaf]
         return
     if operator_of(node).way(node).by_key:
         for part in keyed_inputs(node):
-            if not any(usable(part.relation, key) for key in part.key):
+            if not any(can_push_down(part.relation, key) for key in part.key):
                 yield part.relation
 
 

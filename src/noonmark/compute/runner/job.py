@@ -54,7 +54,7 @@ class Program:
     """What of a work is the same at every tick."""
 
     plan: r.Relation
-    keepers: tuple[Arrangement, ...]
+    arrangements: tuple[Arrangement, ...]
     keys: Mapping[str, tuple[str, ...]]
 
     @property
@@ -153,28 +153,30 @@ def perform(traces: TraceReader, name: str, work: TickTask) -> TickResult:
     before = traces.touched
     first: dict[str, Rows] = {}
     if work.hydrates:
-        first = {k.name: kept_of_nothing(k, work.as_of) for k in program.keepers}
+        first = {k.name: kept_of_nothing(k, work.as_of) for k in program.arrangements}
     old = _old(traces, program, work, first)
-    walk = Evaluation(_inputs(program, work), old, work.upper, _due(program, work))
+    evaluation = Evaluation(_inputs(program, work), old, work.upper, _due(program, work))
     arrangements: dict[str, pa.Table | task.Written] = {}
-    for keeper in program.keepers:
-        if keeper.name not in work.behind:
+    for arrangement in program.arrangements:
+        if arrangement.name not in work.behind:
             continue
-        begun = [first[keeper.name]] if work.hydrates else []
-        rows = concat([*begun, of_keeper(walk, keeper)], keeper.schema).consolidated()
+        begun = [first[arrangement.name]] if work.hydrates else []
+        rows = concat(
+            [*begun, of_arrangement(evaluation, arrangement)], arrangement.schema
+        ).consolidated()
         if len(rows):
-            table = rows.table(keeper.schema.names)
-            arrangements[keeper.name] = _stored(work, keeper.name, table)
-    shown = _shown(walk, program.plan, work)
+            table = rows.table(arrangement.schema.names)
+            arrangements[arrangement.name] = _stored(work, arrangement.name, table)
+    shown = _shown(evaluation, program.plan, work)
     table = shown.rows.table(program.plan.schema.names)
     made = _stored(work, name, table) if len(shown.rows) else None
     touched = traces.touched - before
     return TickResult(made, summed(shown.errors), arrangements, touched=touched)
 
 
-def _shown(walk: Evaluation, plan: r.Relation, work: TickTask) -> Changes:
+def _shown(evaluation: Evaluation, plan: r.Relation, work: TickTask) -> Changes:
     """The changes of the view itself, consolidated."""
-    top = walk.delta(plan)
+    top = evaluation.delta(plan)
     begun = of_nothing(plan, work.as_of) if work.hydrates else Changes(empty_rows(plan.schema))
     rows = concat([begun.rows, top.rows], plan.schema).consolidated()
     return Changes(rows, begun.errors + top.errors)
@@ -186,19 +188,21 @@ def _old(traces: TraceReader, program: Program, work: TickTask, first: Mapping[s
     for name, known in work.collections.items():
         collection = bare_collection(known) if work.hydrates else known
         places[name] = CollectionAt(work.place, collection, work.as_of, first.get(name))
-    sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
-    others = (k for k in program.keepers if not k.need.sums and not k.need.turns)
-    wholes = {k.need.relation: places[k.name] for k in others}
+    sums = {k.spec.relation: places[k.name] for k in program.arrangements if k.spec.sums}
+    others = (k for k in program.arrangements if not k.spec.sums and not k.spec.turns)
+    wholes = {k.spec.relation: places[k.name] for k in others}
     return Old(traces, places, sums, wholes, program.keys, as_of=work.as_of)
 
 
 def _due(program: Program, work: TickTask) -> dict[r.Relation, Rows]:
     """What is due, by temporal filter."""
     made: dict[r.Relation, Rows] = {}
-    for keeper in program.keepers:
-        table = work.due.get(keeper.name)
+    for arrangement in program.arrangements:
+        table = work.due.get(arrangement.name)
         if table is not None:
-            made[keeper.need.relation] = from_table(table.append_column(TIME, table.column(TURN)))
+            made[arrangement.spec.relation] = from_table(
+                table.append_column(TIME, table.column(TURN))
+            )
     return made
 
 
@@ -226,13 +230,13 @@ def _inputs(program: Program, work: TickTask) -> dict[str, Changes]:
     return made
 
 
-def of_keeper(walk: Evaluation, keeper: Arrangement) -> Rows:
+def of_arrangement(evaluation: Evaluation, arrangement: Arrangement) -> Rows:
     """What an arrangement is to be changed by."""
-    relation = keeper.need.relation
-    changes = walk.delta(relation)
-    if keeper.need.turns:
-        return walk.turns[relation]
-    return walk.sums[relation] if keeper.need.sums else changes.rows.consolidated()
+    relation = arrangement.spec.relation
+    changes = evaluation.delta(relation)
+    if arrangement.spec.turns:
+        return evaluation.turns[relation]
+    return evaluation.sums[relation] if arrangement.spec.sums else changes.rows.consolidated()
 
 
 def _stored(work: TickTask, name: str, table: pa.Table) -> pa.Table | task.Written:

@@ -50,7 +50,7 @@ from noonmark.compute.plan.definition import ERRORS_SCHEMA
 from noonmark.compute.plan.keys import keyed_inputs
 from noonmark.compute.plan.levels import Levels, is_stateful, met_everywhere
 from noonmark.compute.plan.naming import errors_name
-from noonmark.compute.runner.job import Program, of_keeper, summed, trace_reader, unpacked
+from noonmark.compute.runner.job import Program, of_arrangement, summed, trace_reader, unpacked
 from noonmark.compute.trace.by_key import CollectionAt, TraceReader
 from noonmark.compute.trace.pending import TURN
 from noonmark.persist import task
@@ -289,9 +289,9 @@ class Stage:
         for piece in pieces:
             found = self.by_kind[piece.kind].setdefault((piece.number, piece.side), [])
             found.append(piece)
-        keepers = [(k.name, k.schema) for k in self.program.keepers]
+        arrangements = [(k.name, k.schema) for k in self.program.arrangements]
         errors = errors_name(tick.view), ERRORS_SCHEMA
-        self.targets = [(tick.view, self.program.plan.schema), errors, *keepers]
+        self.targets = [(tick.view, self.program.plan.schema), errors, *arrangements]
 
     def run(self) -> Iterator[tuple[int, Piece]]:
         """What this task sends to those of the next level."""
@@ -310,12 +310,15 @@ class Stage:
         for node in self.levels.at(self.level):
             if is_stateful(node):
                 self._stateful(share, node)
-        for at, keeper in enumerate(self.program.keepers):
-            relation = keeper.need.relation
-            if keeper.name not in self.tick.behind or self.levels.level[relation] != self.level:
+        for at, arrangement in enumerate(self.program.arrangements):
+            relation = arrangement.spec.relation
+            if (
+                arrangement.name not in self.tick.behind
+                or self.levels.level[relation] != self.level
+            ):
                 continue
-            rows = of_keeper(share, keeper)
-            if keeper.need.sums:  # all of a key is here
+            rows = of_arrangement(share, arrangement)
+            if arrangement.spec.sums:  # all of a key is here
                 yield from self._store(2 + at, rows)
             else:
                 yield from self._sent(_STORE, 2 + at, Changes(rows))
@@ -333,9 +336,9 @@ class Stage:
         for name, each in tick.collections.items():
             places[name] = CollectionAt(tick.place, each, tick.as_of)
             ranges[name] = CollectionAt(tick.place, each, tick.upper - 1, after=tick.as_of)
-        sums = {k.need.relation: places[k.name] for k in program.keepers if k.need.sums}
-        others = (k for k in program.keepers if not k.need.sums and not k.need.turns)
-        wholes = {k.need.relation: places[k.name] for k in others}
+        sums = {k.spec.relation: places[k.name] for k in program.arrangements if k.spec.sums}
+        others = (k for k in program.arrangements if not k.spec.sums and not k.spec.turns)
+        wholes = {k.spec.relation: places[k.name] for k in others}
         old = Old(self.traces, places, sums, wholes, program.keys, as_of=tick.as_of)
         changed = Old(self.traces, ranges, {}, {}, program.keys, as_of=tick.as_of, changes=True)
         inputs = _Inputs(tick, self.index, r.scans(program.plan))
@@ -353,13 +356,13 @@ class Stage:
     def _due(self) -> dict[r.Relation, Rows]:
         """What is due of the temporal filters of this level: the share of it."""
         made = {}
-        for keeper in self.program.keepers:
-            relation = keeper.need.relation
-            if keeper.need.turns and self.levels.level[relation] == self.level:
-                given = self.tick.slices[self.index].get(keeper.name, ())
+        for arrangement in self.program.arrangements:
+            relation = arrangement.spec.relation
+            if arrangement.spec.turns and self.levels.level[relation] == self.level:
+                given = self.tick.slices[self.index].get(arrangement.name, ())
                 tables = [table for s in given if (table := s.table(self.tick.place)) is not None]
                 rows = [from_table(t.append_column(TIME, t.column(TURN))) for t in tables]
-                made[relation] = concat(rows, keeper.schema)
+                made[relation] = concat(rows, arrangement.schema)
         return made
 
     def _stateful(self, share: Share, node: r.Relation) -> None:

@@ -164,15 +164,15 @@ class AsWritten:
 
     def _filter(self, node: r.Filter) -> DataFrame:
         frame = self.frame(node.input)
-        if self.fails(node.input) or not _is_sure(node.predicate):
+        if self.fails(node.input) or not _is_infallible(node.predicate):
             return filtered(node, frame)
         return frame.where(compile_scalar(node.predicate, columns(len(node.schema))).value)
 
     # -- joins ------------------------------------------------------------------------------
 
     def _is_spark(self, node: r.Join) -> bool:
-        sure = all(map(_is_sure, _parts(node)))
-        return node.kind is r.JoinKind.INNER or sure
+        infallible = all(map(_is_infallible, _parts(node)))
+        return node.kind is r.JoinKind.INNER or infallible
 
     def _join(self, node: r.Join) -> DataFrame:
         left, right = self.frame(node.left), self.frame(node.right)
@@ -184,8 +184,8 @@ class AsWritten:
         ]
         row = [*names(widths[0], "l"), *names(widths[1], "r")]
         parts = list(_parts(node))
-        sure = [part for part in parts if _is_sure(part)]
-        condition = compile_scalar(conjunction(sure), [col(name) for name in row]).value
+        infallible = [part for part in parts if _is_infallible(part)]
+        condition = compile_scalar(conjunction(infallible), [col(name) for name in row]).value
         both = sides[0].join(sides[1], condition, _JOINS[node.kind])
         early = node.kind in _EARLY
         often = f.coalesce(col("ldiff"), constant(1))
@@ -194,7 +194,7 @@ class AsWritten:
         shown = row[: widths[0]] if early else row
         values = (named(name, f"c{at}") for at, name in enumerate(shown))
         made = both.select(*values, no_error(), often.alias(DIFF))
-        rest = [part for part in parts if part not in sure]
+        rest = [part for part in parts if part not in infallible]
         if rest:
             made = filtered(r.Filter(replace(node, keys=(), on=TRUE), conjunction(rest)), made)
         failed = [
@@ -262,7 +262,7 @@ def _reads_names(node: r.Recursive) -> bool:
     return any(get.name not in node.names for get in r.gets(node))
 
 
-def _is_sure(scalar: Scalar) -> bool:
+def _is_infallible(scalar: Scalar) -> bool:
     """Whether Spark computes a scalar as it is meant, and it has a value on every row."""
     return is_native(scalar) and not may_fail(scalar)
 
@@ -281,7 +281,7 @@ def _parts(node: r.Join) -> Iterator[Scalar]:
 
 def _adds_up(node: r.Aggregate) -> bool:
     """Whether Spark's own sums are those of SQL: exact numbers, of which any sum has room."""
-    if not all(_is_sure(key) and is_exact(key.type) for key in node.keys):
+    if not all(_is_infallible(key) and is_exact(key.type) for key in node.keys):
         return False
     return all(map(_is_plain, node.aggregates)) and not any(map(may_have_errors, node.aggregates))
 
@@ -291,11 +291,11 @@ def _is_plain(call: AggregateCall) -> bool:
         return False
     name, given = call.entry.name, call.arguments
     if name == "count":
-        return all(map(_is_sure, given)) and len(given) <= 1
+        return all(map(_is_infallible, given)) and len(given) <= 1
     kind = given[0].type if len(given) == 1 else None
     fixed = isinstance(kind, t.Numeric) and not kind.is_plain and not kind.trimmed
     exact = isinstance(kind, _WHOLE) or fixed
-    return name in ("sum", "min", "max") and exact and _is_sure(given[0])
+    return name in ("sum", "min", "max") and exact and _is_infallible(given[0])
 
 
 def _fold(call: AggregateCall, value: Column) -> Column:

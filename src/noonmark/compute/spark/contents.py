@@ -96,18 +96,18 @@ class BatchQuery:
             self._made[node] = made if linear else self._once(node, made)
         return self._made[node]
 
-    def kept_rows(self, keeper: Arrangement) -> DataFrame:
+    def kept_rows(self, arrangement: Arrangement) -> DataFrame:
         """All that an arrangement holds."""
-        relation = keeper.need.relation
-        if keeper.need.turns:
+        relation = arrangement.spec.relation
+        if arrangement.spec.turns:
             assert isinstance(relation, r.Filter)
             return self.waiting(relation)
-        return rows_of(*self.kept(keeper))
+        return rows_of(*self.kept(arrangement))
 
-    def kept(self, keeper: Arrangement) -> tuple[DataFrame, bool]:
+    def kept(self, arrangement: Arrangement) -> tuple[DataFrame, bool]:
         """The same with the errors, and whether there may be any; not of what waits."""
-        relation = keeper.need.relation
-        if keeper.need.sums:
+        relation = arrangement.spec.relation
+        if arrangement.spec.sums:
             assert isinstance(relation, r.Aggregate)
             return self.sums(relation), self.sums_fail(relation)
         return self.frame(relation), self.fails(relation)

@@ -54,11 +54,11 @@ def adoption(owned: Owned) -> c.Transaction:
         return ()
     as_of = upper if upper == owned.first_time else upper - 1
     commands: list[c.AnyCommand] = []
-    for need, has in list(owned.keepers.items()):
+    for spec, has in list(owned.by_spec.items()):
         if is_arrangement(state, has.name) and hold_id(owned.name, has.name) in state.holds:
             continue
-        owned.keepers[need] = owned.kept(state, need, as_of)
-        commands += owned.arrangement(state, owned.keepers[need], as_of, commands)
+        owned.by_spec[spec] = owned.kept(state, spec, as_of)
+        commands += owned.arrangement(state, owned.by_spec[spec], as_of, commands)
     return (*commands, *_renamed_holds(owned, state), *_unneeded(owned, state))
 
 
@@ -78,7 +78,7 @@ def _renamed_holds(owned: Owned, state: State) -> list[c.AnyCommand]:
 
 def _unneeded(owned: Owned, state: State) -> list[c.AnyCommand]:
     """What ends the part of a view in arrangements that it does not need any more."""
-    needed = {each.name for each in owned.keepers.values()}
+    needed = {each.name for each in owned.by_spec.values()}
     stale = {
         hold: name
         for hold, name in owned.all_holds(state).items()

@@ -27,7 +27,7 @@ from noonmark.sql.ir.temporal import temporal
 
 def explain_view(view: View) -> str:
     """The plan as an indented tree, with the delta rule of each operator and what it keeps."""
-    lines = _Lines(view.keys, dict(view.keepers)).of(view.definition.plan, 0)
+    lines = _Lines(view.keys, dict(view.by_spec)).of(view.definition.plan, 0)
     return "\n".join([f"view {view.name}", *lines])
 
 
@@ -47,8 +47,8 @@ class _Lines:
         yield f"{'  ' * (depth + 1)}{described(made)}"
         indent = "  " * (depth + 3)
         yield from (f"{indent}{line}" for line in map(path_text, made.paths))
-        for need in own_specs(node, self.keys):
-            yield f"{indent}keeps {_kept(self.kept[need])}"
+        for spec in own_specs(node, self.keys):
+            yield f"{indent}keeps {_kept(self.kept[spec])}"
         for below in inputs_of(node):
             yield from self.of(below, depth + 1)
 
@@ -115,6 +115,6 @@ def _scalars(node: Node) -> Iterator[Scalar]:
             yield from _scalars(child)
 
 
-def _kept(keeper: Arrangement) -> str:
-    key = ", ".join(keeper.key) or "nothing"
-    return f"arrangement {keeper.name} by {key}"
+def _kept(arrangement: Arrangement) -> str:
+    key = ", ".join(arrangement.key) or "nothing"
+    return f"arrangement {arrangement.name} by {key}"

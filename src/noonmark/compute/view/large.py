@@ -1,7 +1,7 @@
 """Contents of views that are too large for a task: Spark's own operators; executors store.
 
     contents  everything at a time: how a view is hydrated (`noonmark.compute.spark.contents`)
-    arrangements  of that, what the view lacks: an earlier version made it
+    backfill      of that, what the view lacks: an earlier version made it
     anew      everything at a time, less what was stored before: changes that are all at that time
 
 Where it runs: the driver plans; rows stay with the executors.
@@ -45,7 +45,7 @@ class Large:
     """One view on Spark.
 
     Attributes:
-        keepers: its arrangements.
+        arrangements: its arrangements.
         behind: the names of those that are to be brought forward, too.
         inputs_fail: whether an input is a view, which may have no answer.
     """
@@ -53,7 +53,7 @@ class Large:
     session: SparkSession
     client: Client
     definition: Definition
-    keepers: Mapping[ArrangementSpec, Arrangement]
+    arrangements: Mapping[ArrangementSpec, Arrangement]
     behind: frozenset[str]
     inputs_fail: bool
 
@@ -65,7 +65,7 @@ class Large:
                 given[0] = replace(given[0], frame=union([given[0].frame, self._taken_away(time)]))
             return self._output({**stage_together(self.client, given, checks)})
 
-    def arrangements(self, time: int) -> Output:
+    def backfill(self, time: int) -> Output:
         """Those that are behind, at a time, without the view."""
         checks: list[Part] = []
         with self._contents_at(time, checks, shows=False) as given:
@@ -110,24 +110,24 @@ class Large:
         """
         read = partial(frame_at, self._spark, self.client, time, checks=checks, despite_error=True)
         plan, name = self.definition.plan, self.definition.name
-        keepers = [each for each in self.keepers.values() if each.name in self.behind]
+        arrangements = [each for each in self.arrangements.values() if each.name in self.behind]
         shown = ViewOutput.of_plan(plan) if together else None
-        fed = [each for each in keepers if shown and each.need == shown.need]
-        asked_once = {shown.need.relation} if shown and fed else set()
-        shared = {k.need.relation for k in keepers if not k.need.turns} - asked_once
+        fed = [each for each in arrangements if shown and each.spec == shown.spec]
+        asked_once = {shown.spec.relation} if shown and fed else set()
+        shared = {k.spec.relation for k in arrangements if not k.spec.turns} - asked_once
         fails = self.inputs_fail
         batch = BatchQuery(self._spark, read, inputs_fail=fails, now=time, shared=shared)
         made = []
         if shows and not fed:
             failed = errors_name(name) if batch.fails(plan) else None
             made.append(Contents(batch.frame(plan), time, name, failed))
-        for keeper in keepers:
-            if keeper in fed:
-                frame, may_fail = batch.kept(keeper)
+        for arrangement in arrangements:
+            if arrangement in fed:
+                frame, may_fail = batch.kept(arrangement)
                 failed = errors_name(name) if may_fail else None
-                made.append(Contents(frame, time, keeper.name, failed, shown, name))
+                made.append(Contents(frame, time, arrangement.name, failed, shown, name))
             else:
-                made.append(Contents(batch.kept_rows(keeper), time, keeper.name))
+                made.append(Contents(batch.kept_rows(arrangement), time, arrangement.name))
         try:
             yield made
         finally:

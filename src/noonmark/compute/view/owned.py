@@ -1,7 +1,7 @@
 """What a view has in the location: its collections, arrangements, and holds on what it reads.
 
 A view and its errors come to life together, move together and go together, each time in one commit.
-Its arrangements do, too, but may be shared: views with the same need read and bring forward one
+Its arrangements do, too, but may be shared: views with the same spec read and bring forward one
 arrangement, each in its own commits.
 
 Law (holds): what is held of an input never passes a time at which the view itself can be read.
@@ -58,7 +58,7 @@ class Owned:
     """See the module.
 
     Attributes:
-        keepers: what answers each need.
+        by_spec: what answers each spec.
     """
 
     def __init__(
@@ -72,19 +72,19 @@ class Owned:
         self.definition = definition
         self.name = definition.name
         self.inputs = inputs
-        own = {need: arrangement_name(need.digest, self.name) for need in needs}
+        own = {spec: arrangement_name(spec.digest, self.name) for spec in needs}
         state = client.state
-        self.keepers = {
-            need: arrangement_of(
-                name if is_arrangement(state, name) else _usual_name(need, self.name), need
+        self.by_spec = {
+            spec: arrangement_of(
+                name if is_arrangement(state, name) else _usual_name(spec, self.name), spec
             )
-            for need, name in own.items()
+            for spec, name in own.items()
         }
 
     @property
     def names(self) -> list[str]:
         """Of its collections, itself first."""
-        kept = [each.name for each in self.keepers.values()]
+        kept = [each.name for each in self.by_spec.values()]
         return [self.name, errors_name(self.name), *kept]
 
     @cached_property
@@ -117,7 +117,7 @@ class Owned:
         complete = min((upper for upper in uppers if upper is not None), default=0) - 1
         first = max([0, *(each.since.only() or 0 for each in collections)])
         usual = max(complete, first)
-        usual_names = [_usual_name(need) for need in self.keepers]
+        usual_names = [_usual_name(spec) for spec in self.by_spec]
         shared = [name for name in usual_names if is_arrangement(state, name)]
         known = [_last_time(state.collection(name)) for name in shared]
         early = min([usual, *(time for time in known if time is not None)])
@@ -131,7 +131,7 @@ class Owned:
             write: the right to write the collection that it is to be; None to make one.
         """
         state = self.client.state
-        self.keepers = {need: self.kept(state, need, as_of) for need in self.keepers}
+        self.by_spec = {spec: self.kept(state, spec, as_of) for spec in self.by_spec}
         sql, plan = self.definition.sql, self.definition.plan
         details = {"sql": sql, "as_of": as_of, "inputs": list(self.inputs)}
         if write is None:
@@ -143,18 +143,18 @@ class Owned:
             output = (*takeover(self.client, write, details, as_of), held)
         errors = CollectionDescription(ERRORS_SCHEMA, (), ERRORS, {"view": self.name})
         commands = [*output, creation(errors_name(self.name), errors, as_of)]
-        for each in self.keepers.values():
+        for each in self.by_spec.values():
             commands += self.arrangement(state, each, as_of, commands)
         inputs = {name: state.collection(name).id for name in self.inputs}
         commands += [self._hold(name, ref, as_of) for name, ref in inputs.items()]
         return tuple(commands)
 
-    def kept(self, state: State, need: ArrangementSpec, as_of: int) -> Arrangement:
-        """The arrangement for a need; one that is there, if it is known at the first time."""
-        name = _usual_name(need, self.name)
+    def kept(self, state: State, spec: ArrangementSpec, as_of: int) -> Arrangement:
+        """The arrangement for a spec; one that is there, if it is known at the first time."""
+        name = _usual_name(spec, self.name)
         if name in state.names and not _can_begin(state, name, as_of):
-            name = arrangement_name(need.digest, self.name)
-        return arrangement_of(name, need)
+            name = arrangement_name(spec.digest, self.name)
+        return arrangement_of(name, spec)
 
     def arrangement(
         self, state: State, kept: Arrangement, as_of: int, before: Sequence[c.AnyCommand]
@@ -171,8 +171,8 @@ class Owned:
     def renamed(self, after: Definition, needs: Iterable[ArrangementSpec]) -> dict[str, str]:
         """What its collections are called once it, or what it reads, has another name."""
         names = {self.name: after.name, errors_name(self.name): errors_name(after.name)}
-        for (need, kept), then in zip(self.keepers.items(), needs, strict=True):
-            own = "" if kept.name == arrangement_name(need.digest) else after.name
+        for (spec, kept), then in zip(self.by_spec.items(), needs, strict=True):
+            own = "" if kept.name == arrangement_name(spec.digest) else after.name
             names[kept.name] = arrangement_name(then.digest, own)
         return names
 
@@ -181,7 +181,7 @@ class Owned:
     def steps(self, lower: int, upper: int | None) -> int | None:
         """How far a tick from `lower` may go: not past what others have brought further."""
         state = self.client.state
-        kept = [state.collection(each.name).upper.only() for each in self.keepers.values()]
+        kept = [state.collection(each.name).upper.only() for each in self.by_spec.values()]
         return min(
             [time for time in (*kept, upper) if time is not None and time > lower], default=upper
         )
@@ -189,13 +189,13 @@ class Owned:
     def late(self, lower: int) -> frozenset[str]:
         """The arrangements that are not yet where the view is: they came to life after it."""
         state, here = self.client.state, Antichain.of(lower)
-        names = [each.name for each in self.keepers.values()]
+        names = [each.name for each in self.by_spec.values()]
         return frozenset(n for n in names if not state.collection(n).upper.at_or_beyond(here))
 
     def behind(self, upper: int | None) -> frozenset[str]:
         """The arrangements that a tick up to there is to bring forward."""
         state, end = self.client.state, _frontier(upper)
-        names = [each.name for each in self.keepers.values()]
+        names = [each.name for each in self.by_spec.values()]
         return frozenset(n for n in names if not state.collection(n).upper.at_or_beyond(end))
 
     def append(
@@ -236,7 +236,7 @@ class Owned:
             txn.move_read(self._hold_id(self.name), horizon)
         else:
             txn.let_history_go(names[self.name], horizon)
-        for each in self.keepers.values():
+        for each in self.by_spec.values():
             ref = names[each.name]
             if (txn.upper_of(ref).only() or upper) <= upper:  # no other view is further
                 txn.let_history_go(ref, Antichain.of(upper - 1))
@@ -251,7 +251,7 @@ class Owned:
     @property
     def holds(self) -> dict[str, str]:
         """Of everything that it reads: the holds, and what each is on."""
-        kept = [each.name for each in self.keepers.values()]
+        kept = [each.name for each in self.by_spec.values()]
         return {self._hold_id(name): name for name in (*self.inputs, self.name, *kept)}
 
     def all_holds(self, state: State) -> dict[str, str]:
@@ -310,8 +310,8 @@ def is_arrangement(state: State, name: str) -> bool:
     return bool(found.annotation) and description_of(found).kind == ARRANGEMENT
 
 
-def _usual_name(need: ArrangementSpec, view: str = "") -> str:
-    return arrangement_name(need.digest, "" if need.can_be_shared else view)
+def _usual_name(spec: ArrangementSpec, view: str = "") -> str:
+    return arrangement_name(spec.digest, "" if spec.can_be_shared else view)
 
 
 def _can_begin(state: State, name: str, as_of: int) -> bool:

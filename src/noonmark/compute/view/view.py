@@ -144,14 +144,14 @@ class View:
         return {name: state.collection(name).key for name in self.definition.inputs}
 
     @property
-    def keepers(self) -> dict[ArrangementSpec, Arrangement]:
-        """What answers each need of its delta rules."""
-        return self.owned.keepers
+    def by_spec(self) -> dict[ArrangementSpec, Arrangement]:
+        """What answers each spec of its delta rules."""
+        return self.owned.by_spec
 
     @cached_property
     def turns(self) -> PendingUpdates:
         """What waits for its turn."""
-        return PendingUpdates(self.client, [k.name for k in self.keepers.values() if k.need.turns])
+        return PendingUpdates(self.client, [k.name for k in self.by_spec.values() if k.spec.turns])
 
     @property
     def upper(self) -> Frontier:
@@ -186,7 +186,7 @@ class View:
     @property
     def follows_time(self) -> bool:
         """Whether rows come and go though no input changed."""
-        return any(keeper.need.turns for keeper in self.keepers.values())
+        return any(arrangement.spec.turns for arrangement in self.by_spec.values())
 
     def is_due(self, now: int) -> bool:
         """Whether a row has its turn after what is known of the view, and not after `now`."""
@@ -197,7 +197,7 @@ class View:
 
     def arrangements(self) -> list[Arrangement]:
         """The arrangements of this view."""
-        return list(self.keepers.values())
+        return list(self.by_spec.values())
 
     def creation(
         self, as_of: int | None = None, write: WriteCapability | None = None
@@ -376,7 +376,7 @@ class View:
 
     def _on_spark(self, begun: Begun) -> Large:
         spark = self._session(f"{begun.strategy} {self.name}", begun.group)
-        known = self.definition, self.keepers, begun.behind
+        known = self.definition, self.by_spec, begun.behind
         return Large(spark, self.client, *known, inputs_fail=self.inputs_fail)
 
     def _strategy(self, inputs: Inputs) -> str:
@@ -393,7 +393,7 @@ class View:
         if begun.strategy == "hydrate":
             return large.contents(begun.lower, replaces=self._replaces)
         if begun.strategy == "backfill":
-            return large.arrangements(begun.lower)
+            return large.backfill(begun.lower)
         last = self._end() if begun.upper is None else begun.upper
         time = Inputs.of(self.client, self.inputs, begun.lower, last).time
         assert time is not None, "what is recomputed has one time"

@@ -36,11 +36,11 @@ class Link(Protocol):
     async def encrypt(self) -> None:
         """Go on under TLS."""
 
-    async def more(self, at_once: Callable[[], bool] | None = None) -> None:
+    async def more(self, fast_path: Callable[[], bool] | None = None) -> None:
         """Wait until bytes were fed to `frames`, and not all of their frames answered.
 
         Args:
-            at_once: called where bytes came, without waiting for this task's turn; it answers
+            fast_path: called where bytes came, without waiting for this task's turn; it answers
                 frames, and returns whether all were answered.
 
         Raises:

@@ -105,7 +105,7 @@ class Conversation:
         """Answer until the client says goodbye."""
         while not self._over:
             if self._answer():
-                await self._link.more(self._at_once)
+                await self._link.more(self._fast_path)
             if self._broken is not None:
                 raise self._broken
             if self._rest is not None:
@@ -121,7 +121,7 @@ class Conversation:
             if ending is not None:
                 await ending
 
-    def _at_once(self) -> bool:
+    def _fast_path(self) -> bool:
         """`_answer` where bytes just came; an error is for the task of the conversation."""
         if self._over or self._rest is not None or self._broken is not None:
             return False  # the task is about to see to that
@@ -283,7 +283,7 @@ class Conversation:
             self._begin_implicit()
         portal.ran = True
         statement = portal.statement
-        answer = self._session.quickly(statement.prepared, portal.values)
+        answer = self._session.fast_path(statement.prepared, portal.values)
         if answer is None:
             return self._run_portal(portal, message.rows_max)
         _check_same(statement.prepared, answer)

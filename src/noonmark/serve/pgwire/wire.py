@@ -44,7 +44,7 @@ class Wire(asyncio.BufferedProtocol):
         self._gathered: list[bytes] = []
         self._gathered_bytes = 0
         self._reader: asyncio.Future[None] | None = None
-        self._at_once: Callable[[], bool] | None = None
+        self._fast_path: Callable[[], bool] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._writing_paused = self._reading_paused = False
         self._gone = self._stopping = self._encrypted = False
@@ -70,7 +70,7 @@ class Wire(asyncio.BufferedProtocol):
         """Bytes came."""
         self.frames.feed(self._buffer[:nbytes])
         if self._reader is not None:
-            if self._at_once is None or not self._at_once():
+            if self._fast_path is None or not self._fast_path():
                 _wake(self._reader)
         elif self.frames.waiting_bytes > WAITING_BYTES_MAX and not self._reading_paused:
             self._reading_paused = True
@@ -118,19 +118,19 @@ class Wire(asyncio.BufferedProtocol):
         self._transport = transport
         self._encrypted = True
 
-    async def more(self, at_once: Callable[[], bool] | None = None) -> None:
+    async def more(self, fast_path: Callable[[], bool] | None = None) -> None:
         """See `Link.more`."""
         self._check()
         if self._stopping:
             raise Stopped("terminating connection due to administrator command")
-        self._reader, self._at_once = self._loop.create_future(), at_once
+        self._reader, self._fast_path = self._loop.create_future(), fast_path
         if self._reading_paused:
             self._reading_paused = False
             self._live.resume_reading()
         try:
             await self._reader
         finally:
-            self._reader = self._at_once = None
+            self._reader = self._fast_path = None
         self._check()
         if self._stopping:
             raise Stopped("terminating connection due to administrator command")

@@ -26,7 +26,7 @@ from noonmark.compute.plan.maintenance import decisions
 from noonmark.compute.plan.operators import Way
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
-from noonmark.persist.pending import foreseen
+from noonmark.persist.pending import with_pending
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.ir.call import TableCall
@@ -156,7 +156,7 @@ async def run_create_materialized_view(
             await database.work.remove([each.number for each in doomed])
 
         def beside(_: int) -> Iterable[c.AnyCommand]:
-            after = foreseen(client, before)
+            after = with_pending(client, before)
             made = View(after, database.started_spark, definition, create=False)
             return (*before, *made.creation())
 

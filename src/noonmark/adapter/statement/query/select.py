@@ -1,7 +1,7 @@
 """SELECT: planned, its time chosen, answered.
 
-`quick_select` is the same without waiting: a strict read whose answer is in memory. It gives None
-where it cannot, and then `run_select` gives the answer.
+`fast_path_select` is the same without waiting: a strict read whose answer is in memory. It gives
+None where it cannot, and then `run_select` gives the answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from noonmark.adapter.session.transaction import (
     reading,
 )
 from noonmark.adapter.statement.dml.read import Reading, checked
-from noonmark.adapter.statement.handler import Described, Describers, Handlers, Quicks
+from noonmark.adapter.statement.handler import Described, Describers, FastPaths, Handlers
 from noonmark.adapter.timestamp.choice import STRICT, Choice
 from noonmark.adapter.timestamp.recency import is_on, recency_of
 from noonmark.errors import BeforeSince, Unsupported
@@ -107,7 +107,7 @@ async def describe_select(
     return Described(plan.told, plan.fields, typed(statement, plan.parameters))
 
 
-def quick_select(
+def fast_path_select(
     session: AdapterSession, statement: st.Select, values: Sequence[Any]
 ) -> Answer | None:
     """The answer, if it is had at once."""
@@ -126,7 +126,7 @@ def quick_select(
         return None
     if plan.peek.is_volatile:
         return None
-    rows = session.database.reads.at_once(plan.peek, values)
+    rows = session.database.reads.fast_path(plan.peek, values)
     return None if rows is None else Answer(plan.fields, rows)
 
 
@@ -265,4 +265,4 @@ def _inside(
 
 HANDLERS: Handlers = {st.Select: run_select, TypedSelect: run_select}
 DESCRIBERS: Describers = {st.Select: describe_select, TypedSelect: describe_select}
-QUICK: Quicks = {st.Select: quick_select, TypedSelect: quick_select}
+FAST_PATHS: FastPaths = {st.Select: fast_path_select, TypedSelect: fast_path_select}

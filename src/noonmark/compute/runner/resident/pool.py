@@ -140,7 +140,7 @@ class Residents:
 
     def _live(self, resident: Resident) -> None:
         """One life: its job is waited for beside, because nothing gets through to who waits."""
-        JOBS.end(lambda: self._spark, resident.job_group)  # what a keeper that died has left
+        JOBS.end(lambda: self._spark, resident.job_group)  # what a arrangement that died has left
         ended = threading.Event()
         waiting = threading.Thread(
             target=self._job, args=(resident, ended), name=resident.job_group, daemon=True

@@ -50,7 +50,7 @@ def test_a_sure_aggregate_has_a_value_for_every_group(function: str, kind: t.Sql
 
 
 @pytest.mark.parametrize(
-    ("function", "kind", "sure"),
+    ("function", "kind", "infallible"),
     [
         ("sum(numeric)", t.Numeric(15, 2), True),
         ("avg(numeric)", t.Numeric(15, 2), True),
@@ -63,6 +63,6 @@ def test_a_sure_aggregate_has_a_value_for_every_group(function: str, kind: t.Sql
     ],
     ids=str,
 )
-def test_which_aggregates_are_sure(function: str, kind: t.SqlType, sure: bool) -> None:
+def test_which_aggregates_are_sure(function: str, kind: t.SqlType, infallible: bool) -> None:
     call = AggregateCall(function, (ColumnRef(kind, False, 0),))
-    assert may_have_errors(call) is not sure
+    assert may_have_errors(call) is not infallible

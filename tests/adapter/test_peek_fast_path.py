@@ -37,7 +37,7 @@ async def test_values_in_their_places(opened: Database) -> None:
     for sql, values in ASKED:
         wanted = await client.ask(written_out(sql, values))
         assert await client.ask(sql, *values) == wanted, sql
-        answer = client.session.quickly(await client.session.prepare(sql), values)
+        answer = client.session.fast_path(await client.session.prepare(sql), values)
         if answer is not None:
             quick += 1
             assert answer.rows == wanted, sql
