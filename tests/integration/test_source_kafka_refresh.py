@@ -83,7 +83,7 @@ BAD_KEYED: dict[str, Any] = {**BAD, "key": b'{"id": 7}'}
 def on_spark(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once as little is read and compared, once as much is."""
     if request.param:
-        monkeypatch.setattr("noonmark.adapter.schedule.sources.IN_PLACE_WEIGHT_MAX", -1)
+        monkeypatch.setattr("noonmark.ingest.engine.IN_PLACE_WEIGHT_MAX", -1)
         monkeypatch.setattr("noonmark.ingest.stage._IN_PLACE_BYTES_MAX", -1)
 
 

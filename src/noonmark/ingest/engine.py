@@ -2,6 +2,9 @@
 
 Law: the rows of `Engine.run` name the same updates whatever the engine, and however it shares the
 splits out among its tasks.
+
+Small ticks are read in the calling process: a Spark job costs more than they do, and sources go on
+while Spark still starts. Larger ones are Spark jobs.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from noonmark.clock import Clock
 from noonmark.errors import SourceStalled
+from noonmark.ingest.rates import Rates
 from noonmark.ingest.task import RESULT, GatherTask, IngestTask, Row
 from noonmark.ingest.truncate import RetractTask
 from noonmark.source import spark as source_spark
@@ -31,6 +36,10 @@ _TASKS_PER_WIDTH = 16
 _WIDTH_MAX = 64
 #: More buckets than tasks, so that an uneven hash evens out.
 _BUCKETS_PER_TASK = 8
+#: Rows or bytes (`Split.weight`) that are read in place rather than by Spark.
+IN_PLACE_WEIGHT_MAX = 1 << 14
+#: Bytes of parts that are retracted in place rather than by Spark.
+RETRACTED_BYTES_MAX = 1 << 20
 
 
 class Engine(Protocol):
@@ -97,3 +106,24 @@ class InPlaceEngine:
         """See `Engine.retract`."""
         numbers = pa.RecordBatch.from_arrays([pa.array(range(len(work.slices)))], names=["id"])
         return [row for batch in work([numbers]) for row in batch.to_pylist()]
+
+
+@dataclass(frozen=True)
+class BySizeEngine:
+    """An engine that reads little in place, leaves much to Spark, and counts what was read."""
+
+    spark: SparkEngine
+    rates: Rates
+    clock: Clock
+
+    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
+        """See `Engine.run`."""
+        small = sum(split.weight for split in splits) <= IN_PLACE_WEIGHT_MAX
+        rows = (InPlaceEngine() if small else self.spark).run(source, splits, work)
+        self.rates.count(rows, self.clock.monotonic())
+        return rows
+
+    def retract(self, work: RetractTask) -> list[Row]:
+        """See `Engine.retract`."""
+        small = sum(each.plan.bytes for each in work.slices) <= RETRACTED_BYTES_MAX
+        return (InPlaceEngine() if small else self.spark).retract(work)

@@ -21,7 +21,7 @@ Formats and envelopes are in the `Feed` of each output; undecodable records beco
 into a definite error (`ingest_ends`), in the commit that completes the time of it. Under UPSERT
 the job looks up what the touched keys had before.
 
-Where it runs: driver; `ingest_task` on executors, `ingest_engine` brings it there.
+Where it runs: driver; `ingest.task` on executors, `ingest.engine` brings it there.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Nothing upstream names the rows that go, so they are read from where they are: what was durable
 before the tick, and what the tick itself brought before the truncation (its *generation*, which
-`ingest_task` stores apart). Both are negated and given the time of the truncation, in the commit
+`ingest.task` stores apart). Both are negated and given the time of the truncation, in the commit
 of the tick.
 
 Law (truncation): let T be the time of a truncation. The contents at T are the sum of the updates

@@ -6,8 +6,7 @@ and its status keeps the error. One with relations that cannot be followed any m
 others: its status is `errored`, and says which. An inactive source ticks only when a read asks for
 a time.
 
-Small ticks are read in this process: a Spark job costs more than they do, and sources go on while
-Spark still starts. Larger ones are Spark jobs.
+Where a tick is read is decided by its size (`noonmark.ingest.engine`).
 
 Where it runs: a thread per source.
 """
@@ -17,27 +16,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.schedule.definitions import feeds_of
 from noonmark.adapter.schedule.ended import ERRORED, errors_now, outputs_of, remedy_of, said
-from noonmark.adapter.schedule.rates import Rates
 from noonmark.adapter.schedule.status import StatusHistory
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.adapter.upstream.staging import drop_orphans
-from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
-from noonmark.ingest.ingestion import Engine, Ingestion, InPlaceEngine, SparkEngine, Tick
+from noonmark.ingest.engine import BySizeEngine
+from noonmark.ingest.ingestion import Engine, Ingestion, SparkEngine, Tick
+from noonmark.ingest.rates import Rates
 from noonmark.ingest.status import Status
-from noonmark.ingest.task import IngestTask, Row
-from noonmark.ingest.truncate import RetractTask
 from noonmark.persist.log.definite import Failure
 from noonmark.rows.types import quote_name
-from noonmark.source.contract import HasNews, Source, Split
+from noonmark.source.contract import HasNews, Source
 from noonmark.storage.transaction import RETAIN_MS
 from noonmark.supervise import Thread
 
@@ -50,31 +46,6 @@ INTERVAL_S = 1.0
 _TRANSIENT = (SourceStalled, StorageError)
 _PAUSE_FIRST_S = 0.25
 _PAUSE_LARGEST_S = 30.0
-#: Rows or bytes (`Split.weight`) that are read here rather than by Spark.
-IN_PLACE_WEIGHT_MAX = 1 << 14
-#: Bytes of parts that are retracted here rather than by Spark.
-RETRACTED_BYTES_MAX = 1 << 20
-
-
-@dataclass(frozen=True)
-class SmallInPlace:
-    """An engine that reads little in place, leaves much to Spark, and counts what was read."""
-
-    spark: SparkEngine
-    rates: Rates
-    clock: Clock
-
-    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
-        """See `ingest_engine.Engine.run`."""
-        small = sum(split.weight for split in splits) <= IN_PLACE_WEIGHT_MAX
-        rows = (InPlaceEngine() if small else self.spark).run(source, splits, work)
-        self.rates.count(rows, self.clock.monotonic())
-        return rows
-
-    def retract(self, work: RetractTask) -> list[Row]:
-        """See `ingest_engine.Engine.retract`."""
-        small = sum(each.plan.bytes for each in work.slices) <= RETRACTED_BYTES_MAX
-        return (InPlaceEngine() if small else self.spark).retract(work)
 
 
 class SourceWorker:
@@ -214,7 +185,7 @@ class SourceWorker:
     def engine(self) -> Engine:
         """What reads for this source: little in this process, much on Spark."""
         database = self._database
-        return SmallInPlace(SparkEngine(database.started_spark), self.rates, database.clock)
+        return BySizeEngine(SparkEngine(database.started_spark), self.rates, database.clock)
 
     def _count(self, tick: Tick) -> None:
         seen = self.status

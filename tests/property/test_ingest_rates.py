@@ -1,4 +1,4 @@
-"""Laws of `adapter.schedule.rates`: totals only grow, a rate is a difference by its time."""
+"""Laws of `ingest.rates`: totals only grow, a rate is a difference by its time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as some
 
-from noonmark.adapter.schedule.rates import WINDOW_S, Rates
+from noonmark.ingest.rates import WINDOW_S, Rates
 
 STEPS = some.lists(
     some.tuples(some.floats(0.001, 30.0), some.integers(0, 1000), some.integers(0, 9000)),

@@ -38,7 +38,7 @@ class Rates:
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, rows: Iterable[Row], now_s: float) -> None:
-        """Add what tasks say that they have read (`ingest_task.RESULT`)."""
+        """Add what tasks say that they have read (`ingest.task.RESULT`)."""
         read = [(row["read_rows"], row["read_bytes"]) for row in rows if row["read_rows"]]
         with self._mutex:
             last = self._samples[-1] if self._samples else Sample(now_s)
