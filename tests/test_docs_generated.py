@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,17 @@ def test_what_python_has_is_on_its_page() -> None:
             name for name in vars(kind) if not name.startswith("_") and callable(vars(kind)[name])
         ]
         assert [name for name in public if f"{prefix}.{name}(" not in page] == []
+
+
+@pytest.mark.parametrize("page", ["life-of-a-row.md", "life-of-a-query.md"])
+def test_the_files_of_a_path_exist(page: str) -> None:
+    """They are traced in a real run (`support.house.life`); a file that moved is traced again."""
+    text = (ROOT / "docs" / page).read_text()
+    rows = re.findall(r"^\| (?:`(.*)`)? \| `(.*)` \| `.*` \|$", text, re.M)
+    folder, missing = "", []
+    for named, file in rows:
+        folder = named or folder
+        if not (ROOT / "src" / "noonmark" / folder / file).exists():
+            missing.append(f"{folder}/{file}")
+    assert len(rows) > 20
+    assert missing == [], "run python tests/support/house/life.py"
