@@ -62,7 +62,9 @@ def measured(client: Client, folder: Path, names: Sequence[str], rounds: int) ->
     peaks = {"begin": peak_mib()}
     flow = Dataflow()
     for name in names:
-        flow.add(View(client, lambda: spark, Definition.of_sql(name, QUERIES[name], SCHEMAS)))
+        flow.add(
+            View(client, lambda: spark, Definition.of_sql(name, QUERIES[name], SCHEMAS)).start()
+        )
         flow.views[name].tick()
         print(f"{name} hydrated: {peak_mib():.0f} MiB", flush=True)
     peaks["hydrate"] = peak_mib()

@@ -145,7 +145,7 @@ class Bench:
             self.fresh() as place,
             persist.open(place, options=options, clock=clock) as client,
         ):
-            yield Ingestion(client, MemoryOracle(clock), source, "s", engine, feeds=feeds)
+            yield Ingestion(client, MemoryOracle(clock), source, "s", engine, feeds=feeds).start()
 
     def files(self, rows: int, seed: int) -> tuple[float, float, float]:
         """Median seconds of ours and of Spark, and the median of Spark / ours."""

@@ -70,7 +70,7 @@ def hydrate(client: Client, flow: Dataflow, shelf: TraceReader) -> None:
     for at in range(VIEWS):
         sql = SHAPES[at % len(SHAPES)].format(at=at)
         definition = Definition.of_sql(f"view_{at}", sql, {"a": SCHEMA, "b": SCHEMA})
-        view = View(client, refused, definition)
+        view = View(client, refused, definition).start()
         begun = view.begin()
         assert begun is not None
         assert begun.work is not None

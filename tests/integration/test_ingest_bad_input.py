@@ -59,12 +59,12 @@ class Rig:
         feeds = (raw(source, 0, "t", Json(schema), envelope=envelope, key=key),)
         self.ingestion = Ingestion(
             self.client, self.oracle, source, "f", InPlaceEngine(), feeds=feeds
-        )
+        ).start()
         return self
 
     def parquet(self) -> Rig:
         source = Files(str(self.folder), Parquet(SCHEMA), "t", settle_ms=1000)
-        self.ingestion = Ingestion(self.client, self.oracle, source, "f", InPlaceEngine())
+        self.ingestion = Ingestion(self.client, self.oracle, source, "f", InPlaceEngine()).start()
         return self
 
     def append(self, name: str, *lines: Any) -> None:
@@ -279,7 +279,7 @@ def test_a_schema_that_changed_in_the_description(rig: Rig) -> None:
 def test_a_feed_that_cannot_be(rig: Rig) -> None:
     source = of_lines(str(rig.folder))
     with pytest.raises(ConfigError, match="needs a format"):
-        Ingestion(rig.client, rig.oracle, source, "f", InPlaceEngine())
+        Ingestion(rig.client, rig.oracle, source, "f", InPlaceEngine()).start()
     with pytest.raises(ConfigError, match="needs a key"):
         raw(source, 0, "t", Json(SCHEMA), envelope="UPSERT")
     lists = Json(Schema.of(id="bigint[]"))
@@ -289,4 +289,4 @@ def test_a_feed_that_cannot_be(rig: Rig) -> None:
         raw(source, 0, "t", Json(SCHEMA), envelope="UPSERT", key=("other",))
     twice = (raw(source, 0, "t", Json(SCHEMA)), raw(source, 0, "u", Json(SCHEMA)))
     with pytest.raises(ConfigError, match="feeds one collection"):
-        Ingestion(rig.client, rig.oracle, source, "f", InPlaceEngine(), feeds=twice)
+        Ingestion(rig.client, rig.oracle, source, "f", InPlaceEngine(), feeds=twice).start()

@@ -98,7 +98,7 @@ def client() -> Iterator[Client]:
 
 
 def ingested(client: Client, topic: Topic, *ends: dict[Partition, int]) -> None:
-    ingestion = Ingestion(client, Hours(), topic, topic.name, InPlaceEngine())
+    ingestion = Ingestion(client, Hours(), topic, topic.name, InPlaceEngine()).start()
     for reached in ends:
         topic.ends = reached
         ingestion.tick()
@@ -147,7 +147,7 @@ class Asked(MemoryOracle):
 def test_no_read_comes_before_the_first_rows(client: Client) -> None:
     topic = Topic("first", {"P0": ["A"]}, {"P0": 1})
     oracle = Asked(client, "first")
-    ingestion = Ingestion(client, oracle, topic, "first", InPlaceEngine())
+    ingestion = Ingestion(client, oracle, topic, "first", InPlaceEngine()).start()
     oracle.apply_write(oracle.write_ts())  # somebody else's: after the collections began
     ingestion.tick()
     assert oracle.seen == [[("A",)]]

@@ -61,7 +61,7 @@ def test_sources_do_not_wait_for_each_other(client: Client) -> None:
 
     def maker(name: str) -> Callable[[], Ingestion]:
         source = Named(start_ms=start_ms, tick_ms=1, name=name)
-        return lambda: Ingestion(client, oracle, source, name, engines[name])
+        return lambda: Ingestion(client, oracle, source, name, engines[name]).start()
 
     loop = IngestLoop({name: maker(name) for name in engines}, interval_s=0.01)
     loop.start()
@@ -92,7 +92,7 @@ def test_a_commit_whose_answer_is_lost_is_taken_up_by_the_next_tick(
     clock = HistoryClock()
     client.clock = clock
     source = Named(start_ms=1000, tick_ms=1, name="counter")
-    ingestion = Ingestion(client, MemoryOracle(clock), source, "c", InPlaceEngine())
+    ingestion = Ingestion(client, MemoryOracle(clock), source, "c", InPlaceEngine()).start()
     ingestion.tick()
     calls, submit = [0], client.submit
 
@@ -134,7 +134,7 @@ def test_a_source_that_has_ended_is_complete_for_ever(client: Client) -> None:
 
     def make() -> Ingestion:
         source = Counter(start_ms=start_ms, tick_ms=10, up_to=7)
-        return Ingestion(client, oracle, source, "counter", InPlaceEngine())
+        return Ingestion(client, oracle, source, "counter", InPlaceEngine()).start()
 
     loop = IngestLoop({"counter": make}, interval_s=0.01)
     loop.start()

@@ -104,7 +104,7 @@ def sources(folder: Path) -> dict[str, tuple[Source, tuple[Feed, ...]]]:
 def tick_side_by_side(client: Client, session: SparkSession, folder: Path) -> None:
     oracle, found = MemoryOracle(SYSTEM), sources(folder)
     ingestions = {
-        name: Ingestion(client, oracle, source, name, engine(session), feeds=feeds)
+        name: Ingestion(client, oracle, source, name, engine(session), feeds=feeds).start()
         for name, (source, feeds) in found.items()
     }
     failures: list[BaseException] = []
@@ -141,8 +141,12 @@ def test_an_upsert_is_the_same_with_and_without_a_shuffle(
     spark: SparkSession, client: Client, tmp_path: Path
 ) -> None:
     source, oracle = of_lines(str(tmp_path / "in")), MemoryOracle(SYSTEM)
-    on_spark = Ingestion(client, oracle, source, "s", engine(spark), feeds=upsert(source, "s"))
-    in_place = Ingestion(client, oracle, source, "p", InPlaceEngine(), feeds=upsert(source, "p"))
+    on_spark = Ingestion(
+        client, oracle, source, "s", engine(spark), feeds=upsert(source, "s")
+    ).start()
+    in_place = Ingestion(
+        client, oracle, source, "p", InPlaceEngine(), feeds=upsert(source, "p")
+    ).start()
     for round_ in range(3):
         write_lines(tmp_path / "in", round_ + 1, 150, start=150 * round_)
         with (tmp_path / "in" / "bad.json").open("a") as file:
@@ -161,7 +165,9 @@ def test_a_failed_task_fails_the_tick_and_the_next_one_catches_up(
     write_lines(tmp_path / "in", 2, 500)
     source: Any = FailsOnce(of_lines(str(tmp_path / "in")), str(tmp_path / "marker"), stall)
     feeds = (raw(source, 0, "t", Json(SCHEMA)),)
-    ingestion = Ingestion(client, MemoryOracle(SYSTEM), source, "f", engine(spark), feeds=feeds)
+    ingestion = Ingestion(
+        client, MemoryOracle(SYSTEM), source, "f", engine(spark), feeds=feeds
+    ).start()
     with pytest.raises(SourceStalled, match="upstream is asleep"):
         ingestion.tick()
     assert client.state.collection("t").batches == ()
@@ -177,7 +183,7 @@ def test_an_idle_tick_runs_no_job_and_advances_uppers(
     source = of_lines(str(tmp_path / "in"))
     ingestion = Ingestion(
         client, MemoryOracle(SYSTEM), source, "f", engine(spark), feeds=upsert(source, "t")
-    )
+    ).start()
     ingestion.tick()
     tracker, seqno = spark.sparkContext.statusTracker(), client.state.seqno
     jobs = set(tracker.getJobIdsForGroup(None))
@@ -211,10 +217,10 @@ def test_a_task_that_dies_is_tried_again(
     source: Any = FailsOnce(plain, str(tmp_path / "marker"), how)
     feeds = upsert(source, "t") if shuffled else (raw(source, 0, "t", Json(SCHEMA)),)
     oracle = MemoryOracle(SYSTEM)
-    ingestion = Ingestion(client, oracle, source, "f", engine(spark_cluster), feeds=feeds)
+    ingestion = Ingestion(client, oracle, source, "f", engine(spark_cluster), feeds=feeds).start()
     ingestion.tick()
     assert (tmp_path / "marker").exists()
     feeds = upsert(plain, "u") if shuffled else (raw(plain, 0, "u", Json(SCHEMA)),)
-    Ingestion(client, oracle, plain, "p", InPlaceEngine(), feeds=feeds).tick()
+    Ingestion(client, oracle, plain, "p", InPlaceEngine(), feeds=feeds).start().tick()
     assert now_rows(client, "t") == now_rows(client, "u")
     assert now_rows(client, "t").total() == (97 if shuffled else 2100)

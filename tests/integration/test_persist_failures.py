@@ -159,7 +159,8 @@ def test_a_source_whose_answers_are_lost_goes_on(client: persist.Client, faults:
     source = Counter(start_ms=SYSTEM.now_ms() - 1000, tick_ms=1)
     faults.lost_answers = 1  # of the very first commit, which makes its collections
     loop = IngestLoop(
-        {"s": lambda: Ingestion(client, oracle, source, "s", InPlaceEngine())}, interval_s=0.01
+        {"s": lambda: Ingestion(client, oracle, source, "s", InPlaceEngine()).start()},
+        interval_s=0.01,
     )
     loop.start()
     try:

@@ -51,7 +51,9 @@ def source_of(server: KafkaServer, topic: str, start: StartFrom | None = None) -
 
 def ingest(client: Client, source: Kafka, feed: Feed | None = None) -> Ingestion:
     feeds = (feed or raw(source, 0, "k", Json(WORDS)),)
-    return Ingestion(client, MemoryOracle(SYSTEM), source, "kafka", InPlaceEngine(), feeds=feeds)
+    return Ingestion(
+        client, MemoryOracle(SYSTEM), source, "kafka", InPlaceEngine(), feeds=feeds
+    ).start()
 
 
 def tick_often(ingestion: Ingestion) -> None:

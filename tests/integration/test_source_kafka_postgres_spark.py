@@ -65,7 +65,9 @@ def test_a_publication(spark: SparkSession, client: Client, upstream: Upstream) 
         "update keyed set word = 'early' where id % 2 = 0", "delete from whole where id < 9"
     )
     feeds = postgres(source)
-    ingestion = Ingestion(client, MemoryOracle(SYSTEM), source, "pg", engine(spark), feeds=feeds)
+    ingestion = Ingestion(
+        client, MemoryOracle(SYSTEM), source, "pg", engine(spark), feeds=feeds
+    ).start()
     assert ingestion.tick().splits > 5
     for step in range(2):
         for table in ("whole", "keyed"):
@@ -106,7 +108,7 @@ def test_a_topic(spark: SparkSession, client: Client, kafka_server: KafkaServer)
     )  # fmt: skip
     ingestion = Ingestion(
         client, MemoryOracle(SYSTEM), source, "kafka", engine(spark), feeds=(feed,)
-    )
+    ).start()
     assert ingestion.tick().splits > 4
     newest = {str(i % 97): str(i) for i in range(2000)}
     assert contents(client, "k") == Counter(newest.items())

@@ -42,7 +42,7 @@ def world(
     for name in BATTERY:
         definition = Definition.of_sql(name, BATTERY[name], SCHEMAS)
         walker.create(definition)
-        views[name] = View(walker.client, lambda: spark, definition)
+        views[name] = View(walker.client, lambda: spark, definition).start()
     yield walker, views
     walker.stop()
 
@@ -68,7 +68,7 @@ def test_what_is_not_needed_may_fail_as_it_is_written(tmp_path: Path, spark: Spa
     walker.write({"r": [Update((1, 0), 1, 1)]}, 2)
     definition = Definition.of_sql("v", "SELECT k FROM (SELECT k, 6 / w AS x FROM r) t", SCHEMAS)
     walker.create(definition)
-    view = View(walker.client, lambda: spark, definition)
+    view = View(walker.client, lambda: spark, definition).start()
     for work_max in (-1.0, 1e9):
         found = audit(view, 1, work_max=work_max)
         assert (found.differences, found.judge) == ([], "maintained")
@@ -85,7 +85,7 @@ def test_what_was_changed_behind_its_back_is_found(
     walker.create(Definition.of_sql("v", sql, SCHEMAS))
     spoil(walker.client, "v", [Update((9, 9), 2, 1), Update((1, 1), 2, -1)], 3)
     walker.write({}, 3)
-    view = View(walker.client, lambda: spark, Definition.of_sql("v", sql, SCHEMAS))
+    view = View(walker.client, lambda: spark, Definition.of_sql("v", sql, SCHEMAS)).start()
     found = {(x.row, x.error): x.extra for x in audit(view, 2, work_max=work_max).differences}
     assert found == {((9, 9), None): 1, ((1, 1), None): -1}
     walker.stop()

@@ -78,7 +78,7 @@ def test_a_view_goes_on_whatever_the_clock_does(
     random, time = Random(1), START_MS
     write(client, random, time)
     views = [
-        View(client, lambda: spark, Definition.of_sql(name, sql, SCHEMAS))
+        View(client, lambda: spark, Definition.of_sql(name, sql, SCHEMAS)).start()
         for name, sql in SQL.items()
     ]
     for view in views:
@@ -102,7 +102,7 @@ def test_more_history_is_kept_from_now_on(
 ) -> None:
     random = Random(3)
     write(client, random, START_MS)
-    view = View(client, lambda: spark, Definition.of_sql("sums", SQL["sums"], SCHEMAS))
+    view = View(client, lambda: spark, Definition.of_sql("sums", SQL["sums"], SCHEMAS)).start()
     view.tick()
     kept = []
     for minutes in range(20, 200, 20):

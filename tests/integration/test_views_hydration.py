@@ -78,7 +78,7 @@ def hydrated(client: Client, spark: SparkSession, views: dict[str, str]) -> Data
     """The views, brought up by Spark however small they are."""
     flow = Dataflow()
     for name, sql in views.items():
-        flow.add(View(client, lambda: spark, Definition.of_sql(name, sql, SCHEMAS)))
+        flow.add(View(client, lambda: spark, Definition.of_sql(name, sql, SCHEMAS)).start())
         flow.views[name].task_bytes_max = -1
     flow.tick()
     assert flow.failures == {}
@@ -174,7 +174,7 @@ def test_a_damaged_part_is_named_and_nothing_is_committed(
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
-        view = View(client, lambda: spark, Definition.of_sql("n", sql, SCHEMAS))
+        view = View(client, lambda: spark, Definition.of_sql("n", sql, SCHEMAS)).start()
         view.task_bytes_max = -1
         with pytest.raises(Corrupt, match=part.key):
             view.tick()

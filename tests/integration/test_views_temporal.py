@@ -51,7 +51,7 @@ def write(client: Client, lower: int, upper: int | None) -> None:
 
 
 def view_of(client: Client, spark: SparkSession, name: str) -> View:
-    return View(client, lambda: spark, Definition.of_sql(name, TEMPORAL[name], SCHEMAS))
+    return View(client, lambda: spark, Definition.of_sql(name, TEMPORAL[name], SCHEMAS)).start()
 
 
 def stored(client: Client, name: str, time: int) -> Any:

@@ -113,7 +113,7 @@ def test_a_crash_between_the_steps_loses_nothing(walker: Walker, tmp_path: Path)
 @pytest.mark.spark
 def test_large_views_are_filled_by_spark(walker: Walker, spark: SparkSession) -> None:
     for name, old in list(walker.views.items()):
-        view = View(walker.client, lambda: spark, old.definition)
+        view = View(walker.client, lambda: spark, old.definition).start()
         view.task_bytes_max = 0
         record = view.tick()
         assert record is not None or not view.arrangements() or name == BEHIND

@@ -96,7 +96,7 @@ def test_a_task_holds_no_more_than_a_run(client: Client, monkeypatch: pytest.Mon
     monkeypatch.setattr(ingest_task, "task", Task)
     monkeypatch.setattr("noonmark.source.impl.generator.BATCH_ROWS", 300)
     source = Counter(start_ms=SYSTEM.now_ms() - 20_000, tick_ms=1)
-    tick = Ingestion(client, MemoryOracle(SYSTEM), source, "c", InPlaceEngine()).tick()
+    tick = Ingestion(client, MemoryOracle(SYSTEM), source, "c", InPlaceEngine()).start().tick()
     assert tick.rows >= 20_000
     assert sum(held) == tick.rows
     assert max(held) < 1000 + 300
@@ -129,7 +129,9 @@ def test_debezium_in_an_ingestion(client: Client, tmp_path: Any) -> None:
     source = of_lines(str(tmp_path))
     image = Schema.of(id="bigint not null", word="text")
     feeds = (raw(source, 0, "t", Json(image), envelope="DEBEZIUM", key=("id",)),)
-    ingestion = Ingestion(client, MemoryOracle(SYSTEM), source, "d", InPlaceEngine(), feeds=feeds)
+    ingestion = Ingestion(
+        client, MemoryOracle(SYSTEM), source, "d", InPlaceEngine(), feeds=feeds
+    ).start()
     one, two = {"id": 1, "word": "a"}, {"id": 1, "word": "b"}
     first = [
         {"before": None, "after": one, "op": "c"},

@@ -45,7 +45,7 @@ def test_what_costs_all_is_refused_by_strict(tmp_path: Path, sql: str, way: Way)
     assert changes_cost_all(made, {})
     assert way in {each.way for each in decisions(made.plan, {}) if each.costs_all}
     walker = Walker(tmp_path, SCHEMAS, {})
-    view = View(walker.client, walker.no_spark, made)
+    view = View(walker.client, walker.no_spark, made).start()
     check_maintained(view, strict=False)
     with pytest.raises(Unsupported, match="by its changes alone") as refused:
         check_maintained(view, strict=True)
@@ -67,7 +67,7 @@ def test_names_and_literals_decide_nothing(tmp_path: Path, name: str) -> None:
     made = Definition.of_sql(f"view {name}", sql, schemas)
     assert not changes_cost_all(made, {})
     walker = Walker(tmp_path, schemas, {})
-    view = View(walker.client, walker.no_spark, made)
+    view = View(walker.client, walker.no_spark, made).start()
     check_maintained(view, strict=True)
     assert name in explain_view(view)
     walker.stop()

@@ -108,14 +108,14 @@ def test_what_is_not_known_at_a_first_time_is_not_shared(walker: Walker) -> None
     walker.create(defined("sums", SUMS))
     walker.write(HISTORY, 5)
     walker.tick("sums")  # lets go of what its arrangement was before
-    early = View(walker.client, walker.no_spark, defined("early", LARGE), as_of=2)
+    early = View(walker.client, walker.no_spark, defined("early", LARGE)).start(as_of=2)
     early.task_bytes_max = walker.views["sums"].task_bytes_max
     walker.views["early"] = early
     assert len(arrangements(walker)) == 2
     for _ in range(2):
         walker.tick_all()
     check(walker, "early", 4)
-    again = View(walker.client, walker.no_spark, defined("early", LARGE))
+    again = View(walker.client, walker.no_spark, defined("early", LARGE)).start()
     assert [k.name for k in again.arrangements()] == [k.name for k in early.arrangements()]
 
 
@@ -138,8 +138,8 @@ def test_a_view_that_is_overtaken_ticks_anew(
     walker: Walker, spark: SparkSession, changes: History, first: int
 ) -> None:
     """By one that shares its arrangement: to where it was going itself, or not as far."""
-    made = [View(walker.client, lambda: spark, defined("sums", SUMS))]
-    made += [Overtaken(walker.client, lambda: spark, defined("slow", LARGE))]
+    made = [View(walker.client, lambda: spark, defined("sums", SUMS)).start()]
+    made += [Overtaken(walker.client, lambda: spark, defined("slow", LARGE)).start()]
     walker.views = {view.name: view for view in made}
     quick, slow = made
     assert isinstance(slow, Overtaken)
@@ -171,7 +171,7 @@ def test_an_earlier_worker_of_the_same_view_may_overtake_it(
 ) -> None:
     """Nobody waits for the last tick of a worker that is stopped; whoever follows goes on."""
     walker = Walker(tmp_path, SCHEMAS, {})
-    before = View(walker.client, lambda: spark, defined("sums", SUMS))
+    before = View(walker.client, lambda: spark, defined("sums", SUMS)).start()
     walker.write(HISTORY, 3)
     if strategy != "hydrate":
         while before.tick() is not None:
@@ -180,7 +180,7 @@ def test_an_earlier_worker_of_the_same_view_may_overtake_it(
         walker.stop()
         age(tmp_path / "data")
         walker = Walker(tmp_path, SCHEMAS, {})
-        before = View(walker.client, lambda: spark, defined("sums", SUMS))
+        before = View(walker.client, lambda: spark, defined("sums", SUMS)).start()
         before.adopt()
     walker.write({} if strategy == "idle" else HISTORY, 5)
     after = Overtaken(walker.client, lambda: spark, defined("sums", SUMS))

@@ -88,7 +88,7 @@ class Compute:
                 raise NameTaken(f'collection "{each.name}" exists already', collection=each.name)
         commands: c.Transaction = ()
         for each in definitions:
-            made = View(with_pending(client, commands), self._spark, each, create=False)
+            made = View(with_pending(client, commands), self._spark, each)
             commands = (*commands, *made.creation(as_of, given.get(each.name)))
         client.submit(commands).result()
         for each in definitions:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pyarrow as pa
@@ -135,6 +135,9 @@ class Ingestion:
             self.feeds = tuple(typed(self.source, at) for at in range(len(self.source.outputs)))
         if len({feed.output for feed in self.feeds}) < len(self.feeds):
             raise ConfigError("an output feeds one collection, and not two")
+
+    def start(self) -> Self:
+        """Bring its collections to life, or take them up: before anything else, once."""
         wanted = [(feed.collection, feed.schema, feed.key) for feed in self.feeds]
         # By key, because that is how UPSERT finds the error that a new value retracts.
         wanted.append((self.errors_name or f"{self.name}_errors", ERRORS_SCHEMA, ("key",)))
@@ -149,6 +152,7 @@ class Ingestion:
         *outputs, self.errors, self.remap_target = targets
         self.outputs = tuple(outputs)
         self._take_up()
+        return self
 
     def _settle(self) -> None:
         """Know what became of commits whose answer was lost, before anything depends on it."""

@@ -26,7 +26,9 @@ def main(folder: Path, ticks: int | None) -> None:
     client = persist.open(folder / "location")
     oracle = ReservedOracle.open(client.runtime, open_consensus(folder / "oracle"), alone=True)
     tables = Postgres.from_plain(known["url"], known["source"])
-    ingestion = Ingestion(client, oracle, tables, "pg", InPlaceEngine(), 10**9, postgres(tables))
+    ingestion = Ingestion(
+        client, oracle, tables, "pg", InPlaceEngine(), 10**9, postgres(tables)
+    ).start()
     os.write(1, b"r\n")
     done = 0
     while ticks is None or done < ticks:

@@ -26,7 +26,9 @@ def ingest(
 ) -> Ingestion:
     """The ingestion of a PostgreSQL source, without Spark; `clock` is that of its times."""
     feeds = postgres(source, collections)
-    return Ingestion(client, MemoryOracle(clock), source, name, InPlaceEngine(), feeds=feeds)
+    return Ingestion(
+        client, MemoryOracle(clock), source, name, InPlaceEngine(), feeds=feeds
+    ).start()
 
 
 def contents(client: Client, name: str, as_of: int | None = None) -> Counter[Any]:

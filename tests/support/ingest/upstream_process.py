@@ -39,7 +39,9 @@ def main(folder: Path, rounds: int | None) -> None:
     ingestions = []
     for name, source, feeds in (("pg", tables, postgres(tables)), ("kafka", topic, (upsert,))):
         told: Any = WritesDown(source, name, str(folder / "reads"))
-        ingestions.append(Ingestion(client, oracle, told, name, InPlaceEngine(), 10**9, feeds))
+        ingestions.append(
+            Ingestion(client, oracle, told, name, InPlaceEngine(), 10**9, feeds).start()
+        )
     os.write(1, b"r\n")
     done = 0
     while rounds is None or done < rounds:

@@ -206,7 +206,7 @@ class World:
             DyingEngine(self.fuse, self.engine),
             self.retain_ms,
             self.source.feeds(),
-        )
+        ).start()
         self._note_bindings()
         self._check_releases()
 

@@ -89,7 +89,7 @@ class JudgedViews:
         """Make queries views, all by default; they are hydrated by the next tick."""
         for name in names or self.queries:
             definition = Definition.of_sql(name, self.queries[name], self.schemas)
-            self.flow.add(View(self.client, self.spark, definition))
+            self.flow.add(View(self.client, self.spark, definition).start())
 
     def append(self, tables: Mapping[str, pa.Table]) -> None:
         """The updates of the next time."""

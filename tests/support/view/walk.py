@@ -77,7 +77,7 @@ class Walker:
 
     def create(self, definition: Definition) -> int:
         """Begin a view at the latest time that is known of its inputs, which is returned."""
-        view = View(self.client, self.no_spark, definition)
+        view = View(self.client, self.no_spark, definition).start()
         view.task_bytes_max = 1 << 60
         self.views[view.name] = view
         self.tick(view.name)
@@ -87,7 +87,7 @@ class Walker:
 
     def take_up(self, definition: Definition) -> View:
         """A view that is there already."""
-        view = View(self.client, self.no_spark, definition)
+        view = View(self.client, self.no_spark, definition).start()
         view.task_bytes_max = 1 << 60
         self.views[view.name] = view
         return view

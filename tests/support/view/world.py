@@ -81,7 +81,7 @@ class World:
         for name, sql in names.items():
             definition = Definition.of_sql(name, sql, schemas)
             schemas[name] = definition.plan.schema
-            self.flow.add(View(self.client, self.session, definition))
+            self.flow.add(View(self.client, self.session, definition).start())
 
     def session(self) -> SparkSession:
         """The one that the views run on."""

@@ -180,7 +180,7 @@ class SourceWorker:
             parts["progress"].collection,
             parts["errors"].collection,
             remedy_of(database.catalog, item),
-        )
+        ).start()
 
     def engine(self) -> Engine:
         """What reads for this source: little in this process, much on Spark."""

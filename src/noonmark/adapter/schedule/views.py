@@ -215,8 +215,7 @@ class ViewWorker:
         retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
         strict = item.definition.get("maintenance") == "strict"
         view = View(
-            database.client, self._session, definition, retain_ms=retain_ms, strict=strict,
-            create=False,
+            database.client, self._session, definition, retain_ms=retain_ms, strict=strict
         )  # fmt: skip
         view.adopt()
         return view

@@ -106,7 +106,7 @@ class _Making:
         database = self._database
         client = PendingClient(database.client, self.state)
         definition = view_definition(self._catalog, item)
-        return View(client, database.started_spark, definition, create=False).creation()
+        return View(client, database.started_spark, definition).creation()
 
     def into(self, transaction: Transaction, rows: Mapping[int, pa.Table]) -> None:
         """Add the commands, and then the first rows of tables: upper moves with the commit."""

@@ -174,7 +174,7 @@ class _Beside:
             errors_name=self.names[1],
             remap_name=self.names[2],
             remedy=remedy_of(database.catalog, item),
-        )
+        ).start()
 
     def switched(self, shown: Ingestion, reading: Ingestion) -> _Switched:
         """The switch, while the source is stopped; blocks."""

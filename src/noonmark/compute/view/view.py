@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from noonmark.compute.plan.arrangement import Arrangement, ArrangementSpec
 from noonmark.compute.plan.columns_used import used
@@ -96,21 +96,17 @@ class View:
         spark: Callable[[], SparkSession],
         definition: Definition,
         *,
-        as_of: int | None = None,
         retain_ms: int = RETAIN_MS,
         strict: bool = False,
-        create: bool = True,
     ) -> None:
-        """Take up a view, or bring it to life.
+        """A view as it is stored, or one whose `creation` is still to be committed.
 
         Args:
             client: the writer of the location.
             spark: asked for the session when there is something to compute.
             definition: what it is.
-            as_of: its first time; None for the latest that can be.
             retain_ms: how much history it keeps.
             strict: whether a tick is never to compute the whole anew, however large the change.
-            create: False when the caller commits `creation` itself, with more beside it.
         """
         if client.blob.url.startswith("memory:"):
             raise ConfigError(
@@ -132,10 +128,18 @@ class View:
         self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
         self.owned = Owned(client, definition, self.inputs, definition.arrangement_specs(self.keys))
-        if create and self.name in client.state.names:
+
+    def start(self, as_of: int | None = None) -> Self:
+        """Bring it to life, at a time or at the latest that can be, unless it is there already.
+
+        Raises:
+            UsageError: it is there, with another definition.
+        """
+        if self.name in self.client.state.names:
             self._check_same()
-        elif create:
-            client.submit(self.creation(as_of)).result()
+        else:
+            self.client.submit(self.creation(as_of)).result()
+        return self
 
     @cached_property
     def keys(self) -> dict[str, tuple[str, ...]]:

@@ -157,7 +157,7 @@ async def run_create_materialized_view(
 
         def beside(_: int) -> Iterable[c.AnyCommand]:
             after = with_pending(client, before)
-            made = View(after, database.started_spark, definition, create=False)
+            made = View(after, database.started_spark, definition)
             return (*before, *made.creation())
 
         return Created((item,), beside, (old,) if old else ())
@@ -186,7 +186,7 @@ def maintained(session: AdapterSession, catalog: Catalog, item: Item, client: Cl
             "the session's own functions cannot be maintained",
             hint="Ask for them in the SELECT that reads the view.",
         )
-    view = View(client, session.database.started_spark, definition, create=False)
+    view = View(client, session.database.started_spark, definition)
     check_maintained(view, strict=item.definition.get("maintenance") == "strict")
     return view
 

@@ -91,7 +91,7 @@ async def _begin(
                 "SUBSCRIBE to a large query with the session's own functions is not supported",
                 hint="Write their values instead of them.",
             )
-        view = View(database.client, database.started_spark, definition, create=False)
+        view = View(database.client, database.started_spark, definition)
         await asyncio.to_thread(check_maintained, view, strict=False)
         await database.store.change([item], beside=lambda _: view.creation(time))
         await database.work.add_view(item)
