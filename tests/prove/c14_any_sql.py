@@ -5,7 +5,8 @@ Random expressions and queries over random tables (every type, NULLs, keys, host
 compared as they come (`support.sql.any.versus` says what is set apart, and why). Views of such
 queries are read after each of ten rounds of changes, and compared with the query itself.
 
-    --count N     one-shot statements: two expressions to one query       (100,000)
+    --count N     one-shot statements: three expressions, one call by PostgreSQL's own signatures,
+                  two queries, of six                                     (100,000)
     --views N     views, each read after ten changes                      (3,000)
     --seconds S   end after so long, whatever was reached; the figure says how far it came
 """
@@ -24,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from noonmark.clock import SYSTEM
 from support.house.proving import answer, bar
 from support.serve.process import serving
-from support.sql.any.runs import Run, queries, scalars, views
+from support.sql.any.runs import Run, called, queries, scalars, views
 from support.sql.any.versus import both
 
-#: Of one-shot statements so many are queries.
-QUERIES = 1 / 3
+#: Of one-shot statements so many are queries, so many calls of functions.
+QUERIES, CALLS = 1 / 3, 1 / 6
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
@@ -38,28 +39,32 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--views", type=int, default=3_000)
     parser.add_argument("--seconds", type=float, default=None)
     chosen = parser.parse_args(list(argv))
-    asked = round(chosen.count * QUERIES)
+    asked, calls = round(chosen.count * QUERIES), round(chosen.count * CALLS)
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as server:
         dsn = f"host=127.0.0.1 port={server.pg} user=me dbname=noonmark"
         with both(dsn) as pair, bar("statements", chosen.count + chosen.views) as advance:
             run, share = Run(pair, chosen.seed, advance=advance), chosen.seconds
             start = SYSTEM.monotonic()
             reached = []
-            parts = ((0.35, scalars, chosen.count - asked), (0.3, queries, asked))
-            for part, act, count in (*parts, (0.35, views, chosen.views)):
+            parts = (
+                (0.25, scalars, chosen.count - asked - calls),
+                (0.1, called, calls),
+                (0.3, queries, asked),
+                (0.35, views, chosen.views),
+            )
+            for part, act, count in parts:
                 if share is not None:
                     run.deadline = SYSTEM.monotonic() + part * share
                 reached.append(act(run, count))
             minutes = (SYSTEM.monotonic() - start) / 60
-    once = reached[0] + reached[1]
-    print(
-        f"expressions {reached[0]}, queries {reached[1]}, views {reached[2]}, minutes {minutes:.1f}"
-    )
+    once = sum(reached[:-1])
+    told = zip(("expressions", "calls", "queries", "views"), reached, strict=True)
+    print(", ".join(f"{kind} {count}" for kind, count in told), f"in {minutes:.1f} minutes")
     print(f"told: {dict(pair.counts)}")
     print(f"refused by name: {pair.refusals.most_common(20)}")
     print(f"features met: {len(run.met)}; the rarest: {run.met.most_common()[-12:]}")
     goal = f"0 in {chosen.count} statements and {chosen.views} views x 10"
-    note = f"{once} statements, {reached[2]} views in {minutes:.1f} min; {len(run.met)} features"
+    note = f"{once} statements, {reached[-1]} views in {minutes:.1f} min; {len(run.met)} features"
     return answer("any SQL against PostgreSQL", goal, run.wrong, dict(pair.counts), note)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from support.sql.any.choices import Choices, smaller
-from support.sql.any.runs import Run, queries, scalars
+from support.sql.any.runs import Run, called, queries, scalars
 from support.sql.any.versus import both
 
-EXPRESSIONS, QUERIES = 300, 40
+EXPRESSIONS, CALLS, QUERIES = 240, 120, 40
 
 
 def test_expressions_and_queries_mean_what_they_mean_in_postgresql() -> None:
     with both() as pair:
         run = Run(pair, seed=20)
         scalars(run, EXPRESSIONS)
+        called(run, CALLS)
         queries(run, QUERIES)
         assert run.wrong == [], "\n".join(run.wrong)
         assert pair.counts["answered"] > 200

@@ -18,14 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
-from noonmark.errors import CannotCast, DatatypeMismatch, UndefinedFunction, Unsupported
+from sqlglot import exp
+
+from noonmark.errors import (
+    CannotCast,
+    DatatypeMismatch,
+    NoonmarkError,
+    UndefinedFunction,
+    Unsupported,
+    WrongObjectType,
+)
 from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, as_kind, coerce, common_type, is_implicit
+from noonmark.sql.dialect import position_of
+from noonmark.sql.functions import AGGREGATES
 from noonmark.sql.functions.elsewhere import ELSEWHERE, Kind, category
 from noonmark.sql.functions.errors import AmbiguousFunction
 from noonmark.sql.functions.function import Any_, Parameter, Signature, Table
+from noonmark.sql.functions.statistics import ORDERED_SETS
 from noonmark.sql.ir.scalar import Scalar
 
 S = TypeVar("S", bound=Signature)
@@ -264,3 +276,24 @@ def _undefined(
         "You might need to add explicit type casts.",
         position=position,
     )
+
+
+def require_star(name: str, tree: exp.Anonymous) -> None:
+    """Refuse ``count()``: an aggregate of whole rows is written with a star."""
+    parameterless = any(not entry.parameters for entry in AGGREGATES.by_name.get(name, ()))
+    if parameterless and not tree.expressions:
+        message = f"{name}(*) must be used to call a parameterless aggregate function"
+        raise WrongObjectType(message, position=position_of(tree))
+
+
+def require_within(name: str, arguments: Sequence[Scalar], position: int | None) -> NoReturn:
+    """Refuse an aggregate of an ordered set that has no order; first, one that does not exist."""
+    if name in ORDERED_SETS:
+        try:
+            resolve(AGGREGATES, name, arguments, position)
+        except UndefinedFunction:
+            raise
+        except NoonmarkError:
+            pass  # there is one: whether it takes these values is asked later
+    message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
+    raise WrongObjectType(message, position=position)

@@ -10,6 +10,11 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from noonmark.clock import SYSTEM
+
+#: How often a run that nobody watches writes how far it is.
+TOLD_EVERY_S = 30.0
+
 
 class Advance(Protocol):
     """Moves the bar on."""
@@ -28,9 +33,19 @@ def options(argv: Sequence[str], count: int, what: str) -> argparse.Namespace:
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Advance]:
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console()) as progress:
+    console = Console()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task(title, total=total)
-        yield lambda steps=1: progress.advance(task, steps)
+        told = SYSTEM.monotonic()
+
+        def advance(steps: int = 1) -> None:
+            nonlocal told
+            progress.advance(task, steps)
+            if not console.is_terminal and SYSTEM.monotonic() - told > TOLD_EVERY_S:
+                told = SYSTEM.monotonic()
+                print(f"{title}: {progress.tasks[0].completed:.0f} of {total}", flush=True)
+
+        yield advance
 
 
 def answer(

@@ -25,9 +25,8 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.numeral import scale_of
 from noonmark.rows.order import total_key
-from noonmark.rows.pg.text import format_value
 from noonmark.sql.functions.function import Any_, Parameter, Result, Signature
-from noonmark.sql.functions.jsonb import data_of, jsonb_of, parse
+from noonmark.sql.functions.jsonb import data_of, jsonb_of, name_of, parse
 from noonmark.sql.functions.number import numeric
 from noonmark.sql.functions.number.fit import WIDE, numeric_for
 from noonmark.sql.functions.time.calendar import interval_add, interval_scale
@@ -223,6 +222,14 @@ def _string_agg(_: tuple[t.SqlType, ...], rows: Rows) -> str | None:
     return "".join(parts) if parts else None
 
 
+def _bytes_agg(_: tuple[t.SqlType, ...], rows: Rows) -> bytes | None:
+    parts: list[bytes] = []
+    for data, separator in _repeated(rows):
+        if data is not None:
+            parts += [separator or b"", data] if parts else [data]
+    return b"".join(parts) if parts else None
+
+
 def _array_agg(_: tuple[t.SqlType, ...], rows: Rows) -> tuple[Any, ...] | None:
     return tuple(arguments[0] for arguments in _repeated(rows)) if rows else None
 
@@ -237,7 +244,7 @@ def _object_agg(types: tuple[t.SqlType, ...], rows: Rows) -> str | None:
     for name, value in _repeated(rows):
         if name is None:
             raise InvalidArgument("field name must not be null")
-        made[format_value(name, types[0])] = data_of(value, types[1])
+        made[name_of(name, types[0])] = data_of(value, types[1])
     return jsonb_of(made) if rows else None
 
 
@@ -317,6 +324,7 @@ def _table() -> list[Aggregator]:
         _row("every", (t.Boolean,), t.Boolean(), _bool_and),
         _row("bool_or", (t.Boolean,), t.Boolean(), _bool_or),
         _row("string_agg", (t.Text, t.Text), t.Text(), _string_agg, strict=False, ordered=True),
+        _row("string_agg", (t.Bytea, t.Bytea), t.Bytea(), _bytes_agg, strict=False, ordered=True),
         _row(
             "array_agg",
             anything,

@@ -88,10 +88,10 @@ def _filled(
 ) -> tuple[Any, ...]:
     if sizes is None or starts is None:
         raise NullRefused("dimension array or low bound array cannot be null")
-    if not sizes:
-        return ()
     if None in sizes or None in starts:
         raise NullRefused("dimension values cannot be null")
+    if not sizes:
+        return ()
     if len(sizes) > 1 or starts != (1,):
         raise NotHeldHere("an array of several dimensions, or one that starts elsewhere than at 1")
     size = sizes[0] or 0

@@ -9,6 +9,14 @@ class InvalidBuckets(InvalidArgument, id="invalid_buckets", sqlstate="2201G"):
     """Bounds, or a number of buckets, that width_bucket cannot take."""
 
 
+class InvalidNtile(InvalidArgument, id="invalid_ntile", sqlstate="22014"):
+    """A number of parts that ntile cannot make."""
+
+
+class InvalidNth(InvalidArgument, id="invalid_nth", sqlstate="22016"):
+    """A number of a row that no frame has."""
+
+
 class NullRefused(InvalidArgument, id="null_refused", sqlstate="22004"):
     """NULL, where a value must be."""
 

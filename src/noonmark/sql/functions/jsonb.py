@@ -195,14 +195,14 @@ def _build_object(types: tuple[t.SqlType, ...], *values: Any) -> str:
     for at in range(0, len(values), 2):
         if values[at] is None:
             raise InvalidArgument(f"argument {at + 1}: key must not be null")
-        if isinstance(types[at], t.Array | t.Record | t.Jsonb):
-            raise InvalidArgument("key value must be scalar, not array, composite, or json")
-        result[_key(values[at], types[at])] = data_of(values[at + 1], types[at + 1])
+        result[name_of(values[at], types[at])] = data_of(values[at + 1], types[at + 1])
     return _write(result)
 
 
-def _key(value: Any, sql_type: t.SqlType) -> str:
+def name_of(value: Any, sql_type: t.SqlType) -> str:
     """A scalar as the name of a member."""
+    if isinstance(sql_type, t.Array | t.Record | t.Jsonb):
+        raise InvalidArgument("key value must be scalar, not array, composite, or json")
     data = data_of(value, sql_type)
     return data if isinstance(data, str) else _write(data)
 

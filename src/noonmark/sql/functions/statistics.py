@@ -24,6 +24,8 @@ Types = tuple[t.SqlType, ...]
 
 #: Aggregates that WITHIN GROUP belongs to.
 ORDERED_SETS = frozenset(("percentile_cont", "percentile_disc", "mode"))
+#: Window functions that are, with arguments and WITHIN GROUP, aggregates of an ordered set.
+HYPOTHETICAL = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 
 
 def check_fractions(fractions: tuple[float | None, ...]) -> None:
@@ -93,20 +95,37 @@ def _mode(_: Types, rows: Rows) -> Any:
 
 
 class _Pairs:
-    """The sums of pairs (y, x), each as often as it is there."""
+    """The sums of pairs (y, x), each as often as it is there.
+
+    A sum of squares or products is NaN where a value in it is not finite, as in PostgreSQL; sums of
+    the values themselves are what addition makes of them.
+    """
 
     def __init__(self, rows: Rows) -> None:
         self.count = sum(count for _, count in rows)
-        self.odd = any(not math.isfinite(each) for values, _ in rows for each in values)
-        if self.odd:
-            return
-        pairs = [(Fraction(y), Fraction(x), count) for (y, x), count in rows]
-        self.y = sum((y * count for y, _, count in pairs), Fraction(0))
-        self.x = sum((x * count for _, x, count in pairs), Fraction(0))
-        n = max(self.count, 1)
-        self.yy = sum((y * y * count for y, _, count in pairs), Fraction(0)) - self.y**2 / n
-        self.xx = sum((x * x * count for _, x, count in pairs), Fraction(0)) - self.x**2 / n
-        self.xy = sum((x * y * count for y, x, count in pairs), Fraction(0)) - self.x * self.y / n
+        self.x, xs = _sum([(x, count) for (_, x), count in rows])
+        self.y, ys = _sum([(y, count) for (y, _), count in rows])
+        self.yy, self.xx = self._squares(ys), self._squares(xs)
+        self.xy: Fraction | float = math.nan
+        if xs is not None and ys is not None:
+            both = sum((x * y * n for (x, n), (y, _) in zip(xs, ys, strict=True)), Fraction(0))
+            self.xy = both - Fraction(self.x) * Fraction(self.y) / max(self.count, 1)
+
+    def _squares(self, values: list[tuple[Fraction, int]] | None) -> Fraction | float:
+        if values is None:
+            return math.nan
+        whole = sum((x * count for x, count in values), Fraction(0))
+        return sum((x * x * n for x, n in values), Fraction(0)) - whole**2 / max(self.count, 1)
+
+
+def _sum(
+    values: list[tuple[float, int]],
+) -> tuple[Fraction | float, list[tuple[Fraction, int]] | None]:
+    """The sum, and the values as fractions if all are finite."""
+    if all(math.isfinite(value) for value, _ in values):
+        exact = [(Fraction(value), count) for value, count in values]
+        return sum((value * count for value, count in exact), Fraction(0)), exact
+    return sum(value for value, _ in values if not math.isfinite(value)), None
 
 
 def _of_pairs(
@@ -118,42 +137,64 @@ def _of_pairs(
         pairs = _Pairs(rows)
         if pairs.count < least:
             return None
-        if pairs.odd:
-            return math.nan
         found = act(pairs)
-        return None if found is None else rounded(found)
+        return found if found is None or isinstance(found, float) else rounded(found)
 
     return meaning
+
+
+def _exact(*sums: Fraction | float) -> tuple[Fraction, ...] | None:
+    """The sums; None if one of them is no number."""
+    found = tuple(each for each in sums if isinstance(each, Fraction))
+    return found if len(found) == len(sums) else None
+
+
+def _mean(total: Fraction | float, count: int) -> Fraction | float:
+    return total / count
 
 
 def _corr(pairs: _Pairs) -> float | None:
     if not pairs.xx or not pairs.yy:
         return None
-    return rounded(pairs.xy) / math.sqrt(rounded(pairs.xx * pairs.yy))
+    exact = _exact(pairs.xx, pairs.yy, pairs.xy)
+    if exact is None:
+        return math.nan
+    xx, yy, xy = exact
+    return rounded(xy) / math.sqrt(rounded(xx * yy))
 
 
-def _r2(pairs: _Pairs) -> Fraction | None:
+def _r2(pairs: _Pairs) -> Fraction | float | None:
     if not pairs.xx:
         return None
-    return pairs.xy**2 / (pairs.xx * pairs.yy) if pairs.yy else Fraction(1)
+    if not pairs.yy:
+        return Fraction(1)
+    exact = _exact(pairs.xx, pairs.yy, pairs.xy)
+    return math.nan if exact is None else exact[2] ** 2 / (exact[0] * exact[1])
 
 
-def _slope(pairs: _Pairs) -> Fraction | None:
-    return pairs.xy / pairs.xx if pairs.xx else None
-
-
-def _intercept(pairs: _Pairs) -> Fraction | None:
+def _slope(pairs: _Pairs) -> Fraction | float | None:
     if not pairs.xx:
         return None
-    return (pairs.y - pairs.x * pairs.xy / pairs.xx) / pairs.count
+    exact = _exact(pairs.xx, pairs.xy)
+    return math.nan if exact is None else exact[1] / exact[0]
+
+
+def _intercept(pairs: _Pairs) -> Fraction | float | None:
+    if not pairs.xx:
+        return None
+    exact = _exact(pairs.xx, pairs.xy, pairs.x, pairs.y)
+    if exact is None:
+        return math.nan
+    xx, xy, x, y = exact
+    return (y - x * xy / xx) / pairs.count
 
 
 _PAIRS: dict[str, Callable[[Types, Rows], float | None]] = {
     "corr": _of_pairs(_corr),
-    "covar_pop": _of_pairs(lambda p: p.xy / p.count),
-    "covar_samp": _of_pairs(lambda p: p.xy / (p.count - 1), least=2),
-    "regr_avgx": _of_pairs(lambda p: p.x / p.count),
-    "regr_avgy": _of_pairs(lambda p: p.y / p.count),
+    "covar_pop": _of_pairs(lambda p: _mean(p.xy, p.count)),
+    "covar_samp": _of_pairs(lambda p: _mean(p.xy, p.count - 1), least=2),
+    "regr_avgx": _of_pairs(lambda p: _mean(p.x, p.count)),
+    "regr_avgy": _of_pairs(lambda p: _mean(p.y, p.count)),
     "regr_intercept": _of_pairs(_intercept),
     "regr_r2": _of_pairs(_r2),
     "regr_slope": _of_pairs(_slope),

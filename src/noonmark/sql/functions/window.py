@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
+from noonmark.sql.functions.errors import InvalidNth, InvalidNtile
 from noonmark.sql.functions.function import Any_, Function
 
 
@@ -44,7 +44,7 @@ def _ntile(place: WindowRow) -> int | None:
     if buckets is None:
         return None
     if buckets <= 0:
-        raise InvalidArgument("argument of ntile must be greater than zero")
+        raise InvalidNtile("argument of ntile must be greater than zero")
     size, larger = divmod(place.size, buckets)
     edge = larger * (size + 1)
     if place.position < edge:
@@ -87,7 +87,7 @@ def _nth_value(place: WindowRow) -> Any:
     if at is None:
         return None
     if at <= 0:
-        raise InvalidArgument("argument of nth_value must be greater than zero")
+        raise InvalidNth("argument of nth_value must be greater than zero")
     return _nth(place, at - 1)
 
 

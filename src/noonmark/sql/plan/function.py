@@ -13,14 +13,15 @@ from noonmark.errors import (
     InvalidSyntax,
     NoonmarkError,
     UndefinedFunction,
-    WindowingError,
+    WrongObjectType,
 )
 from noonmark.rows import types as t
-from noonmark.sql.choose import resolve
+from noonmark.sql.choose import require_within, resolve
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.number.fit import bounded
+from noonmark.sql.functions.statistics import HYPOTHETICAL
 from noonmark.sql.ir.asked import Ask, Now
 from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Compare, Literal, Scalar, When
 from noonmark.sql.plan.form import cast_to, record
@@ -43,8 +44,10 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         message = f"aggregate functions are not allowed in {row.place}"
         raise GroupingError(message, position=position)
     if name in WINDOWS.by_name:
+        if name in HYPOTHETICAL and tree.expressions:
+            require_within(name, [plan(each, row) for each in tree.expressions], position)
         message = f"window function {name} requires an OVER clause"
-        raise WindowingError(message, position=position)
+        raise WrongObjectType(message, position=position)
     if name in TABLE_FUNCTIONS.by_name:
         raise unsupported(f"the set-returning function {name} in {row.place}", tree)
     if name == "mz_now" and not tree.expressions:

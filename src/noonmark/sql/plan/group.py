@@ -24,7 +24,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.order import is_ordered
-from noonmark.sql.choose import resolve
+from noonmark.sql.choose import require_star, require_within, resolve
 from noonmark.sql.coerce import coerce, fixed_scale
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import evaluate
@@ -120,15 +120,16 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     assert isinstance(call, exp.Anonymous)
     name, parts = name_of(call.this), arguments_of(call)
     within = _within_of(tree)
-    if (within is not None) != (name in ORDERED_SETS):
-        _refuse_within(name, len(parts.trees), tree)
+    if within is None and name in ORDERED_SETS:
+        require_within(name, [plan(each, row) for each in parts.trees], position_of(tree))
+    if within is not None and name not in ORDERED_SETS:
+        message = f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
+        # What the set is ordered by is an argument, too: of those that exist few have one more.
+        wrong = UndefinedFunction if parts.trees else WrongObjectType
+        raise wrong(message, position=position_of(tree))
     if within is not None:
         parts = _ordered_set(parts, within)
-    if not parts.trees and not isinstance(next(iter(call.expressions), None), exp.Star):
-        raise UndefinedFunction(
-            f"{name}(*) must be used to call a parameterless aggregate function",
-            position=position_of(tree),
-        )
+    require_star(name, call)
     scalars = [plan(each, row) for each in parts.trees]
     entry, arguments = resolve(AGGREGATES, name, aggregated(name, scalars), position_of(tree))
     if name in ("min", "max") and not is_ordered(arguments[0].type):
@@ -156,15 +157,6 @@ def _ordered_set(parts: Arguments, within: exp.WithinGroup) -> Arguments:
     if len(order) != 1 or parts.distinct or parts.order:
         raise unsupported("WITHIN GROUP of other than one expression", within)
     return Arguments((*parts.trees, order[0].this), False, order)
-
-
-def _refuse_within(name: str, count: int, tree: exp.Expr) -> NoReturn:
-    message = f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
-    if name in ORDERED_SETS:
-        message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
-        if any(len(entry.parameters) == count for entry in AGGREGATES.by_name[name]):
-            raise WrongObjectType(message, position=position_of(tree))
-    raise UndefinedFunction(message, position=position_of(tree))
 
 
 def sort_key(tree: exp.Ordered, scalar: Scalar) -> SortKey:

@@ -11,11 +11,12 @@ from noonmark.errors import InvalidArgument, InvalidSyntax, UndefinedFunction, W
 from noonmark.rows import types as t
 from noonmark.rows.order import sort_key as sort_key_of
 from noonmark.rows.value import Interval
-from noonmark.sql.choose import resolve
+from noonmark.sql.choose import require_star, require_within, resolve
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES, WINDOWS
+from noonmark.sql.functions.statistics import HYPOTHETICAL, ORDERED_SETS
 from noonmark.sql.ir.call import Exclusion, Frame, SortKey, Unit, WindowCall
 from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Window
@@ -88,6 +89,8 @@ def _call(tree: exp.Window, frame: Frame, row: Row) -> WindowCall:
     if isinstance(tree.this, exp.Filter):
         test = plan_boolean(tree.this.expression.this, row, "FILTER")
     position = position_of(tree)
+    if name in ORDERED_SETS or (name in HYPOTHETICAL and arguments):
+        require_within(name, arguments, position)
     if name in WINDOWS.by_name:
         if test is not None:
             raise WindowingError(
@@ -99,6 +102,7 @@ def _call(tree: exp.Window, frame: Frame, row: Row) -> WindowCall:
         raise UndefinedFunction(
             f"function {name} is neither a window function nor an aggregate", position=position
         )
+    require_star(name, call)
     aggregate, coerced = resolve(AGGREGATES, name, aggregated(name, arguments), position)
     return WindowCall(aggregate.id, coerced, frame, test)
 

@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from noonmark.clock import SYSTEM
-from support.sql.any.choices import Choices
+from noonmark.sql.functions import AGGREGATES, FUNCTIONS, WINDOWS
+from support.sql.any.calls import call, signatures
+from support.sql.any.changes import Changes
+from support.sql.any.choices import Choices, smaller
 from support.sql.any.queries import Queries
 from support.sql.any.scalars import Scalars
 from support.sql.any.values import PLAIN, TYPES, Table, quoted, schema, value
 from support.sql.any.versus import Both, Text, judge, shrunk
-from support.sql.seen import ask
+from support.sql.seen import Seen, ask
 
 ROWS = 6
 QUERIES_IN_A_WORLD = 500
@@ -167,13 +170,18 @@ def views(run: Run, count: int) -> int:
 def _made(run: Run, seed: int, wanted: int, make: Remake) -> dict[str, str]:
     """Views of queries that both sides answer alike, by name."""
     both, chosen = run.both, {}
-    for at in range(6 * wanted):
-        if len(chosen) == wanted or run.is_over:
-            break
-        sql = make(Choices(seed * 1_000_003 + at))
-        mine, theirs = ask(both.ours, sql), ask(both.peer, sql)
-        if judge(sql, mine, theirs, one_row=False, ordered=False) in ("answered", "form"):
-            chosen[f"view_{at}"] = sql
+
+    def texts() -> Iterator[Text]:
+        for at in range(6 * wanted):
+            if len(chosen) == wanted or run.is_over:
+                return
+            choices = Choices(seed * 1_000_003 + at)
+            yield Text(make(choices), choices, one_row=False)
+
+    for at, (text, (mine, theirs)) in enumerate(both.answers(texts())):
+        told = judge(text.sql, mine, theirs, one_row=False, ordered=False)
+        if told in ("answered", "form") and len(chosen) < wanted:
+            chosen[f"view_{at}"] = text.sql
     made = {}
     statements = [f"create materialized view {name} as {sql}" for name, sql in chosen.items()]
     for (name, sql), told in zip(chosen.items(), both.at_once(statements), strict=True):
@@ -188,9 +196,10 @@ def _made(run: Run, seed: int, wanted: int, make: Remake) -> dict[str, str]:
 
 
 def _read(run: Run, made: dict[str, str]) -> None:
-    reads = run.both.at_once([f"select * from {name}" for name in made])
-    for (name, sql), mine in zip(list(made.items()), reads, strict=True):
-        theirs = ask(run.both.peer, sql)
+    names = list(made)
+    reads = run.both.apart([(f"select * from {name}", made[name]) for name in names])
+    for name, (mine, theirs) in zip(names, reads, strict=True):
+        sql = made[name]
         verdict = judge(sql, mine, theirs, one_row=False, ordered=False)
         run.both.counts[f"view {verdict}"] += 1
         if verdict == "wrong":
@@ -214,3 +223,89 @@ def change(choices: Choices, tables: list[Table]) -> str:
     name, kind = table.columns[1 + choices.below(len(table.columns) - 1)]
 
     return f"update {table.name} set {name} = {value(choices, kind)} where k >= {key}"
+
+
+def called(run: Run, count: int) -> int:
+    """Calls of functions by PostgreSQL's own signatures; how many were compared."""
+    both = run.both
+    both.run("create table single (a0 int)")
+    both.run("insert into single values (1)")
+    names = [
+        entry.name for table in (FUNCTIONS, AGGREGATES, WINDOWS) for entry in table.by_id.values()
+    ]
+    found = signatures(both.peer, names)
+
+    def remake(choices: Choices) -> str:
+        return call(choices, choices.pick(found))
+
+    def make(number: int) -> Text:
+        choices = Choices(run.seed * 1_000_039 + number)
+        return Text(remake(choices), choices, one_row=True)
+
+    return run.compare(make, count, remake)
+
+
+def changes(run: Run, count: int) -> int:
+    """Statements that change a table, each in a transaction that is undone; how many there were."""
+    both, known, done = run.both, run.both.known(), 0
+    while done < count and not run.is_over:
+        tables = world(both, run.seed + done, "c")
+
+        def remake(choices: Choices, tables: list[Table] = tables) -> tuple[str, str]:
+            return Changes(choices, known, tables, run.met).next()
+
+        for number in range(done, min(count, done + QUERIES_IN_A_WORLD)):
+            if run.is_over:
+                break
+            choices = Choices(run.seed * 1_000_081 + number)
+            sql, table = remake(choices)
+            verdict, told = _changed(both, sql, table)
+            both.counts[f"change {verdict}"] += 1
+            if verdict == "refused":
+                both.refusals[told[:100]] += 1
+            if verdict == "wrong":
+                small = _smaller(both, choices, remake)
+                run.tell(f"{small[0]}\n{_changed(both, *small)[1]}")
+            run.advance()
+            done += 1
+    return done
+
+
+def _smaller(
+    both: Both, choices: Choices, remake: Callable[[Choices], tuple[str, str]]
+) -> tuple[str, str]:
+    def fails(drawn: list[int]) -> bool:
+        try:
+            return _changed(both, *remake(Choices(replay=drawn)))[0] == "wrong"
+        except (IndexError, KeyError, ValueError):
+            return False
+
+    return remake(Choices(replay=smaller(choices.drawn, fails, 120)))
+
+
+def _changed(both: Both, sql: str, table: str) -> tuple[str, str]:
+    """What is said of a statement, and of its table after it; and what both told."""
+    told = []
+    for connection in (both.ours, both.peer):
+        ask(connection, "begin")
+        said = ask(connection, sql)
+        after = ask(connection, f"select * from {table}") if not said.state else said
+        ask(connection, "rollback")
+        told.append((said, after))
+    (mine, mine_after), (theirs, theirs_after) = told
+    verdict = judge(sql, mine, theirs, one_row=False, ordered=False)
+    if verdict in ("answered", "form"):
+        after = judge(sql, mine_after, theirs_after, one_row=False, ordered=False)
+        verdict = verdict if after in ("answered", "form") else after
+    if verdict == "refused":
+        return verdict, mine.message
+    return (
+        verdict,
+        f"  ours: {_lines(mine, mine_after)}\n  PostgreSQL: {_lines(theirs, theirs_after)}",
+    )
+
+
+def _lines(said: Seen, after: Seen) -> str:
+    if said.state:
+        return f"{said.state} {said.message[:200]}"
+    return f"{sorted(map(repr, said.rows))[:4]} leaves {sorted(map(repr, after.rows))[:7]}"[:1500]

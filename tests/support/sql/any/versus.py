@@ -8,7 +8,8 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
                 form (1 day, 24:00:00), or one of the two zeros of a float (0, -0): which one
                 DISTINCT, GROUP BY, a set operation, min or max keeps, and which of them ORDER BY
                 puts first, is nobody's promise. Only in statements that have one of these.
-                Likewise which of two equal numerics (0, 0.00) INTERSECT and UNION keep.
+                Likewise which of two equal numerics (0, 0.00) DISTINCT, GROUP BY and a set
+                operation keep: PostgreSQL the one that it meets first.
     order       both fail, in a statement with more than one row or condition, with errors of values
                 (22, 21; 54 of ``chr(0)``; 0A000 of a unit that a type has not; 42601 of a
                 template): which row or condition is evaluated first is nobody's promise.
@@ -19,7 +20,7 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -36,8 +37,12 @@ from support.sql.seen import Row, Seen, ask, seen
 _DATA = ("22", "21", "54")
 #: A unit that a type has not, a pattern of a template that stands twice.
 _ALSO_OF_VALUES = (("0A000", 'unit "'), ("42601", 'cannot use "'))
-#: How many views are made, and read, at the same time.
+#: How many statements are under way at the same time: a server that is alone on a busy machine
+#: waits for its turn more than it works.
 BESIDE = 8
+
+#: A connection to Noonmark and one to PostgreSQL.
+Pair = tuple[psycopg.Connection, psycopg.Connection]
 
 
 @dataclass(frozen=True)
@@ -52,11 +57,11 @@ class Text:
 
 @dataclass
 class Both:
-    """The two servers, and what was seen; `beside` are more connections to Noonmark."""
+    """The two servers, and what was seen; `beside` are more connections to both."""
 
     ours: psycopg.Connection
     peer: psycopg.Connection
-    beside: list[psycopg.Connection] = field(default_factory=list)
+    beside: list[Pair] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
 
@@ -75,19 +80,40 @@ class Both:
         return lambda name: name in names
 
     def stream(self, texts: Iterable[Text]) -> Iterator[tuple[Text, str | None]]:
-        """Each text and what differs; the next is made while the servers answer."""
-        asked: Text | None = None
-        for text in texts:
-            if asked is not None:
-                yield asked, self._told(asked, *self._answers())
-            for connection in (self.ours, self.peer):
-                send(connection, text.sql)
-            asked = text
-        if asked is not None:
-            yield asked, self._told(asked, *self._answers())
+        """Each text and what differs, in their order; some are under way at the same time."""
+        for text, (mine, theirs) in self.answers(texts):
+            yield text, self._told(text, mine, theirs)
 
-    def _answers(self) -> tuple[Seen, Seen]:
-        return answer(self.ours), answer(self.peer)
+    def answers(self, texts: Iterable[Text]) -> Iterator[tuple[Text, tuple[Seen, Seen]]]:
+        """Each text and what both say to it, in their order."""
+        kept = deque[Text]()
+
+        def asked() -> Iterator[tuple[str, str]]:
+            for text in texts:
+                kept.append(text)
+                yield text.sql, text.sql
+
+        for told in self.apart(asked()):
+            yield kept.popleft(), told
+
+    def apart(self, statements: Iterable[tuple[str, str]]) -> Iterator[tuple[Seen, Seen]]:
+        """What each server says to the statement for it, in their order."""
+        free, under_way = list(self.beside), deque[Pair]()
+
+        def first() -> tuple[Seen, Seen]:
+            pair = under_way.popleft()
+            free.append(pair)
+            return answer(pair[0]), answer(pair[1])
+
+        for statement in statements:
+            if not free:
+                yield first()
+            pair = free.pop()
+            for connection, sql in zip(pair, statement, strict=True):
+                send(connection, sql)
+            under_way.append(pair)
+        while under_way:
+            yield first()
 
     def compare(self, text: Text) -> str | None:
         """What differs; None if nothing does."""
@@ -106,10 +132,10 @@ class Both:
         """What Noonmark says to each, some at the same time on connections of their own."""
         for start in range(0, len(statements), len(self.beside)):
             some = statements[start : start + len(self.beside)]
-            for connection, sql in zip(self.beside, some, strict=False):
-                send(connection, sql)
-            for connection, _ in zip(self.beside, some, strict=False):
-                yield answer(connection)
+            for (ours, _), sql in zip(self.beside, some, strict=False):
+                send(ours, sql)
+            for (ours, _), _ in zip(self.beside, some, strict=False):
+                yield answer(ours)
 
 
 def answer(connection: psycopg.Connection) -> Seen:
@@ -171,6 +197,7 @@ _NUMERIC, _FLOATS = 1700, (700, 701)
 _KEEPS_ONE = re.compile(
     r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets|order by)"
 )
+_KEEPS_KEY = re.compile(r"\b(distinct|group by|union|intersect|except)\b")
 _SPAN = re.compile(
     r"(?:([-+]?\d+) years? ?)?(?:([-+]?\d+) mons? ?)?(?:([-+]?\d+) days? ?)?"
     r"(?:([-+]?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
@@ -181,7 +208,7 @@ def _form(oid: int, sql: str) -> Callable[[str], str]:
     """The text of a cell of that type, in which equal values are written alike."""
     if oid in _FLOATS:
         return lambda cell: "0" if cell == "-0" else cell
-    if oid == _NUMERIC and ("intersect" in sql or "union" in sql):
+    if oid == _NUMERIC and _KEEPS_KEY.search(sql):
         return lambda cell: cell.rstrip("0").rstrip(".") if "." in cell else cell
     return _of_spans
 
@@ -254,9 +281,16 @@ def both(dsn: str | None = None, *, by_columns: bool = False) -> Iterator[Both]:
             psycopg.connect(server.dsn, autocommit=True, options="-c jit=off") as peer,
             ExitStack() as stack,
         ):
-            more = [psycopg.connect(mine, autocommit=True) for _ in range(BESIDE)]
-            beside = [stack.enter_context(each) for each in more]
-            for connection in (ours, peer, *beside):
+            beside = [
+                (
+                    stack.enter_context(psycopg.connect(mine, autocommit=True)),
+                    stack.enter_context(
+                        psycopg.connect(server.dsn, autocommit=True, options="-c jit=off")
+                    ),
+                )
+                for _ in range(BESIDE)
+            ]
+            for connection in (ours, peer, *(each for pair in beside for each in pair)):
                 connection.execute("set timezone = 'UTC'")
                 connection.execute("set extra_float_digits = 1")
             yield Both(ours, peer, beside)

@@ -59,7 +59,7 @@ def _in_first(degrees: float) -> tuple[float, bool, bool, bool]:
         raise OutOfRange("input is out of range")
     angle = math.fmod(degrees, 360)
     below = angle < 0
-    angle = abs(angle)
+    angle = -angle if below else angle  # -0 stays -0: its sine is -0
     above = angle > 180
     angle = 360 - angle if above else angle
     wide = angle > 90

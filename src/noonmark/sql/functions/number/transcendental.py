@@ -135,12 +135,12 @@ def _odd_power(a: Decimal, b: Decimal) -> Decimal:
         if size == 1:
             return _ONE
         return _INFINITY if (size > 1) == (b > 0) else _ZERO
+    if a < 0 and not _is_whole(b):
+        raise _complex()
     if b < 0:
         return _ZERO
     if a > 0:
         return _INFINITY
-    if not _is_whole(b):
-        raise _complex()
     return -_INFINITY if b % 2 else _INFINITY
 
 
