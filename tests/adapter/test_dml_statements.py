@@ -242,6 +242,23 @@ async def test_no_update_is_lost(opened: Database) -> None:
 
 
 @with_database
+async def test_returning_does_not_take_other_tables_for_its_own(opened: Database) -> None:
+    client = await table(opened)
+    await client.ask("create table o (a int, d int)")
+    await client.ask("insert into t values (1, 'b', 1)")
+    await client.ask("insert into o values (1, 7)")
+    for sql in (
+        "update t set c = 2 from o where o.a = t.a returning *",
+        "update t set c = 2 from o where o.a = t.a returning o.*",
+        "delete from t as x using o where o.a = x.a returning *",
+    ):
+        assert (await refused(client, sql))[0] == "0A000"
+    own = "update t as X set c = 2 from o where o.a = x.a returning x.*, X.a"
+    assert await client.ask(own) == [(1, "b", Decimal("2.00"), 1)]
+    assert await client.ask("update t set c = 3 returning *") == [(1, "b", Decimal("3.00"))]
+
+
+@with_database
 async def test_a_transaction_reads_and_writes_as_if_at_one_moment(opened: Database) -> None:
     client, other = await table(opened), await connect(opened)
     await client.ask("insert into t values (1, 'a', 1)")

@@ -101,7 +101,8 @@ def _returning(
 ) -> Returning | None:
     if not statement.returning:
         return None
-    return planning.returning(item, statement.alias, statement.returning)
+    joined = bool(statement.using if isinstance(statement, st.Delete) else statement.source)
+    return planning.returning(item, statement.alias, statement.returning, joined=joined)
 
 
 def new_value(item: Item, at: int, tree: exp.Expr, verb: str = "update") -> exp.Expr:

@@ -75,8 +75,10 @@ class Planning:
         only = all(item.kind == "table" or item.is_virtual for item in planned.leaves)
         return Source(peek, Needs(tables, only))
 
-    def returning(self, item: Item, alias: str | None, trees: Sequence[exp.Expr]) -> Returning:
-        """RETURNING, over the rows of the table."""
+    def returning(
+        self, item: Item, alias: str | None, trees: Sequence[exp.Expr], *, joined: bool = False
+    ) -> Returning:
+        """RETURNING, over the rows of the table; `joined` if the statement reads others beside."""
         row = Frame(self.statement).row("RETURNING", scope_of(alias or item.name, item.schema))
         row.columns = item.schema.columns
         fields: list[Field] = []
@@ -85,6 +87,14 @@ class Planning:
             if isinstance(tree, exp.Star) or (
                 isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)
             ):
+                own = alias or item.name
+                named = tree.args.get("table")
+                of = name_of(named) if named is not None else None if joined else own
+                if of != own:
+                    raise Unsupported(
+                        "columns of other tables in RETURNING",
+                        hint=f"{own}.* stands for the columns of the table that is written.",
+                    )
                 scalars += [row.column_at(at) for at in range(len(item.schema))]
                 fields += [Field(column.name, column.type) for column in item.schema]
                 continue
