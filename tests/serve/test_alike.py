@@ -147,3 +147,26 @@ async def test_planned_once(opened: Database) -> None:
     await client.ask("insert into t values (1, 7)")
     outcome: Any = await session.ask(text)
     assert [row async for chunk in outcome.chunks for row in chunk] == [(1,)]
+
+
+@with_database
+async def test_another_path_is_another_plan(opened: Database) -> None:
+    """Also when SET LOCAL's path ends with its transaction: the literal is of another type then."""
+    client = await connect(opened)
+
+    async def asked(value: str) -> Any:
+        outcome: Any = await client.session.ask(f"select k from t where v = '{value}'")
+        return [row async for chunk in outcome.chunks for row in chunk]
+
+    await client.ask("create schema other")
+    await client.ask("create table t (k int, v text)")
+    await client.ask("create table other.t (k int, v int)")
+    await client.ask("insert into t values (1, '07'), (2, '7')")
+    await client.ask("insert into other.t values (3, 7)")
+    await client.ask("begin")
+    await client.ask("set local search_path = other")
+    assert [await asked(each) for each in ("7", "07", " 7")] == [[(3,)]] * 3
+    await client.ask("commit")
+    assert [await asked(each) for each in ("7", "07", " 7")] == [[(2,)], [(1,)], []]
+    await client.ask("set search_path = other")
+    assert [await asked(each) for each in ("7", "07", " 7")] == [[(3,)]] * 3

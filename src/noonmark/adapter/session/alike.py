@@ -8,7 +8,7 @@ Law (same): the outcome is that of the text itself, its errors included: a text 
 parameter cannot stand for is run as it is, and where one that shares a plan fails, what planning
 the text itself says is what the client is told.
 Law (catalog): what is shared was planned against the session's catalog of now, under the search
-path, role and settings of now: a change of one of these ends it.
+path and the role of now: a change of one of these ends it. No setting changes what is shared.
 
 Where it runs: the adapter's loop.
 """
@@ -60,7 +60,7 @@ class Alike:
         )
 
     def clear(self) -> None:
-        """Forget all: names, rights or settings are others now."""
+        """Forget all: names or rights are others now."""
         self._kept.clear()
 
     async def find(

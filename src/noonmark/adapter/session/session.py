@@ -353,8 +353,7 @@ class AdapterSession:
     def set_variable(self, name: str, value: str) -> None:
         """Change a setting, which was checked."""
         if name == "search_path":
-            self.plans.clear()  # names mean something else now
-        self.alike.clear()
+            self.forget_plans()  # names mean something else now
         self.variables[name] = value
 
     def cursor_fields(self, name: str) -> tuple[Field, ...] | None:
@@ -425,7 +424,11 @@ class AdapterSession:
         self.user = role
         if session:
             self.session_user = role
-        self.plans.clear()  # the rights of the role before were checked
+        self.forget_plans()  # the rights of the role before were checked
+
+    def forget_plans(self) -> None:
+        """Plan everything anew: names or rights are others now."""
+        self.plans.clear()
         self.alike.clear()
 
     # -- watching over ---------------------------------------------------------------------------

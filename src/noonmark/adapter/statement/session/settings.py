@@ -211,7 +211,7 @@ async def run_discard(session: AdapterSession, statement: st.Discard, _: Sequenc
     if statement.what in ("all", "temp", "temporary"):
         await end_temporary(session)
     if statement.what in ("all", "plans"):
-        session.plans.clear()
+        session.forget_plans()
     return Done(f"DISCARD {statement.what.upper()}")
 
 

@@ -43,6 +43,6 @@ def end_local_settings(session: AdapterSession, transaction: Transaction) -> Non
 
 def _restore(session: AdapterSession, settings: dict[str, str]) -> None:
     if session.variables.get("search_path") != settings.get("search_path"):
-        session.plans.clear()  # names mean something else now
+        session.forget_plans()  # names mean something else now
     session.variables.clear()
     session.variables.update(settings)
