@@ -44,7 +44,7 @@ from noonmark.adapter.statement.handler import Described
 from noonmark.adapter.statement.handlers import DESCRIBERS, FAST_PATHS, HANDLERS
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
-from noonmark.adapter.system.settings import at_start, path_of, span_of, wanted_notices
+from noonmark.adapter.system.settings import REPORTED, at_start, path_of, span_of, wanted_notices
 from noonmark.errors import (
     BeforeSince,
     InFailedTransaction,
@@ -66,19 +66,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What PostgreSQL's clients expect to be told at the start.
-REPORTED = {
-    "application_name": "",
-    "client_encoding": "UTF8",
-    "DateStyle": "ISO, MDY",
-    "integer_datetimes": "on",
-    "IntervalStyle": "postgres",
-    "is_superuser": "on",
-    "server_encoding": "UTF8",
-    "server_version": "15.0 (Noonmark)",
-    "standard_conforming_strings": "on",
-    "TimeZone": "UTC",
-}
 #: How often a statement is run again because DDL overtook it.
 _OVERTAKEN_MAX = 3
 #: Statements that end a transaction: the only ones that a failed one takes.

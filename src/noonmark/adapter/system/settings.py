@@ -26,6 +26,21 @@ if TYPE_CHECKING:
 Check = Callable[[str], str]
 
 
+#: What PostgreSQL's clients expect to be told at the start.
+REPORTED = {
+    "application_name": "",
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO, MDY",
+    "integer_datetimes": "on",
+    "IntervalStyle": "postgres",
+    "is_superuser": "on",
+    "server_encoding": "UTF8",
+    "server_version": "15.0 (Noonmark)",
+    "standard_conforming_strings": "on",
+    "TimeZone": "UTC",
+}
+
+
 class _Refused(Exception):
     """The value cannot be; says what can."""
 
