@@ -99,9 +99,11 @@ class Gatherer:
         rows = await asyncio.to_thread(_rows_of, leaf, collection.schema, tables)
         return narrowed(leaf, collection.schema, rows)
 
-    async def stream(self, leaf: Leaf, time: int) -> AsyncGenerator[Given, None]:
-        """The rows, piece by piece, in bounded memory."""
-        collection = self.collection(leaf)
+    async def stream(
+        self, leaf: Leaf, time: int, collection: Collection | None = None
+    ) -> AsyncGenerator[Given, None]:
+        """The rows, piece by piece, in bounded memory; of the collection, if the name has moved."""
+        collection = collection or self.collection(leaf)
         async for table in self.tables(leaf, collection, time):
             for start in range(0, table.num_rows, PIECE_ROWS):
                 piece = [table.slice(start, PIECE_ROWS)]

@@ -34,7 +34,7 @@ from noonmark.adapter.subscribe.follow import (
     too_large,
 )
 from noonmark.adapter.subscribe.pulse import INTERVAL_S
-from noonmark.errors import EvaluationError, NoonmarkError
+from noonmark.errors import EvaluationError, NoonmarkError, UnknownCollection
 from noonmark.persist.log.definite import first_error, refusal
 from noonmark.persist.log.state import Collection
 from noonmark.sql.ir.asked import Now
@@ -76,18 +76,46 @@ class Stream:
         self._what = what
         self._held = held
         self._names = what.peek.collections
+        state = database.reads.state
+        self._numbers = [state.collection(name).id for name in self._names]
         columns = what.peek.relation.schema.columns[: what.peek.width]
         self._finish = finisher([column.type for column in columns])
 
     def chunks(self) -> Streamed:
         """The rows, as they happen."""
-        return Streamed(self._chunks(), lambda: self._reads.holds.release(self._held))
+        return Streamed(self._until_dropped(), lambda: self._reads.holds.release(self._held))
+
+    async def _until_dropped(self) -> AsyncGenerator[Sequence[Row], None]:
+        """A name that is used again is another relation: this one is followed to its end."""
+        try:
+            async for chunk in self._chunks():
+                yield chunk
+        except UnknownCollection:
+            there = self._reads.state.collections
+            known = zip(self._names, self._numbers, strict=True)
+            gone = [name for name, number in known if number not in there]
+            if not gone:
+                raise
+            raise UnknownCollection(
+                f'relation "{gone[0]}" was dropped while it was followed',
+                detail="All changes before were given.",
+                hint="SUBSCRIBE to a relation that exists.",
+            ) from None
+
+    @property
+    def _followed(self) -> list[Collection]:
+        """What it follows, whatever that is called now; in the order of the plan's names."""
+        return [self._reads.state.collection(number) for number in self._numbers]
+
+    @property
+    def _called(self) -> list[str]:
+        return [each.name for each in self._followed]
 
     async def _chunks(self) -> AsyncGenerator[Sequence[Row], None]:
         what = self._what
         follows_time = Now in what.peek.asks
         beats = what.envelope.progress or what.up_to is not None or follows_time
-        with self._reads.pulse.following(self._names) if beats else nullcontext():
+        with self._reads.pulse.following(self._called) if beats else nullcontext():
             async for changes, upper in self._steps():
                 rows = what.envelope.rows(self._cut(changes))
                 for start in range(0, len(rows), CHUNK_ROWS):
@@ -129,8 +157,7 @@ class Stream:
 
     async def _linear(self) -> AsyncIterator[Step]:
         what = self._what
-        (name,) = self._names
-        number = self._reads.state.collection(name).id
+        (number,) = self._numbers
         linear = Linear(what.peek, self._reads.answers.computed)
         async for step in self._first(self._linear_snapshot()):
             yield step
@@ -149,14 +176,14 @@ class Stream:
     async def _linear_snapshot(self) -> AsyncIterator[Multiset]:
         peek = self._what.peek
         (leaf,) = peek.shape.leaves
-        async for piece in self._reads.gatherer.stream(leaf, self._what.as_of):
+        async for piece in self._reads.gatherer.stream(leaf, self._what.as_of, *self._followed):
             yield await self._reads.answers.computed(peek, {leaf.name: piece})
 
     async def _first(self, pieces: AsyncIterator[Multiset]) -> AsyncIterator[Step]:
         """The snapshot, as changes at its time."""
         what = self._what
-        await self._reads.complete(self._names, what.as_of)
-        await self._reads.check_errors(self._names, what.as_of)
+        await self._reads.complete(self._called, what.as_of)
+        await self._reads.check_errors(self._called, what.as_of)
         whole: list[Change] = []
         async for piece in pieces:
             changes = [(row, what.as_of, count) for row, count in piece.items()]
@@ -187,12 +214,13 @@ class Stream:
 
     async def _recomputed(self) -> AsyncIterator[Step]:
         what, reads = self._what, self._reads
-        collections = [reads.state.collection(name) for name in self._names]
+        collections = self._followed
         if (total := sum(map(row_count, collections))) > ROWS_MAX:
             raise too_large(total)
-        await reads.complete(self._names, what.as_of)
-        inputs = {each.name: await self._contents(each) for each in collections}
-        schemas = {each.name: each.schema for each in collections}
+        await reads.complete(self._called, what.as_of)
+        known = dict(zip(self._names, collections, strict=True))
+        inputs = {name: await self._contents(each) for name, each in known.items()}
+        schemas = {name: each.schema for name, each in known.items()}
         ask = reads.answers.computed
         query = await Recomputed(what.peek, schemas, inputs, ask, what.as_of).begun()
         async for step in self._first(_one(query.contents)):
@@ -245,7 +273,7 @@ class Stream:
             if not uppers:
                 return None
             if max(uppers) > min(uppers):  # one of them moved: the others follow
-                await self._work.bring(self._names, max(uppers) - 1)
+                await self._work.bring(self._called, max(uppers) - 1)
                 uppers = self._uppers(numbers)
             if not uppers or min(uppers) > seen + 1:
                 return min(uppers, default=None)
@@ -262,7 +290,7 @@ class Stream:
     ) -> tuple[Sequence[Change], NoonmarkError | None]:
         """The changes before the first time at which one of the inputs has no answer."""
         errors = self._definite(upper, seen)
-        for collection in self._reads.error_collections(self._names):
+        for collection in self._reads.error_collections(self._called):
             error = await self._first_error(collection, seen, upper)
             errors += [] if error is None else [error]
         if not errors:
@@ -273,12 +301,11 @@ class Stream:
     def _definite(self, upper: int | None, seen: int) -> list[NoonmarkError]:
         """The definite errors of the inputs after `seen`, each with the time at which it is met."""
         met: list[NoonmarkError] = []
-        for name in self._names:
-            collection = self._reads.state.collection(name)
+        for collection in self._followed:
             last = None if upper is None else upper - 1
             change = first_error(collection.errors, seen + 1, last)
             if change is not None:
-                error = refusal(name, change)
+                error = refusal(collection.name, change)
                 error.fields["time"] = max(change.time, seen + 1)
                 met.append(error)
         return met

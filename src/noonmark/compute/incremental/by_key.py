@@ -25,7 +25,15 @@ import pyarrow as pa
 from noonmark.compute.incremental.flat_map import FlatMapTask
 from noonmark.compute.kernel.layout import ERROR, layout_schema
 from noonmark.compute.kernel.scalar import projected
-from noonmark.compute.kernel.updates import Changes, Errors, Rows, concat, empty_rows, one_array
+from noonmark.compute.kernel.updates import (
+    BEFORE,
+    Changes,
+    Errors,
+    Rows,
+    concat,
+    empty_rows,
+    one_array,
+)
 from noonmark.compute.plan.keys import KeyedInput, keyed_inputs, keyed_types, over_scans
 from noonmark.compute.scalar.row_by_row import error_text
 from noonmark.errors import EvaluationError
@@ -38,8 +46,6 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.meaning import evaluation
 
 SIDE = "_side"
-#: The time of what was there before all changes.
-BEFORE = -1
 
 Counts = dict[tuple[Any, ...], int]
 Answer = tuple[Counts, str | None]

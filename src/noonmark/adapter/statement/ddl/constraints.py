@@ -10,7 +10,6 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.table.constraints import (
     Foreign,
     Unique,
-    foreigns_of,
     key_name,
     names_of,
     uniques_of,
@@ -221,9 +220,3 @@ def without_constraint(item: Item, name: str) -> Item | None:
                 del definition[part]
             return replace(item, definition=definition)
     return None
-
-
-def without_foreigns_to(item: Item, numbers: set[int]) -> Item:
-    """The table without its foreign keys to tables that go."""
-    left = [each.stored() for each in foreigns_of(item) if each.parent not in numbers]
-    return _with(item, foreigns=left)
