@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import tempfile
 from contextlib import ExitStack, closing
@@ -15,6 +14,7 @@ from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from noonmark.clock import SYSTEM
+from noonmark.demo.interrupts import INTERRUPTS
 from noonmark.demo.scenario import HOUSE, Reading, Scenario
 from noonmark.demo.server import Server
 from noonmark.demo.show import (
@@ -42,21 +42,20 @@ def run(seconds: int | None, data: str | None, pg: str | None, http: str | None)
     Without `seconds`, in a terminal, the server stays until Ctrl-C.
     """
     console = Console()
-    # Who is told to end ends as by Ctrl-C: what was started is stopped, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with ExitStack() as stack:
-        if data is None:
-            data = stack.enter_context(tempfile.TemporaryDirectory(prefix="noonmark-demo-"))
-        try:
+    INTERRUPTS.watch()
+    try:
+        with ExitStack() as stack:
+            if data is None:
+                data = stack.enter_context(tempfile.TemporaryDirectory(prefix="noonmark-demo-"))
             bank = stack.enter_context(upstream())
             server = stack.enter_context(Server(data, pg, http))
             _run(console, server, bank, seconds or _SECONDS)
             if seconds is None and sys.stdout.isatty():
                 _stay(console, server)
-        except KeyboardInterrupt:
-            console.print("\nstopped")
-        except psycopg.Error as error:
-            raise NoonmarkError("the demo's server refused", detail=str(error).strip()) from None
+    except KeyboardInterrupt:
+        console.print("\nstopped")
+    except psycopg.Error as error:
+        raise NoonmarkError("the demo's server refused", detail=str(error).strip()) from None
 
 
 def _run(console: Console, server: Server, bank: Upstream | None, seconds: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import IO
 
+from noonmark.demo.interrupts import INTERRUPTS
 from noonmark.errors import ConfigError
 
 _READY = re.compile(r"ready pg=(\S+) http=(\S+)\n")
@@ -32,10 +33,14 @@ class Server:
     def __enter__(self) -> Server:
         """Start it: on the usual ports, or on free ones where something else has those."""
         asked = (self.pg, self.http)
-        if asked != (None, None) or not self._start(*_USUAL):
-            chosen = (self.pg or _FREE[0], self.http or _FREE[1])
-            if not self._start(*chosen):
-                raise self._failure()
+        try:
+            if asked != (None, None) or not self._start(*_USUAL):
+                chosen = (self.pg or _FREE[0], self.http or _FREE[1])
+                if not self._start(*chosen):
+                    raise self._failure()
+        except BaseException:  # also Ctrl-C: a server that is on its way up is ended, too
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,10 +75,11 @@ class Server:
     def _start(self, pg: str, http: str) -> bool:
         command = [sys.executable, "-m", "noonmark", "serve", "--data", self.data]
         # In a session of its own: Ctrl-C is the demo's to handle.
-        process = self._process = subprocess.Popen(
-            [*command, "--pg", pg, "--http", http],
-            stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True,
-        )  # fmt: skip
+        with INTERRUPTS.held():
+            process = self._process = subprocess.Popen(
+                [*command, "--pg", pg, "--http", http],
+                stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True,
+            )  # fmt: skip
         assert process.stdout is not None
         found = _READY.fullmatch(process.stdout.readline())
         if found is None:

@@ -23,6 +23,7 @@ from random import Random
 
 import psycopg
 
+from noonmark.demo.interrupts import INTERRUPTS
 from noonmark.errors import ConfigError
 
 ACCOUNTS = 20
@@ -86,11 +87,18 @@ def upstream() -> Iterator[Upstream | None]:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="noonmark-postgres-") as name:
+        started: list[subprocess.Popen[bytes]] = []
         try:
-            process, running = _start(Path(found.origin).parent, Path(name))
+            running = _start(Path(found.origin).parent, Path(name), started)
         except (OSError, subprocess.CalledProcessError):
             yield None  # a machine on which this PostgreSQL does not run
             return
+        except KeyboardInterrupt:
+            for each in started:
+                each.kill()
+                each.wait()
+            raise
+        (process,) = started
         stopping = threading.Event()
         mover = threading.Thread(target=running.move_money, args=(stopping,), daemon=True)
         try:
@@ -111,7 +119,8 @@ def upstream() -> Iterator[Upstream | None]:
             process.wait()
 
 
-def _start(package: Path, folder: Path) -> tuple[subprocess.Popen[bytes], Upstream]:
+def _start(package: Path, folder: Path, started: list[subprocess.Popen[bytes]]) -> Upstream:
+    """A PostgreSQL in a folder; its process is noted in `started`."""
     user = "nobody" if os.getuid() == 0 else None
     if user is not None:
         shutil.chown(folder, user)
@@ -127,11 +136,13 @@ def _start(package: Path, folder: Path) -> tuple[subprocess.Popen[bytes], Upstre
     for setting in _SETTINGS:
         command += ["-c", setting]
     # In a session of its own: Ctrl-C is the demo's to handle.
-    process = subprocess.Popen(
-        command, user=user, cwd=folder, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    return process, Upstream(port)
+    with INTERRUPTS.held():
+        process = subprocess.Popen(
+            command, user=user, cwd=folder, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        started.append(process)
+    return Upstream(port)
 
 
 def _readable_by(user: str, package: Path, folder: Path) -> Path:

@@ -64,12 +64,15 @@ class Pair:
         stdout = self.running[place].stdout
         assert stdout is not None
         line = await stdout.readline()
-        assert line.startswith(b"ready"), line
+        if not line.startswith(b"ready"):
+            self.log.seek(0)
+            raise AssertionError(f"no ready line, but {line!r}: {self.log.read()[-2000:]!r}")
 
     async def kill(self, place: int, how: signal.Signals = signal.SIGKILL) -> None:
         """At once, without a word; or by asking it to stop, as for an upgrade."""
         process = self.running.pop(place)
-        process.send_signal(how)
+        if process.returncode is None:
+            process.send_signal(how)
         await process.wait()
 
     async def connect(self) -> Connection:
