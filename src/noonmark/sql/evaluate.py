@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noonmark.errors import UsageError
+from noonmark.errors import TooComplex, UsageError
 from noonmark.rows.order import sort_key
 from noonmark.sql.functions.array import OPERATORS
 from noonmark.sql.functions.cast import cast
 from noonmark.sql.functions.number.fit import fit
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Ask, Now, Parameter
+from noonmark.sql.ir.effort import LITTLE, scalar_effort
 
 Row = tuple[Any, ...]
 Outer = Mapping[int, Row]
@@ -27,6 +28,21 @@ PARAMETERS, NOW = -1, -2
 def evaluate(scalar: s.Scalar, row: Row = (), outer: Outer | None = None) -> Any:
     """The value of the scalar for the row; `outer` has the rows of enclosing Applies by scope."""
     return _MEANINGS[type(scalar)](scalar, row, outer or {})
+
+
+def constant(scalar: s.Scalar, clause: str, position: int | None = None) -> Any:
+    """The value of what a plan depends on; asked while a statement is planned.
+
+    Raises:
+        TooComplex: it is more than a little work.
+    """
+    if scalar_effort(scalar) > LITTLE:
+        raise TooComplex(
+            f"an expression in {clause} cannot be much work",
+            hint="Compute it with a SELECT first, and write its value.",
+            position=position,
+        )
+    return evaluate(scalar)
 
 
 def _column(scalar: s.ColumnRef, row: Row, _: Outer) -> Any:

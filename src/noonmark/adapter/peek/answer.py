@@ -31,7 +31,7 @@ from noonmark.adapter.peek.tables import TableFiles
 from noonmark.adapter.sequence.options import SCHEMA as SEQUENCE
 from noonmark.adapter.system.relations import relations
 from noonmark.adapter.worker.columnar import Columnar, Input
-from noonmark.adapter.worker.effort import LITTLE, is_little, longest_value
+from noonmark.adapter.worker.effort import is_little, longest_value
 from noonmark.adapter.worker.errors import OutOfMemory
 from noonmark.adapter.worker.job import Answered, Computed, client_rows
 from noonmark.adapter.worker.pool import Pool
@@ -43,6 +43,7 @@ from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Ask, asked, bind, is_volatile
 from noonmark.sql.ir.call import SortKey
+from noonmark.sql.ir.effort import LITTLE
 from noonmark.sql.ir.scalar import Compare, Or, Scalar, column, conjunction
 from noonmark.sql.meaning.relation import in_order
 

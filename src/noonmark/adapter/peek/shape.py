@@ -18,10 +18,13 @@ from noonmark.sql.evaluate import NOW, PARAMETERS, Outer, evaluate
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import asked, bind
+from noonmark.sql.ir.effort import LITTLE, scalar_effort
 from noonmark.sql.ir.node import Node, rebuild, walk
 
 #: Look-ups of more keys than this are a scan.
 KEYS_MAX = 1_000
+#: A value that takes longer is not asked for before the read: that is done on the adapter's loop.
+_KNOWN_EFFORT = LITTLE / 10
 
 
 @dataclass(frozen=True)
@@ -185,8 +188,9 @@ def _is_key(scalar: s.Scalar) -> bool:
 
 
 def _is_known(scalar: s.Scalar) -> bool:
-    """Whether the value does not depend on the row, and asking for it cannot fail."""
-    own = walk(scalar)
-    return not s.may_fail(scalar) and not any(
-        isinstance(node, s.ColumnRef | s.OuterRef) for node in own
-    )
+    """Whether the value does not depend on the row, and asking for it is little and cannot fail."""
+    if isinstance(scalar, s.Literal):
+        return True
+    if scalar_effort(scalar) > _KNOWN_EFFORT or s.may_fail(scalar):
+        return False
+    return not any(isinstance(node, s.ColumnRef | s.OuterRef) for node in walk(scalar))

@@ -7,6 +7,7 @@ that is more times than needed, and never one too few.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,9 +16,10 @@ from typing import Any
 from noonmark.adapter.peek.gather import Multiset
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.compute.plan.definition import inlined
-from noonmark.errors import EvaluationError
+from noonmark.errors import EvaluationError, Unsupported
 from noonmark.sql.evaluate import evaluate as scalar_value
 from noonmark.sql.ir import relation as r
+from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.node import walk_once
 from noonmark.sql.ir.temporal import FOREVER, Temporal, temporal
 from noonmark.sql.meaning.evaluation import contents
@@ -31,7 +33,17 @@ class Turns:
     """The temporal filters of a plan."""
 
     def __init__(self, relation: r.Relation) -> None:
-        """Raises `Unsupported` where mz_now() stands in no temporal filter."""
+        """Raises `Unsupported` where mz_now() stands in no temporal filter, or a turn may not end.
+
+        Turns are asked for in a thread, which cannot be ended.
+        """
+        for node in walk_once(relation):
+            if isinstance(node, s.Call) and node.steps == math.inf:
+                raise Unsupported(
+                    "SUBSCRIBE to a query with mz_now() and a pattern that is not constant, or has "
+                    "back references, is not supported",
+                    hint="Look for the pattern in the rows that SUBSCRIBE gives.",
+                )
         self._filters = list(_filters(separated(inlined(relation, {}))))
         self._times: list[int] | None = None
 

@@ -16,7 +16,6 @@ from noonmark.adapter.catalog import Item
 from noonmark.errors import DuplicateObject, UsageError
 from noonmark.rows.schema import Schema
 from noonmark.sql.dialect import parse_scalar
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.scalar import Scalar, columns_of
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Statement
@@ -63,18 +62,6 @@ def _condition(table: str, schema: Schema, tree: Any) -> Scalar:
     row = Frame(Statement({})).row("check constraints", scope_of(table, schema))
     row.columns = schema.columns
     return plan_boolean(tree, row, "CHECK")
-
-
-def failing(item: Item, row: tuple[Any, ...]) -> str | None:
-    """The name of a condition that is false of a row.
-
-    Raises:
-        EvaluationError: one has no answer for it.
-    """
-    for check in checks_of(item):
-        if evaluate(check.condition, row) is False:
-            return check.name
-    return None
 
 
 def named(

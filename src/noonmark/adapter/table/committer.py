@@ -36,11 +36,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.table.constraints import key_name
 from noonmark.adapter.table.enforce import Constraints, Group, Trial
-from noonmark.adapter.table.keys import Keys, are_distinct
+from noonmark.adapter.table.keys import ROW_WEIGHT, Keys, are_distinct
 from noonmark.adapter.table.lookups import Stored
 from noonmark.adapter.table.requests import (
     Advance,
@@ -428,8 +429,10 @@ class Tables:
             try:
                 self._check_read(request, changed)
                 self._check_enforced(request)
-                tried = self._constraints.check(held, {**request.writes, **fresh}, trial)
-                self._check_keys(request, present)
+                writes = {**request.writes, **fresh}
+                weight = ROW_WEIGHT * sum(map(len, writes.values()))
+                tried = await aside(weight, self._constraints.check, held, writes, trial)
+                present |= await aside(weight, self._checked_keys, request, present)
                 trial.take(tried)
             except NoonmarkError as error:
                 refuse(request.done, error)
@@ -481,14 +484,10 @@ class Tables:
                     hint="The transaction might succeed if it is run again.",
                 )
 
-    def _check_keys(self, request: Request, present: dict[str, Keys]) -> None:
-        """Apply the request to the rows of the keys that it touches; all or nothing."""
-        writes = request.writes.items()
-        present |= {
-            name: present[name].tried(each, self._key_name(name))
-            for name, each in writes
-            if name in present
-        }
+    def _checked_keys(self, request: Request, present: dict[str, Keys]) -> dict[str, Keys]:
+        """The rows of the keys that the request touches, with it; all or nothing."""
+        writes = [(name, each) for name, each in request.writes.items() if name in present]
+        return {name: present[name].tried(each, self._key_name(name)) for name, each in writes}
 
     def _key_name(self, name: str) -> str:
         item = self.catalog().of_collection(name)

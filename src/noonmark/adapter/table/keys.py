@@ -1,12 +1,13 @@
 """Keys of tables: no two rows of one key.
 
-Where it runs: the adapter's loop; pure.
+Where it runs: the adapter's loop, of many rows a thread; pure.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ from noonmark.rows.order import row_key
 from noonmark.rows.pg.text import format_value
 
 _ROWS_SHOWN = 200
+#: What it takes to look at the key of a row, as characters of a text are counted (`aside`).
+ROW_WEIGHT = 20
 #: Types whose values are equal in SQL exactly when they are stored as the same bits.
 _SAME_BITS = (t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Date, t.Uuid, t.Boolean)
 
@@ -47,6 +50,10 @@ class Keys:
     def form(self, row: Row) -> Row:
         """What rows have in common iff their keys are equal."""
         return self.equal(self.key(row))
+
+    def take(self, rows: Mapping[Row, int], wanted: AbstractSet[Row]) -> None:
+        """Those of the rows whose keys are wanted."""
+        self.rows.update({row: n for row, n in rows.items() if self.form(row) in wanted})
 
     def tried(self, writes: Sequence[Write], constraint: str = "") -> Keys:
         """These rows after the writes; raises `UniqueViolation`, by the name of the key."""

@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from noonmark.adapter.aside import LENGTH_MAX, aside
 from noonmark.adapter.peek.mirror import can_index
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.table.key_query import look_up
-from noonmark.adapter.table.keys import Keys
+from noonmark.adapter.table.keys import ROW_WEIGHT, Keys
 from noonmark.adapter.table.requests import Request, Row, Write
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client
@@ -67,14 +68,15 @@ class Stored:
         upper = _upper(collection)
         if collection.since == collection.upper:
             return found
-        if self._from_mirror(collection, found, writes, upper - 1):
+        weight = len(writes) * ROW_WEIGHT
+        # A mirror is the loop's alone: it is asked for as many keys as the loop has the time for.
+        few = weight <= LENGTH_MAX
+        if few and self._from_mirror(collection, found, writes, upper - 1):
             return found
-        query = look_up(collection, [found.key(row) for row, _ in writes], upper - 1)
-        wanted = {found.form(row) for row, _ in writes}
+        query, wanted = await aside(weight, _asked, found, writes, upper - 1)
         rows = self._client.runtime.submit(self._look_up(collection, query))
-        for row, count in (await asyncio.wrap_future(rows)).items():
-            if found.form(row) in wanted:
-                found.rows[row] = count
+        there = await asyncio.wrap_future(rows)
+        await aside(weight, found.take, there, wanted)
         return found
 
     def _from_mirror(
@@ -123,6 +125,12 @@ class Stored:
         plan = reader.plan(collection.id, query)
         tables = [table async for table in reader.contents(plan)]
         return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
+
+
+def _asked(found: Keys, writes: Sequence[Write], time: int) -> tuple[Query, set[Row]]:
+    """The query for the rows of the keys that are written, and those keys."""
+    query = look_up(found.collection, [found.key(row) for row, _ in writes], time)
+    return query, {found.form(row) for row, _ in writes}
 
 
 def _upper(collection: Collection) -> int:

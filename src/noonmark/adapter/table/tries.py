@@ -17,8 +17,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.table.constraints import Unique, key_name
 from noonmark.adapter.table.enforce import Columns, Constraints, Group, Trial, duplicate
+from noonmark.adapter.table.keys import ROW_WEIGHT, Keys
 from noonmark.adapter.table.lookups import Stored
 from noonmark.adapter.table.requests import Row, Try, Write
 
@@ -61,6 +63,17 @@ async def tried(group: Group, stored: Stored, constraints: Constraints, attempt:
     known = {name: rows for name, rows in attempt.writes.items() if group.stored(name)}
     present = await stored.present(known)
     await constraints.prepare(group, attempt.writes)
+    weight = ROW_WEIGHT * sum(map(len, attempt.writes.values()))
+    return await aside(weight, _tried, group, constraints, attempt, before, present)
+
+
+def _tried(
+    group: Group,
+    constraints: Constraints,
+    attempt: Try,
+    before: Pending,
+    present: Mapping[str, Keys],
+) -> Pending:
     keys = Trial(below=before.keys)
     for name, rows in attempt.writes.items():
         counted = _count_keys(group, name, rows, keys)

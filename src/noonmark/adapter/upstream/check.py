@@ -22,7 +22,8 @@ from sqlglot import exp
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import secret_of, unseal
-from noonmark.errors import DatatypeMismatch, EvaluationError, InvalidPassword
+from noonmark.adapter.worker.effort import is_little
+from noonmark.errors import DatatypeMismatch, EvaluationError, InvalidPassword, TooComplex
 from noonmark.rows import types as t
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.schema import Column, Schema
@@ -40,6 +41,7 @@ def check_definition(access: Access, check: st.Check) -> dict[str, Any]:
 
     Raises:
         DatatypeMismatch: it is no condition.
+        TooComplex: it is much work, whatever is posted.
     """
     # A column that nothing looks at need not be a text.
     used = {node.name for node in check.condition.tree.find_all(exp.Column)}
@@ -47,6 +49,13 @@ def check_definition(access: Access, check: st.Check) -> dict[str, Any]:
         [each.what, each.name, each.as_bytes, _number(access, each.secret)] for each in check.given
     ] or [list(each) for each in _DEFAULT if each[1] in used]
     planned = _planned(check.condition.tree, given)
+    if not is_little(planned.relation, {_POST: 1}):
+        # It is asked before anybody has shown who they are.
+        raise TooComplex(
+            "the CHECK of a webhook cannot be much work",
+            hint="A pattern of it has to be a constant without back references.",
+            position=check.condition.position,
+        )
     kind = planned.relation.schema.columns[0].type
     if not isinstance(kind, t.Boolean):
         raise DatatypeMismatch(

@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
@@ -149,7 +150,8 @@ async def receive(database: Database, name: str, body: bytes, headers: Mapping[s
     _check_origin(item, known)
     _check_signature(database.catalog, item, body, known)
     if item.definition.get("check") is not None:
-        check(database.catalog, item.definition["check"], body, known, database.clock.now_ms())
+        asked = (item.definition["check"], body, known, database.clock.now_ms())
+        await aside(len(body), check, database.catalog, *asked)
     row = (
         *_row(item.definition, body),
         *(_included(each, known) for each in _include(item.definition)),

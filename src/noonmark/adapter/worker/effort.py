@@ -1,60 +1,23 @@
 """How much work a job is at most: what is little is done on the adapter's loop.
 
-The unit is about the value of one node of an expression for one row, a microsecond. It is a bound,
-not a guess: a join may give every pair of rows, a recursion any number of rounds. What has no bound
-here, or a large one, goes to a worker, where it is stopped by what it really takes.
+The unit is that of `noonmark.sql.ir.effort`. It is a bound, not a guess: a join may give every pair
+of rows, a recursion any number of rounds. What has no bound here, or a large one, goes to a worker,
+where it is stopped by what it really takes.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
-from noonmark.sql.ir.asked import Ask
 from noonmark.sql.ir.call import SortKey, TableCall
-from noonmark.sql.ir.node import Node, children
+from noonmark.sql.ir.effort import LITTLE, NEVER, scalar_effort
+from noonmark.sql.ir.node import Node
 
-#: More than this is not done on the adapter's loop.
-LITTLE = 3_000
-_NEVER = math.inf
-#: How long texts of rows are, as far as is known before they are read.
-_TEXT = 20
 #: Sorting a row among others.
 _SORT = 10
-
-
-def scalar_effort(*scalars: Node) -> float:
-    """What it takes to ask scalars of one row."""
-    total = 0.0
-    lengths: dict[int, int] = {}
-    stack: list[Node] = list(scalars)
-    while stack and total <= LITTLE:
-        node = stack.pop()
-        total += 1
-        if isinstance(node, s.Call):
-            total += _call(node, lengths)
-        elif isinstance(node, s.Cast):
-            total += s.length(node.operand, lengths)  # a character of nested JSON takes so long
-        elif isinstance(node, s.Literal):
-            total += len(node.value) / 1_000 if isinstance(node.value, str | bytes | tuple) else 0
-        elif isinstance(node, Ask):
-            total += _NEVER if node.entry.waits else 50  # the catalog is looked at
-        stack += children(node)
-    return total
-
-
-def _call(call: s.Call, lengths: dict[int, int]) -> float:
-    size = call.size / 1_000
-    steps = call.entry.steps
-    if steps is None:
-        return size
-    text, pattern = call.arguments[:2]
-    if not isinstance(pattern, s.Literal):
-        return _NEVER  # it is compiled for every row
-    return size + s.pattern_steps(steps, pattern, max(_TEXT, s.length(text, lengths)))
 
 
 class _Estimate:
@@ -70,18 +33,18 @@ class _Estimate:
         """How many rows it has at most; what they take is added to the work, once."""
         if id(relation) not in self._done:
             if self.work > LITTLE:
-                return _NEVER
+                return NEVER
             self._done[id(relation)] = self._rows(relation)
         return self._done[id(relation)]
 
     def _rows(self, relation: r.Relation) -> float:
         match relation:
             case r.Scan():
-                return self._sizes.get(relation.collection, _NEVER)
+                return self._sizes.get(relation.collection, NEVER)
             case r.Constant():
                 return self.each(len(relation.rows))
             case r.Get():
-                return self._names.get(relation.name, _NEVER)
+                return self._names.get(relation.name, NEVER)
             case r.Filter():
                 return self.each(self.rows(relation.input), relation.predicate)
             case r.Project():
@@ -110,8 +73,8 @@ class _Estimate:
             case r.Let():
                 self._names[relation.name] = self.rows(relation.value)
                 return self.rows(relation.body)
-        self.work = _NEVER  # a recursion, or something new
-        return _NEVER
+        self.work = NEVER  # a recursion, or something new
+        return NEVER
 
     def each(self, count: float, *scalars: Node) -> float:
         """Ask scalars of so many rows."""
@@ -138,12 +101,12 @@ def _table_rows(call: TableCall) -> float:
     """How many rows a table function gives at most."""
     values: list[Any] = [each.value for each in call.arguments if isinstance(each, s.Literal)]
     if call.entry.steps is not None or len(values) < len(call.arguments):
-        return _NEVER
+        return NEVER
     if None in values:
         return 0
     if call.entry.name == "generate_series":
         if not all(isinstance(value, int) for value in values):
-            return _NEVER
+            return NEVER
         first, last, step = (*values, 1)[:3]
         return max(0, (last - first) // step + 1) if step else 1
     return sum(len(value) for value in values if isinstance(value, str | tuple | bytes)) + 100

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from noonmark.adapter.peek.rows import Row
-from noonmark.adapter.worker.effort import LITTLE, longest_value, scalar_effort
+from noonmark.adapter.worker.effort import longest_value
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.adapter.worker.job import Valued
 from noonmark.adapter.worker.pool import Pool
 from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir.effort import LITTLE, scalar_effort
 from noonmark.sql.ir.scalar import Scalar
 
 #: Many rows of a little each, as a long VALUES list is, take at most so much in a thread: a second.

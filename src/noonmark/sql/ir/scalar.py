@@ -27,7 +27,7 @@ from noonmark.sql.functions.function import Function
 from noonmark.sql.ir.node import VALUE, Node, rebuild, walk
 
 BOOLEAN = t.Boolean()
-_HARMLESS: dict[type[t.SqlType], Any] = {t.Text: "", t.Integer: 1}
+_HARMLESS: dict[type[t.SqlType], Any] = {t.Text: "", t.Integer: 1, t.Bytea: b""}
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
@@ -222,11 +222,10 @@ class Call(Scalar):
         return not all(isinstance(each, Literal) for each in deciding) or self._probe_fails()
 
     def _probe_fails(self) -> bool:
-        """Whether the literals that decide make it raise: asked with harmless other arguments."""
-        probe = [
-            argument.value if isinstance(argument, Literal) else _HARMLESS[type(argument.type)]
-            for argument in self.arguments
-        ]
+        """Whether the literals that decide make it raise; others may take for ever."""
+        probe: list[Any] = [_HARMLESS[type(argument.type)] for argument in self.arguments]
+        for at in self.entry.decided_by:
+            probe[at] = getattr(self.arguments[at], "value", None)
         try:
             None in probe or self.entry.meaning(*probe)
         except EvaluationError:

@@ -27,7 +27,7 @@ from noonmark.rows.order import is_ordered
 from noonmark.sql.choose import require_star, require_within, resolve
 from noonmark.sql.coerce import coerce, fixed_scale
 from noonmark.sql.dialect import position_of
-from noonmark.sql.evaluate import evaluate
+from noonmark.sql.evaluate import constant
 from noonmark.sql.functions import AGGREGATES
 from noonmark.sql.functions.statistics import ORDERED_SETS, check_fractions
 from noonmark.sql.ir.call import AggregateCall, SortKey
@@ -143,7 +143,8 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
         keys = (replace(keys[0], scalar=arguments[-1]),)
         if any(isinstance(x, ColumnRef) for each in arguments[:-1] for x in walk(each)):
             raise unsupported(f"{name} of a fraction that is not constant", tree)
-        check_fractions(tuple(evaluate(each) for each in arguments[:-1]))
+        place = position_of(tree)
+        check_fractions(tuple(constant(each, name, place) for each in arguments[:-1]))
     result = AggregateCall(entry.id, arguments, parts.distinct, test, keys)
     refs = [node for node in walk(result) if isinstance(node, ColumnRef | OuterRef)]
     if refs and not any(isinstance(node, ColumnRef) for node in refs):

@@ -25,7 +25,7 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
-from noonmark.sql.evaluate import evaluate
+from noonmark.sql.evaluate import constant
 from noonmark.sql.ir.asked import asked
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import (
@@ -374,7 +374,7 @@ def _count_of(tree: exp.Expr | None, frame: Frame, clause: str) -> int | None:
     if asked(scalar):
         frame.statement.late = True
         return None
-    count = evaluate(scalar)
+    count = constant(scalar, clause, position_of(tree))
     if count is not None and count < 0:
         raise InvalidValue(f"{clause} must not be negative", position=position_of(tree))
     return None if count is None else int(count)

@@ -14,7 +14,7 @@ from noonmark.rows.value import Interval
 from noonmark.sql.choose import require_star, require_within, resolve
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
-from noonmark.sql.evaluate import evaluate
+from noonmark.sql.evaluate import constant
 from noonmark.sql.functions import AGGREGATES, WINDOWS
 from noonmark.sql.functions.statistics import HYPOTHETICAL, ORDERED_SETS
 from noonmark.sql.ir.call import Exclusion, Frame, SortKey, Unit, WindowCall
@@ -161,7 +161,7 @@ def _edge(spec: exp.WindowSpec, name: str, keys: Sequence[SortKey], row: Row) ->
         key = coerce(key, t.BigInt(), position_of(spec))  # a distance from its last value is one
     if any(isinstance(node, ColumnRef) for node in walk(distance)):
         raise unsupported("a frame bound that is not the same for all rows", tree)
-    if _is_negative(distance):
+    if _is_negative(distance, tree):
         raise InvalidArgument(
             "invalid preceding or following size in window function", position=position_of(tree)
         )
@@ -169,8 +169,8 @@ def _edge(spec: exp.WindowSpec, name: str, keys: Sequence[SortKey], row: Row) ->
     return call(sign, [key, distance], tree, operator=True)
 
 
-def _is_negative(distance: Scalar) -> bool:
-    value = evaluate(distance)
+def _is_negative(distance: Scalar, tree: exp.Expr) -> bool:
+    value = constant(distance, "a frame of a window", position_of(tree))
     zero = Interval() if isinstance(distance.type, t.Interval) else 0
     order = sort_key_of(distance.type)
     return value is None or bool(order(value) < order(zero))

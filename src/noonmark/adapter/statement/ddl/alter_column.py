@@ -9,7 +9,8 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.statement.ddl.constraints import constrained
 from noonmark.adapter.statement.ddl.rewrite import Row, refuse_readers, rewritten
 from noonmark.adapter.statement.ddl.sequence import serials
-from noonmark.adapter.statement.dml.target import default_of, fitted, is_assignable, loose
+from noonmark.adapter.statement.dml.fitting import fitted_rows
+from noonmark.adapter.statement.dml.target import default_of, is_assignable, loose
 from noonmark.adapter.table.checks import checks_of, named
 from noonmark.adapter.table.constraints import (
     foreigns_of,
@@ -19,7 +20,7 @@ from noonmark.adapter.table.constraints import (
     uniques_of,
 )
 from noonmark.adapter.table.enforce import Columns
-from noonmark.adapter.worker.values import little_value
+from noonmark.adapter.worker.values import values_of
 from noonmark.errors import (
     DatatypeMismatch,
     DependentObjects,
@@ -33,9 +34,8 @@ from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import quote_name
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import parse_scalar
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.asked import bind
-from noonmark.sql.ir.scalar import columns_of
+from noonmark.sql.ir.scalar import Scalar, columns_of
 from noonmark.sql.plan.form import cast_to
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Statement
@@ -76,15 +76,29 @@ async def add_column(session: AdapterSession, item: Item, spec: st.ColumnSpec, r
         await session.store.change(more)
     scalar = _planned(session, default_of(wide, added), added)
 
-    def change(row: Row) -> Row:
-        return fitted(wide, (*row, little_value(scalar)))
-
     if rows and not spec.nullable and spec.default is None and not (spec.serial or spec.identity):
         raise NotNullViolation(
             f'column "{spec.name}" of relation "{item.name}" contains null values',
             column=spec.name,
         )
-    return await rewritten(session, item, wide, rows, change)
+    return await _recomputed(session, item, wide, rows, scalar=scalar, at=None)
+
+
+async def _recomputed(
+    session: AdapterSession, item: Item, new: Item, rows: Rows, *, scalar: Scalar, at: int | None
+) -> Item:
+    """Rewrite a table: each row with the value of a scalar in a place, or behind its own."""
+    pool = session.database.workers
+    each = [row for row, count in rows.items() for _ in range(count)]
+    values = await values_of(pool, [(scalar,)] * len(each), each)
+    if at is None:
+        wholes = [(*row, value) for row, (value,) in zip(each, values, strict=True)]
+    else:
+        wholes = [
+            (*row[:at], value, *row[at + 1 :]) for row, (value,) in zip(each, values, strict=True)
+        ]
+    made = iter(await fitted_rows(pool, new, wholes))
+    return await rewritten(session, item, new, rows, lambda _: next(made))
 
 
 def _planned(session: AdapterSession, tree: Any, column: Column) -> Any:
@@ -221,10 +235,7 @@ async def alter_type(session: AdapterSession, item: Item, action: st.AlterType, 
     columns = tuple(target if each.name == own.name else each for each in item.schema)
     new = replace(item, schema=Schema(columns))
 
-    def change(row: Row) -> Row:
-        return fitted(new, (*row[:at], evaluate(scalar, row), *row[at + 1 :]))
-
-    return await rewritten(session, item, new, rows, change)
+    return await _recomputed(session, item, new, rows, scalar=scalar, at=at)
 
 
 async def add_key(session: AdapterSession, item: Item, written: st.UniqueText, rows: Rows) -> Item:

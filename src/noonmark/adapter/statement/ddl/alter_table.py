@@ -9,10 +9,11 @@ older rules are refused where they are committed (`table.committer`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.aside import cancellable
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.peek.answer import Peek
@@ -33,9 +34,10 @@ from noonmark.adapter.statement.ddl.constraints import (
     without_constraint,
 )
 from noonmark.adapter.statement.ddl.sequence import kept_default
+from noonmark.adapter.statement.dml.fitting import broken_check
 from noonmark.adapter.statement.dml.read import Needs, Reading, Writes, read_then_write
 from noonmark.adapter.statement.handler import Handlers
-from noonmark.adapter.table.checks import CheckViolation, checks_of, named
+from noonmark.adapter.table.checks import CheckViolation, named
 from noonmark.adapter.table.constraints import (
     foreigns_of,
     key_name,
@@ -56,7 +58,6 @@ from noonmark.errors import (
     UsageError,
     WrongObjectType,
 )
-from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.relation import Scan
 from noonmark.sql.statement import statement as st
 
@@ -71,14 +72,19 @@ class InvalidTable(UsageError, id="invalid_table", sqlstate="42P16"):
     """A table that cannot be like that."""
 
 
-async def retried(session: AdapterSession, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
-    """Change the catalog by what is read; by itself, again where others wrote in between."""
+async def retried(
+    session: AdapterSession, make: Callable[[], Coroutine[Any, Any, Outcome]]
+) -> Outcome:
+    """Change the catalog by what is read; by itself, again where others wrote in between.
+
+    Nothing is stored before the end: a cancel comes in time until then.
+    """
     if current(session) is not None:
-        return await make()
+        return await cancellable(make())
     for attempt in range(_TRIES_MAX):
         session.begin_implicit()
         try:
-            done = await make()
+            done = await cancellable(make())
         except BaseException:
             await session.end_implicit(commit=False)
             raise
@@ -195,16 +201,16 @@ async def _add_check(session: AdapterSession, item: Item, written: st.CheckText)
     before = item.definition.get("checks", [])
     (made,) = named(item.name, item.schema, (written,), names_of(item))
     changed = replace(item, definition={**item.definition, "checks": [*before, made]})
-    check = checks_of(changed)[-1]
-    for row in await rows_of(session, item):
-        if evaluate(check.condition, row) is False:
-            raise CheckViolation(
-                f'check constraint "{check.name}" of relation "{item.name}" '
-                "is violated by some row",
-                schema=item.schema_name,
-                table=item.name,
-                constraint=check.name,
-            )
+    alone = replace(item, definition={"checks": [made]})
+    rows = list(await rows_of(session, item))
+    name, _ = await broken_check(session.database.workers, alone, rows)
+    if name is not None:
+        raise CheckViolation(
+            f'check constraint "{name}" of relation "{item.name}" is violated by some row',
+            schema=item.schema_name,
+            table=item.name,
+            constraint=name,
+        )
     return changed
 
 
@@ -252,7 +258,7 @@ async def _default(session: AdapterSession, item: Item, action: st.SetDefault) -
     defaults = dict(item.definition.get("defaults", {}))
     defaults.pop(action.column, None)
     if action.default is not None:
-        text = kept_default(session, session.store.catalog, action.default.text)
+        text = kept_default(session, session.store.catalog, action.default)
         defaults[action.column] = text
     return replace(item, definition={**item.definition, "defaults": defaults}), None
 

@@ -23,7 +23,12 @@ from noonmark.errors import (
     UsageError,
     WrongObjectType,
 )
+from noonmark.sql.plan.frame import Frame
+from noonmark.sql.plan.row import Statement
+from noonmark.sql.plan.scalar import plan
+from noonmark.sql.scope import Scope
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.base import ScalarText
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -134,7 +139,7 @@ def serials(
     made: list[Item] = []
     for spec in specs:
         if spec.default is not None:
-            defaults[spec.name] = kept_default(session, catalog, spec.default.text)
+            defaults[spec.name] = kept_default(session, catalog, spec.default)
         if not spec.serial and spec.identity is None:
             continue
         kind = str(spec.type)
@@ -164,8 +169,13 @@ class WrongType(UsageError, id="identity_type", sqlstate="22023"):
     """An identity column of a type that no sequence has."""
 
 
-def kept_default(session: AdapterSession, catalog: Catalog, text: str) -> str:
-    """A default as the catalog keeps it: sequences by what they are, not by their names."""
+def kept_default(session: AdapterSession, catalog: Catalog, default: ScalarText) -> str:
+    """A default as the catalog keeps it: sequences by what they are, not by their names.
+
+    Raises:
+        SqlError: it means nothing, or more than a default may: no subquery, no column.
+    """
+    plan(default.tree, Frame(Statement({}, session=session.functions)).row("DEFAULT", Scope()))
 
     def sequence(name: str) -> Item:
         access = session.access("SHOW", catalog)
@@ -177,7 +187,7 @@ def kept_default(session: AdapterSession, catalog: Catalog, text: str) -> str:
         return item
 
     try:
-        return kept(text, sequence)
+        return kept(default.text, sequence)
     except NoonmarkError as error:
         error.position = None
         raise

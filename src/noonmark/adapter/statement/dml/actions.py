@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.default import default_value
+from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.read import Reading, Write, Writes
-from noonmark.adapter.statement.dml.target import Row, fitted
+from noonmark.adapter.statement.dml.target import Row
 from noonmark.adapter.table.constraints import Foreign, referencing
 from noonmark.adapter.table.enforce import Columns
 from noonmark.sql.ir.relation import Filter, Scan
@@ -105,16 +107,21 @@ class _Actions:
             if None not in key and not kept and action not in _PASSIVE:
                 wanted[others.form(key)] = (action, after)
                 keys.append(key)
-        found: list[Move] = []
+        found: list[tuple[Row, int]] = []
+        wholes: list[list[Any] | None] = []
         for row, count in (await self._rows(child, own, keys)).items() if keys else ():
             action, after = wanted.get(own.form(own.key(row)), ("", None))
             if action and count > 0:
-                found.append((row, self._became(child, own, row, action, after), count))
-        return found
+                found.append((row, count))
+                wholes.append(self._became(child, own, row, action, after))
+        rows = [whole for whole in wholes if whole is not None]
+        made = iter(await fitted_rows(self._reading.session.database.workers, child, rows))
+        news = [None if whole is None else next(made) for whole in wholes]
+        return [(row, new, count) for (row, count), new in zip(found, news, strict=True)]
 
     def _became(
         self, child: Item, own: Columns, row: Row, action: str, after: Row | None
-    ) -> Row | None:
+    ) -> list[Any] | None:
         if action == "cascade" and after is None:
             return None
         whole = list(row)
@@ -126,7 +133,7 @@ class _Actions:
                 whole[place] = None
             else:
                 whole[place] = default_value(self._reading.session, child, place)
-        return fitted(child, whole)
+        return whole
 
     async def _rows(self, child: Item, own: Columns, keys: Sequence[Row]) -> Counter[Row]:
         """The rows that have these keys, as the statement left them so far."""

@@ -13,9 +13,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.actions import Move
+from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
 from noonmark.adapter.statement.dml.target import (
@@ -24,7 +26,6 @@ from noonmark.adapter.statement.dml.target import (
     check_given,
     columns_of,
     default_of,
-    fitted,
     is_default,
     loose,
 )
@@ -158,6 +159,10 @@ def _select(
 # --- running
 
 
+#: What it takes to move a row, as characters of a text are counted.
+_ROW_WEIGHT = 5
+
+
 @dataclass(frozen=True)
 class Changed:
     """What a statement writes, the rows as RETURNING sees them, and what became of each."""
@@ -173,21 +178,39 @@ async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> 
     found = await reading.multiset(plan.source.peek.bound(values, reading.now))
     if plan.joined:
         found = await _once(plan, reading, found)
+    if plan.deletes:
+        return await aside(len(found) * _ROW_WEIGHT, _deleted, found, width)
+    weight = len(found) * (1 + width) * _ROW_WEIGHT
+    wholes = await aside(weight, _wholes, plan, found)
+    news = await fitted_rows(reading.session.database.workers, item, wholes)
+    return await aside(weight, _updated, found, width, news)
+
+
+def _deleted(found: dict[Row, int], width: int) -> Changed:
+    moves: list[Move] = [(row[:width], None, count) for row, count in found.items()]
+    touched = [old for old, _, count in moves for _ in range(count)]
+    return Changed([(old, -count) for old, _, count in moves], touched, moves)
+
+
+def _wholes(plan: ChangePlan, found: dict[Row, int]) -> list[list[Any]]:
+    """The rows of the table with their new values."""
+    width = len(plan.item.schema)
+    made = []
+    for row in found:
+        whole = list(row[:width])
+        for at, value in zip(plan.places, row[width:], strict=True):
+            whole[at] = value
+        made.append(whole)
+    return made
+
+
+def _updated(found: dict[Row, int], width: int, news: Sequence[Row]) -> Changed:
     writes: list[Write] = []
     touched: list[Row] = []
     moves: list[Move] = []
-    for row, count in found.items():
+    for (row, count), new in zip(found.items(), news, strict=True):
         old = row[:width]
-        writes.append((old, -count))
-        if plan.deletes:
-            touched += [old] * count
-            moves.append((old, None, count))
-            continue
-        whole = list(old)
-        for at, value in zip(plan.places, row[width:], strict=True):
-            whole[at] = value
-        new = fitted(item, whole)
-        writes.append((new, count))
+        writes += [(old, -count), (new, count)]
         touched += [new] * count
         moves.append((old, new, count))
     return Changed(writes, touched, moves)

@@ -14,8 +14,9 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
 from noonmark.adapter.session.transaction import writing
 from noonmark.adapter.statement.dml.default import default_value
+from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.read import write
-from noonmark.adapter.statement.dml.target import columns_of, fitted, loose, target
+from noonmark.adapter.statement.dml.target import columns_of, loose, target
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.system.settings import path_of
 from noonmark.errors import InvalidSyntax, InvalidValue
@@ -86,14 +87,16 @@ class CopyFrom:
         width, places = len(self._item.schema), self._places
         whole = places == tuple(range(width))
         rest = [] if whole else [at for at in range(width) if at not in places]
+        made: list[list[Any]] = []
         for row in rows:
             values: list[Any] = [None] * width
             for place, value in zip(places, row, strict=True):
                 values[place] = hashable(value)
             for at in rest:
                 values[at] = default_value(self._session, self._item, at)
-            self._rows.append(fitted(self._item, values))
+            made.append(values)
             self._rows_size += _size(values)
+        self._rows += await fitted_rows(self._session.database.workers, self._item, made)
         if self._rows_size >= ROWS_BYTES:
             self._keep(to_table(self._rows, self._item.schema))
             self._rows, self._rows_size = [], 0

@@ -16,6 +16,7 @@ from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.actions import Move, has_key
+from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.literals import literal_rows
 from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
@@ -25,7 +26,6 @@ from noonmark.adapter.statement.dml.target import (
     check_given,
     columns_of,
     default_of,
-    fitted,
     is_default,
 )
 from noonmark.adapter.table.constraints import key_name, uniques_of
@@ -109,7 +109,7 @@ def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertP
 
 def _default(planning: Planning, item: Item, at: int) -> Scalar:
     spec = item.schema.columns[at]
-    row = Frame(planning.statement).row("DEFAULT", Scope(), ONE_ROW)
+    row = Frame(planning.statement).row("DEFAULT", Scope())
     return assigned(plan(default_of(item, spec), row), spec)
 
 
@@ -263,12 +263,12 @@ async def new_rows(plan: InsertPlan, pool: Pool, values: Sequence[Any]) -> list[
     """The rows of VALUES."""
     if plan.literals:
         given = plan.literals
-        return await aside(len(given) * 100, lambda: [fitted(plan.item, row) for row in given])
+        return await fitted_rows(pool, plan.item, given)
     bound = await aside(
         len(plan.rows) * 100, lambda: [[bind(each, values) for each in row] for row in plan.rows]
     )
     found = await values_of(pool, bound, [()] * len(bound))
-    return await aside(len(found) * 100, lambda: [fitted(plan.item, row) for row in found])
+    return await fitted_rows(pool, plan.item, found)
 
 
 async def read_rows(plan: InsertPlan, reading: Reading, values: Sequence[Any]) -> list[Row]:
@@ -276,7 +276,8 @@ async def read_rows(plan: InsertPlan, reading: Reading, values: Sequence[Any]) -
     if plan.source is None:
         return await new_rows(plan, reading.session.database.workers, values)
     found = await reading.multiset(plan.source.peek.bound(values, reading.now))
-    return [fitted(plan.item, row) for row, count in found.items() for _ in range(count)]
+    rows = [row for row, count in found.items() for _ in range(count)]
+    return await fitted_rows(reading.session.database.workers, plan.item, rows)
 
 
 async def settle_conflicts(
@@ -367,7 +368,8 @@ async def _updated(plan: InsertPlan, pool: Pool, both: Row, values: Sequence[Any
     assert conflict.update is not None
     bound = [bind(scalar, values) for scalar in conflict.update]
     (found,) = await values_of(pool, [bound], [both])
-    return fitted(plan.item, found)
+    (row,) = await fitted_rows(pool, plan.item, [found])
+    return row
 
 
 async def _present(

@@ -23,6 +23,7 @@ from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.actions import Move
 from noonmark.adapter.statement.dml.change import Changed, new_value
 from noonmark.adapter.statement.dml.default import default_value
+from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
 from noonmark.adapter.statement.dml.target import (
@@ -30,7 +31,6 @@ from noonmark.adapter.statement.dml.target import (
     assigned,
     check_given,
     columns_of,
-    fitted,
     is_default,
 )
 from noonmark.errors import DuplicateAlias, InvalidSyntax, TooManyRows, UndefinedTable
@@ -242,24 +242,32 @@ async def merged(plan: MergePlan, reading: Reading, values: Sequence[Any]) -> Ch
     """What a MERGE does to what was read."""
     width = len(plan.item.schema)
     found = await reading.multiset(plan.source.peek.bound(values, reading.now))
+    taken = [
+        (row, count, plan.actions[row[width]])
+        for row, count in found.items()
+        if row[width] >= 0 and plan.actions[row[width]].verb != "nothing"
+    ]
+    wholes = [
+        _new_row(plan, reading, action, row)
+        for row, count, action in taken
+        for _ in range(count if action.verb == "insert" else action.verb == "update")
+    ]
+    news = iter(await fitted_rows(reading.session.database.workers, plan.item, wholes))
     writes: list[Write] = []
     rows: list[Row] = []
     moves: list[Move] = []
     times: Counter[Row] = Counter()
-    for row, count in found.items():
-        number = row[width]
-        if number < 0 or plan.actions[number].verb == "nothing":
-            continue
-        action, old = plan.actions[number], row[:width]
+    for row, count, action in taken:
         if action.verb == "insert":
-            made = [_new_row(plan, reading, action, row, [None] * width) for _ in range(count)]
+            made = [next(news) for _ in range(count)]
             writes += [(each, 1) for each in made]
             rows += made
             continue
+        old = row[:width]
         times[old] += count
         new = None
         if action.verb == "update":
-            new = _new_row(plan, reading, action, row, list(old))
+            new = next(news)
             writes.append((new, count))
         writes.append((old, -count))
         moves.append((old, new, count))
@@ -268,12 +276,14 @@ async def merged(plan: MergePlan, reading: Reading, values: Sequence[Any]) -> Ch
     return Changed(writes, rows, moves)
 
 
-def _new_row(plan: MergePlan, reading: Reading, action: Action, row: Row, whole: list[Any]) -> Row:
+def _new_row(plan: MergePlan, reading: Reading, action: Action, row: Row) -> list[Any]:
+    width = len(plan.item.schema)
+    whole: list[Any] = [None] * width if action.verb == "insert" else list(row[:width])
     for at, place in enumerate(action.places, action.first):
         whole[place] = row[at]
     for place in action.defaults:
         whole[place] = default_value(reading.session, plan.item, place)
-    return fitted(plan.item, whole)
+    return whole
 
 
 async def _check_once(plan: MergePlan, reading: Reading, times: Counter[Row]) -> None:

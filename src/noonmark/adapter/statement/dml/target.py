@@ -16,7 +16,6 @@ from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.sequence.default import default_text
-from noonmark.adapter.table.checks import CheckViolation, failing
 from noonmark.errors import (
     DatatypeMismatch,
     InvalidSyntax,
@@ -175,11 +174,10 @@ def is_assignable(source: t.SqlType, target: t.SqlType) -> bool:
 
 
 def fitted(item: Item, row: Sequence[Any]) -> Row:
-    """A row as the table keeps it.
+    """A row as the table keeps it; its CHECKs are asked by `fitting`.
 
     Raises:
         NotNullViolation: NULL where there may be none.
-        CheckViolation: a CHECK is false of it.
         StringTooLong: text that is longer than its column takes.
     """
     columns = item.schema.columns
@@ -195,15 +193,9 @@ def fitted(item: Item, row: Sequence[Any]) -> Row:
             raise NotNullViolation(
                 f'null value in column "{column.name}" of relation "{item.name}" '
                 "violates not-null constraint",
-                detail=f"Failing row contains ({_shown(item, result)}).",
+                detail=f"Failing row contains ({shown(item, result)}).",
                 column=column.name,
             )
-    if "checks" in item.definition and (name := failing(item, result)) is not None:
-        raise CheckViolation(
-            f'new row for relation "{item.name}" violates check constraint "{name}"',
-            detail=f"Failing row contains ({_shown(item, result)}).",
-            constraint=name,
-        )
     return result
 
 
@@ -222,7 +214,8 @@ def _sized(value: Any, kind: t.SqlType) -> Any:
     return value
 
 
-def _shown(item: Item, row: Row) -> str:
+def shown(item: Item, row: Row) -> str:
+    """The values of a row, as an error has them."""
     texts = [
         "null" if value is None else format_value(value, column.type)
         for value, column in zip(row, item.schema, strict=True)
