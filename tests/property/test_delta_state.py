@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from noonmark import persist
-from noonmark.compute.trace import cache
+from noonmark.compute.trace import cache, kept
 from noonmark.compute.trace.by_key import CollectionAt, TraceReader
 from noonmark.errors import Unsupported
 from noonmark.persist import task
@@ -85,6 +86,7 @@ def test_texts_that_do_not_go_together_are_mapped_part_by_part(
         assert len(list(traces.segments(place, {1}))) > 2
         assert _pairs(traces, place) == _expected(), "when that is known already"
         monkeypatch.setattr(cache, "_TEXT_BYTES_MAX", 1)
+        shutil.rmtree(tmp_path / "data" / kept.FOLDER)
         with pytest.raises(Unsupported, match="more than 2 GiB of text"):
             _pairs(TraceReader(tmp_path / "other"), place)
 

@@ -9,8 +9,8 @@ large the pieces are.
 
 Law: ``Cached(parts).columns(n)`` are columns of the parts, one after the other, whose bytes were
 compared with their checksums when the file was made; what is half written has no name yet. The
-cache is a folder of this run of Spark and goes with it: nothing in it is ever trusted after a
-crash.
+cache is a folder of this run of Spark and goes with it. A later run begins with the same files
+(`trace.kept`), each compared with its checksum: nothing is ever trusted after a crash.
 
 It is bounded: beyond `BYTES_MAX` the parts that were not used for longest go.
 
@@ -22,7 +22,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +31,7 @@ import pyarrow as pa
 
 from noonmark.compute.kernel.index import Index
 from noonmark.compute.kernel.updates import one_array
+from noonmark.compute.trace.kept import kept_files, make_room, tidy
 from noonmark.persist import task
 from noonmark.persist.part.part import Part
 
@@ -72,6 +72,7 @@ class Cached:
         self.place = place
         self.parts = tuple(parts)
         self.rows = sum(part.rows for part in parts)
+        self._kept = kept_files(place, parts)
         self._columns: dict[str, pa.Array | None] = {}
         self.indexes: dict[str, Index] = {}
 
@@ -96,11 +97,13 @@ class Cached:
             paths = self.folder / f"{name}.hashes.npy", self.folder / f"{name}.rows.npy"
             if not paths[1].exists():
                 with self._alone():
-                    if not paths[1].exists():
+                    if not all(map(self._is_there, paths)):
                         made = make()
                         _save(paths[0], made.hashes)
                         _save(paths[1], made.rows)
-                ROOM.taken(self.folder.parent, 12 * self.rows)
+                        for path in paths:
+                            self._keep(path)
+                self._taken(12 * self.rows)
             hashes, rows = (np.load(path, mmap_mode="r") for path in paths)
             self.indexes[label] = Index(hashes, rows)
         return self.indexes[label]
@@ -109,13 +112,27 @@ class Cached:
         """Say that it was used."""
         if self.folder.exists():
             os.utime(self.folder)
+            if self._kept is not None:
+                self._kept.touch()
+
+    def _is_there(self, path: Path) -> bool:
+        """Whether a file is in the cache, of this run or of one before it."""
+        return path.exists() or (self._kept is not None and self._kept.take(path))
+
+    def _keep(self, path: Path) -> None:
+        if self._kept is not None:
+            self._kept.keep(path)
+
+    def _taken(self, size: int) -> None:
+        if ROOM.taken(self.folder.parent, size):
+            tidy(self.place.url, ROOM.bytes_max)
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{hashlib.blake2b(name.encode(), digest_size=12).hexdigest()}.arrow"
 
     def _write(self, names: Sequence[str]) -> None:
         with self._alone():
-            missing = [name for name in names if not self._file(name).exists()]
+            missing = [name for name in names if not self._is_there(self._file(name))]
             if not missing:
                 return
             store = self.place.open()
@@ -129,7 +146,8 @@ class Cached:
             for name in missing:
                 column = table.column(name) if name in table.column_names else None
                 _write_column(self._file(name), column)
-        ROOM.taken(self.folder.parent, table.nbytes)
+                self._keep(self._file(name))
+        self._taken(table.nbytes)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -173,30 +191,14 @@ class Room:
         self.bytes_max = bytes_max
         self._added = 0
 
-    def taken(self, root: Path, size: int) -> None:
-        """So many bytes more. To look at all files takes long: it is done once in a while."""
+    def taken(self, root: Path, size: int) -> bool:
+        """So many bytes more; whether room was made: to look at all files takes long."""
         self._added += size
-        if self._added > self.bytes_max // 64:
-            make_room(root, self.bytes_max)
-            self._added = 0
+        if self._added <= self.bytes_max // 64:
+            return False
+        make_room(root, self.bytes_max)
+        self._added = 0
+        return True
 
 
 ROOM = Room()
-
-
-def make_room(root: Path, bytes_max: int = BYTES_MAX) -> None:
-    """Let parts go, those not used for longest first, until the rest fits.
-
-    A process that has one of them mapped keeps it until it lets go: the bytes are freed then.
-    """
-    sizes = {
-        folder: sum(file.stat().st_size for file in folder.glob("*") if file.is_file())
-        for folder in root.iterdir()
-        if folder.is_dir()
-    }
-    total = sum(sizes.values())
-    for folder in sorted(sizes, key=lambda each: each.stat().st_mtime):
-        if total <= bytes_max:
-            return
-        shutil.rmtree(folder, ignore_errors=True)
-        total -= sizes[folder]

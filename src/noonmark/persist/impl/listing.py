@@ -2,7 +2,7 @@
 
 Law: the answer holds every object that was there from the beginning of the call to its end, and
 only objects that were there at some moment of it. One folder of few names is one instant (see
-`FileSystem.names`). What lies in scratch is no object.
+`FileSystem.names`). What lies in a folder of ``~`` is no object: scratch, and what is derived.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from noonmark.persist.impl.file_system import FileSystem, Name
-from noonmark.persist.impl.scratch import SCRATCH
 from noonmark.persist.location import BlobEntry
 
 
@@ -41,7 +40,7 @@ def walk(system: FileSystem, root: str, prefix: str, most: int | None) -> list[B
 def _folders(path: str, prefix: str, names: list[Name]) -> Iterator[str]:
     for name, is_folder in names:
         folder = _join(path, name)
-        if is_folder and folder != SCRATCH and f"{folder}/".startswith(prefix):
+        if is_folder and not folder.startswith("~") and f"{folder}/".startswith(prefix):
             yield folder
 
 
