@@ -69,21 +69,27 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
 @contextmanager
 def noonmark() -> Iterator[str]:
     """A server with its own data; the URL of its protocol."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = "from noonmark.cli import main; main()"
-        command = [sys.executable, "-c", script, "serve", "--data", f"{folder}/data"]
-        command += ["--pg", "127.0.0.1:0", "--http", "127.0.0.1:0", "--spark", "local[2]"]
-        with (
-            open(f"{folder}/log", "w") as log,
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
-        ):
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line.startswith("ready"), Path(folder, "log").read_text()
-            try:
-                yield f"postgresql://noonmark@{line.split()[1].removeprefix('pg=')}/noonmark"
-            finally:
-                process.terminate()
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
+        yield url
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """A server with the data of a folder."""
+    script = "from noonmark.cli import main; main()"
+    command = [sys.executable, "-c", script, "serve", "--data", f"{folder}/data"]
+    command += ["--pg", "127.0.0.1:0", "--http", "127.0.0.1:0", "--spark", "local[2]"]
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("ready"), (folder / "log").read_text()
+        try:
+            yield f"postgresql://noonmark@{line.split()[1].removeprefix('pg=')}/noonmark"
+        finally:
+            process.terminate()
 
 
 def fill(url: str, view: str) -> None:

@@ -123,10 +123,19 @@ def figure(title: str, load: Load, outcome: Outcome, rate: int, note: str) -> di
 def cpu_seconds(root: int) -> float:
     """The CPU time of a process and of its descendants."""
     processes = _processes()
+    return sum(processes[pid][1] for pid in _family(root, processes) if pid in processes)
+
+
+def family_of(root: int) -> set[int]:
+    """A process and its descendants."""
+    return _family(root, _processes())
+
+
+def _family(root: int, processes: Mapping[int, tuple[int, float]]) -> set[int]:
     family = {root}
     while more := {pid for pid, (up, _) in processes.items() if up in family} - family:
         family |= more
-    return sum(processes[pid][1] for pid in family if pid in processes)
+    return family
 
 
 def parent_of(pid: int) -> int:

@@ -84,3 +84,7 @@ class Answers:
         with self._mutex:
             self._out.write(json.dumps(said) + "\n")
             self._out.flush()
+
+    def close(self) -> None:
+        """No more comes."""
+        self._out.close()

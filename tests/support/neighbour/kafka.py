@@ -36,6 +36,8 @@ _BROKER = ("org.apache.kafka", "kafka_2.13", VERSION)
 #: itself does not have of what it needs.
 _CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.0.0")
 _CONNECTOR_NEEDS = "spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2"
+#: Flink's, with all it needs in one jar: the newest, for the Flink before the newest.
+_FLINK_CONNECTOR = ("org.apache.flink", "flink-sql-connector-kafka", "5.0.0-2.2")
 _MAVEN_SECONDS_MAX = 600
 #: A tenth of a second each, unless something comes.
 _POLLS_MAX = 300
@@ -203,6 +205,14 @@ def connector_jars() -> list[Path]:
     _, artifact, version = _CONNECTOR
     jars = _cache() / f"spark-kafka-{version}"
     problem = _fetch(jars, _CONNECTOR, f"-DincludeArtifactIds={artifact},{_CONNECTOR_NEEDS}")
+    return [] if problem else sorted(jars.glob("*.jar"))
+
+
+def flink_jars() -> list[Path]:
+    """Flink's connector to Kafka; none where Maven has none."""
+    _, artifact, version = _FLINK_CONNECTOR
+    jars = _cache() / f"flink-kafka-{version}"
+    problem = _fetch(jars, _FLINK_CONNECTOR, f"-DincludeArtifactIds={artifact}")
     return [] if problem else sorted(jars.glob("*.jar"))
 
 
