@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from bench.figure import ROOT
+from bench.measure import end_what_was_started
 from bench.nexmark.answers import now
 from bench.nexmark.engines import ENGINES, Engine, LeftOutError
 from bench.nexmark.events import AUCTIONS, PARTITIONS, Events, held_back, produce
@@ -71,6 +72,7 @@ class Outcome:
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     chosen = _options(argv)
+    end_what_was_started()
     outcomes = []
     for name in chosen.engines.split(","):
         outcomes.append(measured(ENGINES[name], chosen))

@@ -26,6 +26,7 @@ import numpy as np
 import psycopg
 
 from bench.f10_point_select import noonmark
+from bench.measure import end_what_was_started
 from bench.nexmark.answers import Answers, now
 from bench.nexmark.engine_noonmark import VIEWS, follow
 from bench.nexmark.events import Events
@@ -83,6 +84,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--seconds", type=float, default=3_600, help="of each rate")
     parser.add_argument("--rates", default=",".join(map(str, RATES)), help="rows a second")
     chosen = parser.parse_args(list(argv))
+    end_what_was_started()
     soaked = []
     for rate in map(int, chosen.rates.split(",")):
         soaked.append(soak(rate, chosen.seconds, chosen.seed))

@@ -90,9 +90,10 @@ def test_a_bid_is_as_old_as_the_first_answer_that_counts_it(nexmark) -> None:
     assert ages.tolist() == [0.25, 1.0, 0.5, float("inf")]
 
 
-def test_a_page_has_the_table_of_the_last_run_alone(nexmark, tmp_path: Path) -> None:
-    import bench.f11_nexmark as figure
-    import bench.nexmark.report as report
+@pytest.mark.usefixtures("nexmark")
+def test_a_page_has_the_table_of_the_last_run_alone(tmp_path: Path) -> None:
+    from bench import f11_nexmark as figure
+    from bench.nexmark import report
 
     page = tmp_path / "page.md"
     page.write_text((ROOT / "docs" / "nexmark.md").read_text())
