@@ -115,6 +115,21 @@ def test_files_of_other_code_are_not_taken(tmp_path: Path, monkeypatch: pytest.M
             names_of(place, tmp_path / "second", 8)
 
 
+def test_what_goes_while_it_is_taken_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(path: Path) -> str:
+        if kept.FOLDER in path.parts:
+            path.unlink()
+        raise FileNotFoundError(path)
+
+    with opened(tmp_path / "data") as client:
+        place = written(client)
+        names_of(place, tmp_path / "first", 7)
+        monkeypatch.setattr(kept, "_checksum", gone)
+        assert names_of(place, tmp_path / "second", 8) == expected(8)
+
+
 def test_tidying_lets_go_of_what_is_of_no_part(tmp_path: Path) -> None:
     folder = tmp_path / "data" / kept.FOLDER
     with opened(tmp_path / "data") as client:

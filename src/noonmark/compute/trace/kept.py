@@ -50,10 +50,12 @@ class KeptFiles:
 
     def take(self, path: Path) -> bool:
         """Give `path` the bytes that were kept under its name; False when there are none."""
-        for held in self.folder.glob(f"{path.name}.*"):
-            if held.suffix == f".{_checksum(held)}":
-                return _named(held, path)
-            held.unlink(missing_ok=True)
+        with suppress(OSError):  # another process lets go of it, or nothing may be changed here
+            for held in self.folder.glob(f"{path.name}.*"):
+                if held.suffix == f".{_checksum(held)}":
+                    _named(held, path)
+                    return True
+                held.unlink(missing_ok=True)
         return False
 
     def keep(self, path: Path) -> None:
@@ -90,10 +92,11 @@ def tidy(url: str, bytes_max: int) -> None:
     root = root_of(url)
     if root is None or not (root / FOLDER).exists():
         return
-    for folder in (root / FOLDER).iterdir():
-        if not _is_wanted(root, folder):
-            shutil.rmtree(folder, ignore_errors=True)
-    make_room(root / FOLDER, bytes_max)
+    with suppress(OSError):  # another process does the same now
+        for folder in (root / FOLDER).iterdir():
+            if not _is_wanted(root, folder):
+                shutil.rmtree(folder, ignore_errors=True)
+        make_room(root / FOLDER, bytes_max)
 
 
 def make_room(root: Path, bytes_max: int) -> None:
@@ -123,18 +126,16 @@ def _is_wanted(root: Path, folder: Path) -> bool:
     return all((root / key).exists() for key in parts)
 
 
-def _named(source: Path, target: Path) -> bool:
+def _named(source: Path, target: Path) -> None:
     """Give a file a second name, or where disks differ a second copy."""
-    with suppress(FileExistsError):
-        try:
-            os.link(source, target)
-        except FileExistsError:
-            raise
-        except OSError:
-            fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
-            shutil.copyfile(source, fresh)
-            fresh.rename(target)
-    return True
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return
+    except OSError:
+        fresh = target.with_name(f"~{target.name}.{os.getpid()}")
+        shutil.copyfile(source, fresh)
+        fresh.rename(target)
 
 
 def _checksum(path: Path) -> str:
