@@ -16,7 +16,7 @@ characters of the text that `prepare` was given.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -47,6 +47,24 @@ class Notice:
     sqlstate: str = "00000"
     detail: str | None = None
     hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Notification:
+    """What a session that listens is told: by whom, on which channel, what."""
+
+    sender: int
+    channel: str
+    payload: str
+
+
+class Inbox(Protocol):
+    """Notifications that came; `wake` is called where one comes."""
+
+    wake: Callable[[], None] | None
+
+    def take(self) -> Sequence[Notification]:
+        """Those that came since; they are told once."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +169,10 @@ class Session(Protocol):
 
     id: int
     secret: int
+
+    @property
+    def inbox(self) -> Inbox:
+        """What NOTIFY said to it; a client is told between its transactions."""
 
     @property
     def status(self) -> TransactionStatus:

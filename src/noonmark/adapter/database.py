@@ -35,6 +35,8 @@ from noonmark.adapter.schedule.engine import Engine, starting
 from noonmark.adapter.schedule.schedule import Schedule
 from noonmark.adapter.sequence.sequences import Sequences
 from noonmark.adapter.session import temporary
+from noonmark.adapter.session.channels import Channels
+from noonmark.adapter.session.locks import Locks
 from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 from noonmark.adapter.statement_totals import StatementTotals, kind_of
@@ -116,6 +118,8 @@ class Database:
         self.tables.before_commit = self.sequences.settle
         self.reads = Reads(self)
         self.sessions: dict[int, AdapterSession] = {}
+        self.channels = Channels()
+        self.locks = Locks()
         self.loop = asyncio.get_running_loop()
         self.statements = StatementTotals()
         self.telemetry = Telemetry()

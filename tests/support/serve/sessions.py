@@ -35,6 +35,7 @@ from noonmark.adapter.contract import (
     TransactionStatus,
 )
 from noonmark.adapter.password import make_verifier
+from noonmark.adapter.session.channels import Inbox
 from noonmark.errors import (
     DivisionByZero,
     InFailedTransaction,
@@ -110,6 +111,7 @@ class ScriptedSession:
 
     def __init__(self, owner: Scripted, id: int, settings: Mapping[str, str]) -> None:
         self.owner, self.id, self.secret = owner, id, 7_000 + id
+        self.inbox = Inbox()
         self._settings = SETTINGS | {k: v for k, v in settings.items() if k in SETTINGS}
         self._statements: dict[str, Prepared] = {}
         self._status: TransactionStatus = "idle"

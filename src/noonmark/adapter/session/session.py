@@ -37,6 +37,7 @@ from noonmark.adapter.peek.remote import read
 from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.sequence.taken import Taken
 from noonmark.adapter.session.alike import Alike, ask
+from noonmark.adapter.session.channels import Announcement, Inbox, statement_ended
 from noonmark.adapter.session.recorded import recorded, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import current
@@ -131,6 +132,9 @@ class AdapterSession:
         self.plans: dict[Any, Any] = {}
         self.alike = Alike()
         self.taken = Taken()
+        self.inbox = Inbox()
+        #: What a statement outside of a transaction announces when it has ended well.
+        self.said: list[Announcement] = []
         self._watched: asyncio.Task[Any] | None = None
         self._busy = False
         self._ended: QueryCanceled | None = None
@@ -279,7 +283,9 @@ class AdapterSession:
         try:
             outcome = await self._watch(self.run(prepared.statement, values, told))
             await self.database.sequences.settle()  # a number is shown once it cannot come again
+            statement_ended(self)
         except Exception as error:
+            statement_ended(self, well=False)
             took_s = self.database.clock.monotonic() - begun
             self.database.ended(self, prepared, spent_s, took_s, error)
             raise await without_secrets(error, prepared.text) from None
@@ -386,6 +392,8 @@ class AdapterSession:
         if transaction is not None:
             await transaction.rollback()
         await end_temporary(self)
+        self.database.channels.forget(self)
+        self.database.locks.forget(self.id)
         self.database.forget(self)
 
     # -- what the session itself answers ---------------------------------------------------------

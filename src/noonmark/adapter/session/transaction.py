@@ -38,7 +38,7 @@ from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
 from noonmark.errors import ReadOnly, UnknownSavepoint
 
 if TYPE_CHECKING:
-    from noonmark.adapter.database import Database
+    from noonmark.adapter.session.channels import Announcement
     from noonmark.adapter.session.session import AdapterSession
 
 Row = tuple[Any, ...]
@@ -53,13 +53,14 @@ class _Savepoint:
     writes: Mapping[str, tuple[list[tuple[Row, int]], int]]
     catalog: Catalog | None
     constraints: Deferral
+    said: int
 
 
 class OpenTransaction:
     """See the module; `session.Transaction`."""
 
     def __init__(
-        self, database: Database, isolation: str, *, implicit: bool, read_only: bool = False
+        self, session: AdapterSession, isolation: str, *, implicit: bool, read_only: bool = False
     ) -> None:
         self.failed = False
         self.implicit = implicit
@@ -68,7 +69,7 @@ class OpenTransaction:
         #: The session's settings when it began, and what those were that it set for itself alone.
         self.settings: dict[str, str] | None = None
         self.local_settings: dict[str, str | None] = {}
-        self._database = database
+        self._session, self._database = session, session.database
         self._held: Held | None = None
         self._writes: dict[str, list[tuple[Row, int]]] = {}
         #: The time at which what it writes was computed, and the tables it was computed from.
@@ -85,6 +86,8 @@ class OpenTransaction:
         self._unchecked: str | None = None
         #: Savepoints: a name, and how many rows each table had waiting.
         self._saved: list[_Savepoint] = []
+        #: What is announced at COMMIT.
+        self.said: list[Announcement] = []
         #: The catalog with its own changes; None before the first.
         self.staging: Staging | None = None
 
@@ -227,7 +230,7 @@ class OpenTransaction:
         """SAVEPOINT: what is written so far can be gone back to."""
         writes = {each: (rows, len(rows)) for each, rows in self._writes.items()}
         catalog = None if self.staging is None else self.staging.catalog
-        self._saved.append(_Savepoint(name, writes, catalog, self.constraints))
+        self._saved.append(_Savepoint(name, writes, catalog, self.constraints, len(self.said)))
 
     def release(self, name: str) -> None:
         """Forget a savepoint, and those after it; their writes stay."""
@@ -239,6 +242,7 @@ class OpenTransaction:
         del self._saved[at + 1 :]
         kept = self._saved[at]
         self._writes = {each: rows[:count] for each, (rows, count) in kept.writes.items()}
+        del self.said[kept.said :]
         if self.staging is not None:
             self.staging.catalog = kept.catalog or self.staging.base
         self.constraints, self._tried, self.failed = kept.constraints, None, False
@@ -279,6 +283,7 @@ class OpenTransaction:
                 await self._database.tables.commit(
                     writes, read_at=read_at, reads=reads, ids=ids, enforced=self._enforced
                 )
+            self._database.channels.announce(self._session, self.said)
         finally:
             await self._let_go()
 
@@ -298,6 +303,7 @@ class OpenTransaction:
         await self._let_go()
 
     async def _let_go(self) -> None:
+        self._database.locks.release_all(self._session.id, transaction=True)
         held, self._held = self._held, None
         if held is not None:
             await self._database.reads.holds.release(held)
@@ -306,9 +312,7 @@ class OpenTransaction:
 def current(session: AdapterSession) -> OpenTransaction | None:
     """The session's transaction; made where statements that were sent as one have none yet."""
     if session.transaction is None and session.grouped:
-        session.transaction = OpenTransaction(
-            session.database, isolation_of(session), implicit=True
-        )
+        session.transaction = OpenTransaction(session, isolation_of(session), implicit=True)
     transaction = session.transaction
     assert transaction is None or isinstance(transaction, OpenTransaction)
     return transaction

@@ -46,7 +46,7 @@ from noonmark.adapter.statement.query import (
     show,
     subscribe,
 )
-from noonmark.adapter.statement.session import settings, transaction
+from noonmark.adapter.statement.session import notify, settings, transaction
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ _MODULES = (
     table_as,
     refresh,
     copy,
+    notify,
     settings,
     show,
 )
@@ -114,7 +115,7 @@ HANDLERS: Handlers = {
 #: The kinds that change nothing but their session; of COPY, those that go TO the client.
 READS = frozenset(
     kind
-    for module in (select, transaction, cursor, explain, subscribe, copy, settings, show)
+    for module in (select, transaction, cursor, explain, subscribe, copy, notify, settings, show)
     for kind in module.HANDLERS
 ) | frozenset(role.SESSION_HANDLERS)
 DESCRIBERS: Describers = {

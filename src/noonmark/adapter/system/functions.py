@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import DATABASE
 from noonmark.adapter.catalog.privilege import is_superuser
+from noonmark.adapter.session.channels import Announcement, announce
+from noonmark.adapter.session.locks import about_locks
 from noonmark.adapter.system.chance import about_chance
 from noonmark.adapter.system.objects import about_objects, ask
 from noonmark.adapter.system.rights import about_rights
@@ -39,6 +41,7 @@ def session_functions(session: AdapterSession) -> Table[Function]:
     table.add(about_sequences(session))
     table.add(about_chance(session))
     table.add(about_sizes(session))
+    table.add(about_locks(session))
     table.add(_constants())
     return table
 
@@ -72,6 +75,10 @@ def _about_session(session: AdapterSession) -> list[Function]:
         session.database.loop.call_soon_threadsafe(other.cancel)
         return True
 
+    def notify(channel: str, payload: str) -> str:
+        announce(session, Announcement("notify", channel, payload))
+        return ""
+
     text = t.Text()
     return [
         *(ask(n, (), text, lambda: session.user) for n in ("current_user", "current_role", "user")),
@@ -86,8 +93,7 @@ def _about_session(session: AdapterSession) -> list[Function]:
         ask("current_setting", (_TEXT,), text, setting, fallible=True),
         ask("current_setting", (_TEXT, _BOOL), text, setting, fallible=True),
         ask("pg_cancel_backend", (_INT,), t.Boolean(), cancel, fallible=True),
-        # Nobody holds an advisory lock; pools of connections let go of all when a client leaves.
-        ask("pg_advisory_unlock_all", (), text, lambda: ""),
+        ask("pg_notify", (_TEXT, _TEXT), text, notify, fallible=True, volatile=True),
         ask("inet_server_addr", (), text, lambda: None),
         ask("inet_server_port", (), t.Integer(), lambda: None),
         ask("inet_client_addr", (), text, lambda: None),

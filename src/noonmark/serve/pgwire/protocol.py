@@ -84,10 +84,12 @@ class Conversation:
 
     async def run(self) -> None:
         """Answer until the client goes; the session is closed in any case."""
+        self._session.inbox.wake = self._woken
         try:
             self._greet()
             await self._listen()
         finally:
+            self._session.inbox.wake = None
             if self._rest is not None:
                 self._rest[1].close()  # the client went before it began
             await self._names.close_all()
@@ -379,11 +381,25 @@ class Conversation:
         if status != "open":
             self._names.forget_portals()
         self._report()
+        self._notify()
         self._link.send(reply.ready_for_query(status))
         self._link.flush()
         if self._began is not None:
             self._seconds.observe(self._clock.monotonic() - self._began)
             self._began = None
+
+    def _woken(self) -> None:
+        """A notification came: the client is told now, unless it is in the middle of something."""
+        if self._began is None:
+            self._notify()
+            self._link.flush()
+
+    def _notify(self) -> None:
+        """Tell the client what was notified; it hears nothing of it inside of a transaction."""
+        if self._session.status == "idle":
+            for each in self._session.inbox.take():
+                said = reply.notification_response(each.sender, each.channel, each.payload)
+                self._link.send(said)
 
     def _report(self) -> None:
         """Tell the client of settings that are not what it knows."""

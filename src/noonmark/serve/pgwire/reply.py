@@ -71,6 +71,11 @@ def negotiate_protocol_version(minor: int, unknown: Sequence[str]) -> bytes:
     return frame(b"v", struct.pack(">ii", minor, len(unknown)) + names)
 
 
+def notification_response(sender: int, channel: str, payload: str) -> bytes:
+    """What another session, or this one, notified."""
+    return frame(b"A", struct.pack("!i", sender) + cstring(channel) + cstring(payload))
+
+
 def parameter_status(name: str, value: str) -> bytes:
     """A setting and its value."""
     return frame(b"S", cstring(name) + cstring(value))

@@ -56,7 +56,9 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "execute": session.execute,
     "deallocate": session.deallocate,
     "discard": session.discard,
+    "listen": session.listen,
     "unlisten": session.unlisten,
+    "notify": session.notify,
     "vacuum": session.vacuum,
     "analyze": session.analyze,
     "analyse": session.analyze,
@@ -64,11 +66,10 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
 }
 _QUERIES = ("select", "with", "values", "table", "(")
 _KEPT = "Compaction and statistics are kept by the server itself."
-_LIVE = "SUBSCRIBE tells a client what happens to a relation."
 #: Statements of others, and what to do instead.
 _REFUSED = {
     **dict.fromkeys(("cluster", "reindex"), _KEPT),
-    **dict.fromkeys(("listen", "notify", "tail"), _LIVE),
+    "tail": "SUBSCRIBE tells a client what happens to a relation.",
     **dict.fromkeys(("call", "do", "import", "inspect", "move", "security", "use")),
 }
 

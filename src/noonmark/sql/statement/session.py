@@ -240,11 +240,20 @@ def deallocate(reader: Reader) -> s.Statement:
     return s.Deallocate(None if reader.accept("all") else reader.identifier())
 
 
+def listen(reader: Reader) -> s.Statement:
+    """What follows LISTEN."""
+    return s.Notify("listen", reader.identifier())
+
+
 def unlisten(reader: Reader) -> s.Statement:
     """What follows UNLISTEN."""
-    if not reader.accept("*"):
-        reader.identifier()
-    return s.Unlisten()
+    return s.Notify("unlisten", None if reader.accept("*") else reader.identifier())
+
+
+def notify(reader: Reader) -> s.Statement:
+    """What follows NOTIFY."""
+    channel = reader.identifier()
+    return s.Notify("notify", channel, reader.string() if reader.accept(",") else "")
 
 
 def discard(reader: Reader) -> s.Statement:

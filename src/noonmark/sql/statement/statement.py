@@ -149,6 +149,7 @@ __all__ = [
     "Lock",
     "Maintain",
     "Name",
+    "Notify",
     "ObjectKind",
     "Options",
     "Parsed",
@@ -184,7 +185,6 @@ __all__ = [
     "TableAction",
     "Truncate",
     "UniqueText",
-    "Unlisten",
     "Update",
     "Upstream",
     "ValidateConnection",
@@ -480,8 +480,12 @@ class Maintain(Statement):
 
 
 @dataclass(frozen=True)
-class Unlisten(Statement):
-    """UNLISTEN: nothing is ever listened to, so there is nothing to do; pools say it."""
+class Notify(Statement):
+    """LISTEN, UNLISTEN or NOTIFY; `channel` None: every one of the session's."""
+
+    what: Literal["listen", "unlisten", "notify"]
+    channel: str | None
+    payload: str = ""
 
 
 @dataclass(frozen=True)

@@ -207,19 +207,14 @@ async def run_discard(session: AdapterSession, statement: st.Discard, _: Sequenc
     if statement.what == "all":
         _reset_all(session)
         session.statements.clear()
+        session.database.channels.forget(session)
+        session.database.locks.release_all(session.id, transaction=False)
         session.become(session.login_user, session=True)  # whoever has the connection next
     if statement.what in ("all", "temp", "temporary"):
         await end_temporary(session)
     if statement.what in ("all", "plans"):
         session.forget_plans()
     return Done(f"DISCARD {statement.what.upper()}")
-
-
-async def run_unlisten(
-    _: AdapterSession, _statement: st.Unlisten, _values: Sequence[Any]
-) -> Outcome:
-    """UNLISTEN: there is nothing to do."""
-    return Done("UNLISTEN")
 
 
 async def run_maintain(
@@ -247,6 +242,5 @@ HANDLERS: Handlers = {
     st.ExecutePrepared: run_execute,
     st.Deallocate: run_deallocate,
     st.Discard: run_discard,
-    st.Unlisten: run_unlisten,
 }
 DESCRIBERS: Describers = {st.ShowVariable: describe_show, st.ExecutePrepared: describe_execute}

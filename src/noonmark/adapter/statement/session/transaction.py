@@ -48,7 +48,7 @@ async def run_begin(session: AdapterSession, statement: st.Begin, _: Sequence[An
         transaction.isolation, transaction.read_only = isolation, read_only
     else:
         session.transaction = OpenTransaction(
-            session.database, isolation, implicit=False, read_only=read_only
+            session, isolation, implicit=False, read_only=read_only
         )
     current_settings(session)
     return Done("START TRANSACTION" if statement.start else "BEGIN")
