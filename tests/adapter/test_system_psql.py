@@ -84,3 +84,16 @@ def test_backslash_command(host: DatabaseHost, command: str) -> None:
     assert "ERROR" not in printed, printed
     for part in COMMANDS[command]:
         assert part in printed, printed
+
+
+#: Every other command that looks around, but \dAo, \dAp and \dx+ (what they ask is not here).
+OTHERS = (
+    r"\d+ \da \da+ \dA \dA+ \dAc \dAf \db \db+ \dc \dC \dconfig \dd \ddp \dD \dE \des "
+    r"\det \deu \dew \df+ \dF \dFd \dFp \dFt \dg+ \di+ \dl \dL \dm+ \dO \dp \dP \drds \dRp \dRs "
+    r"\ds+ \dT+ \du+ \dv+ \dX \dy \l+ \lo_list \z"
+)
+
+
+def test_no_command_fails(host: DatabaseHost) -> None:
+    printed = run(host, *OTHERS.split())
+    assert "ERROR" not in printed, printed[printed.index("ERROR") :][:1_000]

@@ -84,6 +84,15 @@ def test_reads_by_key_in_every_mode(connection: psycopg.Connection[Any]) -> None
         assert [c.fetchone() for c in cursors] == rows[:50]
 
 
+def test_an_array_whose_type_the_client_leaves_open(
+    connection: psycopg.Connection[Any],
+) -> None:
+    """As drivers of other languages send it: text, of no type."""
+    result = connection.pgconn.exec_params(b"select $1::int[], $1", [b"{1,NULL,3}"])
+    assert result.error_message == b""
+    assert [result.get_value(0, at) for at in (0, 1)] == [b"{1,NULL,3}"] * 2
+
+
 def test_transactions(connection: psycopg.Connection[Any]) -> None:
     table = fresh(connection)
     with connection.transaction():

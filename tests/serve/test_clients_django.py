@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -33,14 +34,18 @@ def peer(postgres_server: PostgresServer) -> Iterator[PostgresServer]:
         connection.execute("drop role noonmark")
 
 
+def ran(script: str, host: str, port: int) -> dict[str, Any]:
+    said = run_tool(tool_python("django"), LOCKS / script, host, str(port))
+    found: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return found
+
+
 def told(host: str, port: int) -> dict[str, Any]:
     dsn = f"host={host} port={port} user=noonmark dbname=noonmark"
     with psycopg.connect(dsn, autocommit=True) as connection:
         for text in TABLES:
             connection.execute(text.encode())
-    said = run_tool(tool_python("django"), LOCKS / "run_django.py", host, str(port))
-    found: dict[str, Any] = json.loads(said.splitlines()[-1])
-    return found
+    return ran("run_django.py", host, port)
 
 
 @pytest.mark.server
@@ -48,3 +53,14 @@ def test_django(database_host: DatabaseHost, peer: PostgresServer) -> None:
     ours = told(database_host.host, database_host.port)
     assert ours["names"] == ["four", "drei", "zwei", "one"]
     assert ours == told(peer.host, peer.port)
+
+
+@pytest.mark.server
+def test_migrate_and_users(tmp_path: Path, peer: PostgresServer) -> None:
+    host = DatabaseHost(str(tmp_path))  # indexes want a folder
+    try:
+        ours = ran("run_django_migrate.py", host.host, host.port)
+    finally:
+        host.close()
+    assert "auth.0012" in ours["migrate"]
+    assert ours == ran("run_django_migrate.py", peer.host, peer.port)

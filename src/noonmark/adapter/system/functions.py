@@ -136,6 +136,7 @@ def _constants() -> list[Function]:
         ask("pg_get_function_result", (_INT,), text, lambda _: None),
         ask("pg_get_function_arguments", (_INT,), text, lambda _: None),
         ask("pg_get_function_identity_arguments", (_INT,), text, lambda _: None),
+        ask("pg_get_function_sqlbody", (_INT,), text, lambda _: None),
         ask("pg_get_partkeydef", (_INT,), text, lambda _: None),
         ask("pg_get_ruledef", (_INT, _BOOL), text, lambda *_: None),
         ask("pg_get_triggerdef", (_INT, _BOOL), text, lambda *_: None),

@@ -30,7 +30,8 @@ _INT, _TEXT, _BOOL = t.Integer, t.Text, t.Boolean
 _NEVER_THERE = tuple(
     f"pg_{what}_is_visible"
     for what in (
-        *("function", "opclass", "operator", "conversion", "ts_config"),
+        *("function", "opclass", "opfamily", "operator", "conversion"),
+        *("ts_config", "ts_dict", "ts_parser", "ts_template"),
         "statistics_obj",
     )
 )

@@ -81,6 +81,7 @@ def about_sizes(session: AdapterSession) -> list[Function]:
     sizes, big = _Sizes(session), t.BigInt()
     made = [
         ask("pg_database_size", (Any_.ANY,), big, sizes.everything),
+        ask("pg_tablespace_size", (Any_.ANY,), big, sizes.everything),
         ask("pg_size_pretty", (t.BigInt,), t.Text(), in_words),
     ]
     for name, size in (

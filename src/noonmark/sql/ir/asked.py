@@ -115,6 +115,13 @@ def unplaced(node: N) -> N:
     return result
 
 
+def _settled(kind: t.SqlType, value: Any) -> Any:
+    """A value as plans have it: an array is a tuple, whatever the client's driver made of it."""
+    if isinstance(kind, t.Array) and isinstance(value, list):
+        return tuple(_settled(kind.element, each) for each in value)
+    return value
+
+
 def bind(node: N, values: Sequence[Any], now: int | None = None) -> N:
     """The plan with the parameters' values, and the time if it is known, in their places.
 
@@ -124,7 +131,7 @@ def bind(node: N, values: Sequence[Any], now: int | None = None) -> N:
     def act(each: Any) -> Node:
         match each:
             case Parameter():
-                return Literal(each.type, values[each.index - 1])
+                return Literal(each.type, _settled(each.type, values[each.index - 1]))
             case Now() if now is not None:
                 return Literal(each.type, now)
             case Ask(arguments=(), entry=entry) if not entry.volatile:

@@ -28,7 +28,7 @@ def set_variable(reader: Reader) -> s.Statement:
         return s.SetRole(_role(reader, "none"))
     position = reader.position
     if reader.accept("time", "zone"):
-        return s.SetVariable("timezone", _one_value(reader), local, position)
+        return s.SetVariable("timezone", _zone(reader), local, position)
     if reader.accept("names"):
         return s.SetVariable("client_encoding", _one_value(reader), local, position)
     name = ".".join(reader.name().parts)
@@ -38,6 +38,15 @@ def set_variable(reader: Reader) -> s.Statement:
         return s.SetVariable(name, None, local, position)
     values = reader.list_of(lambda: _one_value(reader) or "")
     return s.SetVariable(name, values[0] if len(values) == 1 else values, local, position)
+
+
+def _zone(reader: Reader) -> str | None:
+    """A zone; ``INTERVAL '-08:00' HOUR TO MINUTE`` is how far it is east of UTC."""
+    if not reader.accept("interval"):
+        return _one_value(reader)
+    east = reader.string()
+    reader.accept("hour", "to", "minute")
+    return "UTC" if east in ("0", "00:00", "+00:00", "-00:00") else east
 
 
 def _set_constraints(reader: Reader) -> s.Statement:

@@ -18,6 +18,7 @@ from sqlglot import exp
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
 from noonmark.sql.statement.literals import LiteralRows
+from noonmark.sql.statement.notify import Notify
 from noonmark.sql.statement.objects import (
     AlterConnection,
     AlterOwner,
@@ -477,15 +478,6 @@ class Maintain(Statement):
 
     what: str
     tables: tuple[Name, ...] = ()
-
-
-@dataclass(frozen=True)
-class Notify(Statement):
-    """LISTEN, UNLISTEN or NOTIFY; `channel` None: every one of the session's."""
-
-    what: Literal["listen", "unlisten", "notify"]
-    channel: str | None
-    payload: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -48,12 +49,50 @@ def _returning(tree: exp.Expr) -> tuple[exp.Expr, ...]:
     return () if found is None else tuple(found.expressions)
 
 
-def _assignment(tree: exp.Expr) -> tuple[str, exp.Expr]:
-    if not isinstance(tree, exp.EQ) or not isinstance(tree.this, exp.Column):
-        raise Unsupported(
-            "SET of several columns at once is not supported", position=position_of(tree)
+def _assignments(trees: Iterable[exp.Expr]) -> tuple[tuple[str, exp.Expr], ...]:
+    return tuple(each for tree in trees for each in _assigned(tree))
+
+
+def _assigned(tree: exp.Expr) -> list[tuple[str, exp.Expr]]:
+    """``a = x``, or ``(a, b) = (x, y)``, ``ROW (x, y)`` or ``(SELECT x, y ...)``."""
+    if not isinstance(tree, exp.EQ):
+        raise InvalidSyntax("syntax error: SET lacks =", position=position_of(tree))
+    if isinstance(tree.this, exp.Column):
+        return [(name_of(tree.this.this), tree.expression)]
+    targets = tree.this.expressions if isinstance(tree.this, exp.Tuple) else [tree.this.this]
+    names = [name_of(each.this) for each in targets]
+    values = _row(tree.expression)
+    if len(values) != len(names):
+        raise InvalidSyntax(
+            "number of columns does not match number of values", position=position_of(tree)
         )
-    return name_of(tree.this.this), tree.expression
+    return list(zip(names, values, strict=True))
+
+
+def _row(tree: exp.Expr) -> list[exp.Expr]:
+    """The values of a row; of a query, one query for each column."""
+    inner = tree.this if isinstance(tree, exp.Paren) else tree
+    if isinstance(inner, exp.Tuple):
+        return list(inner.expressions)
+    if isinstance(inner, exp.Anonymous) and inner.name.lower() == "row":
+        return list(inner.expressions)
+    if isinstance(inner, exp.Subquery) and isinstance(inner.this, exp.Select):
+        width = len(inner.this.expressions)
+        if any(isinstance(each, exp.Star) or each.is_star for each in inner.this.expressions):
+            raise Unsupported("SET of several columns from SELECT * is not supported",
+                              hint="Name the columns.", position=position_of(tree))  # fmt: skip
+        return [_column(inner, at) for at in range(width)]
+    raise InvalidSyntax(
+        "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+        position=position_of(tree),
+    )
+
+
+def _column(query: exp.Subquery, at: int) -> exp.Expr:
+    """A query that gives one column of another. Both find the same rows: an UPDATE reads once."""
+    one = query.copy()
+    one.this.set("expressions", [one.this.expressions[at]])
+    return one
 
 
 def _overriding(reader: Reader) -> tuple[Reader, Literal["system", "user"] | None]:
@@ -133,7 +172,7 @@ def _conflict(tree: exp.Insert) -> dict[str, Any]:
         for each in _list(found, "conflict_keys")
     ]
     action = str(found.args.get("action") or "").upper()
-    assignments = tuple(_assignment(each) for each in _list(found, "expressions"))
+    assignments = _assignments(_list(found, "expressions"))
     where = found.args.get("where")
     return {
         "conflict": "update" if "UPDATE" in action else "nothing",
@@ -155,7 +194,7 @@ def update(reader: Reader) -> s.Statement:
         raise InvalidSyntax("syntax error: UPDATE lacks a part", position=position_of(tree))
     _refuse(tree, "UPDATE", "this", "expressions", "from_", "where", "returning")
     table, alias = _table(tree.this)
-    assignments = tuple(_assignment(each) for each in tree.expressions)
+    assignments = _assignments(tree.expressions)
     if not assignments:
         raise InvalidSyntax("UPDATE lacks SET", position=position_of(tree))
     where = tree.args.get("where")

@@ -48,6 +48,7 @@ from noonmark.sql.ir.relation import ONE_ROW, Filter, Project, Relation, Scan, U
 from noonmark.sql.ir.scalar import Scalar, column
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Row as PlanRow
+from noonmark.sql.plan.row import name_of
 from noonmark.sql.plan.scalar import plan, plan_boolean
 from noonmark.sql.rules import simplify
 from noonmark.sql.scope import Entry, Scope
@@ -208,7 +209,7 @@ def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conf
     update: list[Scalar] = [row.column_at(at) for at in range(width)]
     for name, tree in statement.assignments:
         (at,) = columns_of(item, (name,), position_of(tree) or statement.table.position)
-        if name in keys:
+        if name in keys and not _is_excluded(tree, name):
             raise Unsupported(
                 "ON CONFLICT DO UPDATE that changes the key is not supported",
                 position=position_of(tree),
@@ -250,6 +251,15 @@ def _arbiters(item: Item, statement: st.Insert) -> tuple[tuple[tuple[str, ...], 
     else:
         found = keys
     return tuple((columns, nulls) for _, columns, nulls in found)
+
+
+def _is_excluded(tree: exp.Expr, name: str) -> bool:
+    """Whether a value is the key's own: the row that is in the way has an equal one."""
+    return (
+        isinstance(tree, exp.Column)
+        and name_of(tree.this) == name
+        and tree.table.lower() == "excluded"
+    )
 
 
 def _hidden(entry: Entry) -> Entry:
