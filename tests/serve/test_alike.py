@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from noonmark.adapter.database import Database
+from noonmark.errors import DatatypeMismatch
 from noonmark.sql.statement.shape import shape_of
 from support.serve.host import DatabaseHost
 from support.serve.reading import connect, with_database
@@ -147,6 +148,18 @@ async def test_planned_once(opened: Database) -> None:
     await client.ask("insert into t values (1, 7)")
     outcome: Any = await session.ask(text)
     assert [row async for chunk in outcome.chunks for row in chunk] == [(1,)]
+
+
+@with_database
+async def test_a_literal_is_not_cast_as_a_parameter_is(opened: Database) -> None:
+    client = await connect(opened)
+    await client.ask("create table t (k int, b boolean, c bytea)")
+    await client.ask("insert into t values (1, false, null)")
+    for column in ("b", "c"):
+        for number in range(4):
+            with pytest.raises(DatatypeMismatch):
+                await client.session.ask(f"update t set {column} = {number}")
+    assert await client.ask("select * from t") == [(1, False, None)]
 
 
 @with_database

@@ -78,7 +78,7 @@ class Alike:
         kept = self._kept[key]
         self._kept.move_to_end(key)
         if kept is None or kept.catalog is not session.catalog:
-            kept = await self._prepare(session, shape)
+            kept = await self._prepare(session, shape, text)
             self._keep(key, kept)
         if kept.prepared is None:
             return None
@@ -91,10 +91,18 @@ class Alike:
         if len(self._kept) > SHAPES_MAX:
             self._kept.popitem(last=False)
 
-    async def _prepare(self, session: AdapterSession, shape: Shape) -> _Kept:
+    async def _prepare(self, session: AdapterSession, shape: Shape, text: str) -> _Kept:
+        """The statement with parameters, if the text itself is one that can be planned, too.
+
+        A parameter is taken where a literal of its type is not: SET casts it as if it was written.
+        """
         catalog, transaction = session.catalog, session.transaction
+        prepared: Prepared | None
         try:
-            prepared: Prepared | None = await session.prepare(shape.text, shape.types)
+            plain = await session.prepare(text)
+            prepared = await session.prepare(shape.text, shape.types)
+            if plain.fields != prepared.fields:
+                prepared = None
         except QueryCanceled:
             raise
         except NoonmarkError:
