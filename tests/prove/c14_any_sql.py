@@ -5,8 +5,8 @@ Random expressions and queries over random tables (every type, NULLs, keys, host
 compared as they come (`support.sql.any.versus` says what is set apart, and why). Views of such
 queries are read after each of ten rounds of changes, and compared with the query itself.
 
-    --count N     one-shot statements: three expressions, one call by PostgreSQL's own signatures,
-                  two queries, of six                                     (100,000)
+    --count N     one-shot statements: of twelve, five expressions, two calls by PostgreSQL's own
+                  signatures, four queries, one change of a table         (100,000)
     --views N     views, each read after ten changes                      (3,000)
     --seconds S   end after so long, whatever was reached; the figure says how far it came
 """
@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from noonmark.clock import SYSTEM
 from support.house.proving import answer, bar
 from support.serve.process import serving
-from support.sql.any.runs import Run, called, queries, scalars, views
+from support.sql.any.runs import Run, called, changes, queries, scalars, views
 from support.sql.any.versus import both
 
-#: Of one-shot statements so many are queries, so many calls of functions.
-QUERIES, CALLS = 1 / 3, 1 / 6
+#: Of one-shot statements so many are queries, calls of functions, changes of tables.
+QUERIES, CALLS, CHANGES = 1 / 3, 1 / 6, 1 / 12
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--views", type=int, default=3_000)
     parser.add_argument("--seconds", type=float, default=None)
     chosen = parser.parse_args(list(argv))
-    asked, calls = round(chosen.count * QUERIES), round(chosen.count * CALLS)
+    asked, calls, changed = (round(chosen.count * part) for part in (QUERIES, CALLS, CHANGES))
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as server:
         dsn = f"host=127.0.0.1 port={server.pg} user=me dbname=noonmark"
         with both(dsn) as pair, bar("statements", chosen.count + chosen.views) as advance:
@@ -47,8 +47,9 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
             start = SYSTEM.monotonic()
             reached = []
             parts = (
-                (0.25, scalars, chosen.count - asked - calls),
+                (0.2, scalars, chosen.count - asked - calls - changed),
                 (0.1, called, calls),
+                (0.05, changes, changed),
                 (0.3, queries, asked),
                 (0.35, views, chosen.views),
             )
@@ -58,7 +59,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
                 reached.append(act(run, count))
             minutes = (SYSTEM.monotonic() - start) / 60
     once = sum(reached[:-1])
-    told = zip(("expressions", "calls", "queries", "views"), reached, strict=True)
+    told = zip(("expressions", "calls", "changes", "queries", "views"), reached, strict=True)
     print(", ".join(f"{kind} {count}" for kind, count in told), f"in {minutes:.1f} minutes")
     print(f"told: {dict(pair.counts)}")
     print(f"refused by name: {pair.refusals.most_common(20)}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from support.sql.any.choices import Choices, smaller
-from support.sql.any.runs import Run, called, queries, scalars
+from support.sql.any.runs import Run, called, changes, queries, scalars
 from support.sql.any.versus import both
 
-EXPRESSIONS, CALLS, QUERIES = 240, 120, 40
+EXPRESSIONS, CALLS, CHANGES, QUERIES = 220, 100, 40, 40
 
 
 def test_expressions_and_queries_mean_what_they_mean_in_postgresql() -> None:
@@ -14,6 +14,7 @@ def test_expressions_and_queries_mean_what_they_mean_in_postgresql() -> None:
         run = Run(pair, seed=20)
         scalars(run, EXPRESSIONS)
         called(run, CALLS)
+        changes(run, CHANGES)
         queries(run, QUERIES)
         assert run.wrong == [], "\n".join(run.wrong)
         assert pair.counts["answered"] > 200

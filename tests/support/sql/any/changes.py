@@ -1,6 +1,7 @@
 """Statements that change a table: INSERT, UPDATE, DELETE and MERGE, most with RETURNING.
 
-Every statement has one outcome: a row is changed by one other row at the most. What is assigned is
+Every statement has one outcome: a row is changed by one other row at the most. RETURNING shows the
+table that is changed alone (Noonmark refuses others there by name). What is assigned is
 now and then of another type than the column, so that assignment casts, or their lack, are seen.
 """
 
@@ -53,7 +54,7 @@ class Changes:
         if form == 0:
             return ""
         if form == 1:
-            return " returning *"
+            return " returning x.*"
         kind = self.choices.pick(list(TYPES))
         return f" returning x.k, {self.scalars.scalar(kind, scope, 1)} as made"
 
@@ -120,13 +121,14 @@ class Changes:
         where = f"{on} and {self.scalars.boolean(scope, 1)}"
         sets = self._sets(table, scope)
         head = f"update {table.name} as x set {sets}{beside}"
-        return f"{head} where {where}{self._returning(scope)}"
+        return f"{head} where {where}{self._returning(self._scope(table, 'x'))}"
 
     def _delete(self, table: Table) -> str:
         beside, on, more = self._beside(table, "using")
         scope = [*self._scope(table, "x"), *more]
         where = f"{on} and {self.scalars.boolean(scope, 1)}"
-        return f"delete from {table.name} as x{beside} where {where}{self._returning(scope)}"
+        shown = self._returning(self._scope(table, "x"))
+        return f"delete from {table.name} as x{beside} where {where}{shown}"
 
     def _merge(self, table: Table) -> str:
         other = self.choices.pick([each for each in self.tables if each.key])

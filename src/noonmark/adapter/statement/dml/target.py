@@ -164,7 +164,7 @@ def is_assignable(source: t.SqlType, target: t.SqlType) -> bool:
     if isinstance(source, t.Array) and isinstance(target, t.Array):
         return is_assignable(source.element, target.element)
     if type(source) is type(target) or isinstance(target, _TEXTS):
-        return not isinstance(source, t.Array | t.Record) or type(source) is type(target)
+        return True  # everything has a text
     pairs = ((_NUMBERS, _NUMBERS), (_DAYS, (*_DAYS, t.Time)), ((t.Time,), (t.Interval,)),
              ((t.Interval,), (t.Time,)))  # fmt: skip
     return any(isinstance(source, own) and isinstance(target, other) for own, other in pairs)
