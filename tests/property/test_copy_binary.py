@@ -23,7 +23,8 @@ FORM = CopyFormat("binary")
 KINDS: tuple[t.SqlType, ...] = (
     t.Boolean(), t.SmallInt(), t.Integer(), t.BigInt(), t.Real(), t.Double(), t.Numeric(),
     t.Numeric(12, 3), t.Text(), t.Varchar(), t.Date(), t.Timestamp(), t.Time(), t.Uuid(),
-    t.Jsonb(), t.Bytea(), t.TimestampTz(), t.Interval(), t.Array(t.Integer()), t.Array(t.Text()),
+    t.Jsonb(), t.Json(), t.Bytea(), t.TimestampTz(), t.Interval(), t.Array(t.Integer()),
+    t.Array(t.Text()),
 )  # fmt: skip
 
 

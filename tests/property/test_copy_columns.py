@@ -21,7 +21,7 @@ from support.store.rows import values
 KINDS: tuple[t.SqlType, ...] = (
     t.Boolean(), t.SmallInt(), t.Integer(), t.BigInt(), t.Real(), t.Double(), t.Numeric(),
     t.Numeric(12, 3), t.Text(), t.Varchar(), t.Date(), t.Timestamp(), t.Time(), t.Uuid(),
-    t.Jsonb(), t.Bytea(), t.TimestampTz(),
+    t.Jsonb(), t.Json(), t.Bytea(), t.TimestampTz(),
 )  # fmt: skip
 FORMS = (
     CopyFormat(),

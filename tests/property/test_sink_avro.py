@@ -27,7 +27,7 @@ _ROW: dict[str, t.SqlType] = {
     "a_numeric": t.Numeric(12, 3), "a_plain": t.Numeric(), "a_text": t.Text(),
     "a_varchar": t.Varchar(7), "a_char": t.Char(3), "a_bytea": t.Bytea(), "a_date": t.Date(),
     "a_time": t.Time(), "a_timestamp": t.Timestamp(), "a_timestamptz": t.TimestampTz(),
-    "an_interval": t.Interval(), "a_uuid": t.Uuid(), "a_jsonb": t.Jsonb(),
+    "an_interval": t.Interval(), "a_uuid": t.Uuid(), "a_jsonb": t.Jsonb(), "a_json": t.Json(),
     "an_array": t.Array(t.Integer()), "a_record": _PAIR, "records": t.Array(_PAIR),
 }  # fmt: skip
 SCHEMA = Schema(

@@ -254,6 +254,7 @@ _CASTS: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array]] = {
     t.Interval: _interval,
     t.Uuid: _BINARY,
     t.Jsonb: _STRING,
+    t.Json: _STRING,
     t.Array: _list,
     t.Record: _struct,
 }

@@ -4,7 +4,7 @@ from noonmark.rows import types as t
 
 _EXACT = (
     t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Text, t.Varchar, t.Bytea,
-    t.Date, t.Time, t.Timestamp, t.TimestampTz, t.Uuid,
+    t.Date, t.Time, t.Timestamp, t.TimestampTz, t.Uuid, t.Json,
 )  # fmt: skip
 FLOATS = (t.Real, t.Double)
 

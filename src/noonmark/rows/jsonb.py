@@ -55,6 +55,24 @@ def canonical(document: str | dict[str, Any] | list[Any]) -> str:
         ) from None
 
 
+def check(text: str) -> str:
+    """The text, which is a JSON document; json is kept as it is written.
+
+    Raises:
+        InvalidValue: it is none.
+    """
+    try:
+        json.loads(text, parse_int=len, parse_float=len, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue("invalid input syntax for type json", detail=str(error)) from None
+    return text
+
+
+def quoted(text: str) -> str:
+    """A text as a JSON string."""
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
 def _parse(text: str) -> Any:
     return json.loads(text, parse_int=Decimal, parse_float=Decimal, parse_constant=_refuse)
 

@@ -29,13 +29,23 @@ Key = Callable[[Any], Any]
 def is_ordered(sql_type: t.SqlType) -> bool:
     """Whether ORDER BY, <, min and max take the type."""
     match sql_type:
-        case t.Jsonb():
+        case t.Jsonb() | t.Json():
             return False
         case t.Array(element):
             return is_ordered(element)
         case t.Record(fields):
             return all(is_ordered(field.type) for field in fields)
     return True
+
+
+def has_equality(sql_type: t.SqlType) -> bool:
+    """Whether =, DISTINCT, GROUP BY and keys take the type: json alone has none."""
+    match sql_type:
+        case t.Array(element):
+            return has_equality(element)
+        case t.Record(fields):
+            return all(has_equality(field.type) for field in fields)
+    return not isinstance(sql_type, t.Json)
 
 
 def sort_key(sql_type: t.SqlType) -> Key:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from noonmark.errors import InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows import value as v
-from noonmark.rows.jsonb import canonical
+from noonmark.rows.jsonb import canonical, check
 
 
 @cache
@@ -128,6 +128,13 @@ def _jsonb(array: pa.Array, _: t.SqlType) -> pa.Array:
     return array if refined == texts else pa.array(refined, pa.string())
 
 
+def _json(array: pa.Array, _: t.SqlType) -> pa.Array:
+    for text in array.to_pylist():
+        if text is not None:
+            check(text)
+    return array
+
+
 def _list(array: pa.Array, sql_type: t.Array) -> pa.Array:
     flat = array.flatten()
     refined = refine(flat, sql_type.element)
@@ -172,6 +179,7 @@ _ACTS: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array]] = {
     t.TimestampTz: _between(v.MICROS_MIN, v.MICROS_MAX, v.INT64_MIN, v.INT64_MAX),
     t.Uuid: _uuid,
     t.Jsonb: _jsonb,
+    t.Json: _json,
     t.Array: _list,
     t.Record: _record,
 }

@@ -53,6 +53,7 @@ _SIMPLE: dict[type[t.SqlType], s.DataType] = {
     t.TimestampTz: s.TimestampType(),
     t.Uuid: s.BinaryType(),
     t.Jsonb: s.StringType(),
+    t.Json: s.StringType(),
 }
 
 

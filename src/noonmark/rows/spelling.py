@@ -95,6 +95,7 @@ _BUILD: dict[str, Build] = {
     "interval": _microseconds(t.Interval),
     "uuid": _plain(t.Uuid),
     "jsonb": _plain(t.Jsonb),
+    "json": _plain(t.Json),
 }
 
 
@@ -206,7 +207,7 @@ class _Parser:
 #: Types that PostgreSQL has and this package does not.
 _ELSEWHERE = frozenset({
     "bit", "box", "cid", "cidr", "circle", "cstring", "daterange", "datemultirange", "inet",
-    "int2vector", "int4multirange", "int4range", "int8multirange", "int8range", "json",
+    "int2vector", "int4multirange", "int4range", "int8multirange", "int8range",
     "jsonpath", "line", "lseg", "macaddr", "macaddr8", "money", "name", "nummultirange",
     "numrange", "oidvector", "path", "pg_lsn", "pg_snapshot", "point", "polygon",
     "refcursor", "regclass", "regcollation", "regconfig", "regdictionary", "regnamespace",
@@ -218,7 +219,7 @@ _ELSEWHERE = frozenset({
 
 
 def _hint(name: str) -> str | None:
-    near = {"json": "jsonb", "timetz": "time", "money": "numeric", "name": "text"}.get(name)
+    near = {"timetz": "time", "money": "numeric", "name": "text"}.get(name)
     return f"Use {near}." if near else None
 
 

@@ -12,6 +12,7 @@
 | interval | struct<months: int32, days: int32, micros: int64> | |
 | uuid | binary, 16 bytes | Spark turns fixed_size_binary into binary: one form, no casts |
 | jsonb | string, canonical | equal documents have equal bytes |
+| json | string, as it was written | |
 | array, record | list, struct | |
 
 Law (order): dates, times, timestamps, numbers and uuids are ordered in storage as in SQL, the
@@ -48,6 +49,7 @@ _SIMPLE: dict[type[t.SqlType], pa.DataType] = {
     t.Interval: INTERVAL_STRUCT,
     t.Uuid: pa.binary(),
     t.Jsonb: pa.string(),
+    t.Json: pa.string(),
 }
 
 

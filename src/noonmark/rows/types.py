@@ -263,6 +263,13 @@ class Jsonb(SqlType):
 
 
 @dataclass(frozen=True, slots=True)
+class Json(SqlType):
+    """A JSON document as the text that was written; it has no equality and no order."""
+
+    spelling: ClassVar[str] = "json"
+
+
+@dataclass(frozen=True, slots=True)
 class Array(SqlType):
     """A list of values of one type, each of which may be NULL."""
 

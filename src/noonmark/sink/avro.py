@@ -49,7 +49,7 @@ _PLAIN: dict[type[t.SqlType], Any] = {
     t.TimestampTz: {"type": "long", "logicalType": "timestamp-micros"},
     t.Uuid: {"type": "string", "logicalType": "uuid"},
 }
-_TEXTS = (t.Text, t.Varchar, t.Char, t.Numeric, t.Jsonb)
+_TEXTS = (t.Text, t.Varchar, t.Char, t.Numeric, t.Jsonb, t.Json)
 
 
 def record_schema(columns: Sequence[Column], name: str) -> dict[str, Any]:

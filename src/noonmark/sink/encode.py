@@ -39,7 +39,7 @@ def plain(value: Any, sql_type: t.SqlType) -> Any:
             return value
         case t.Real() | t.Double():
             return float(value) if math.isfinite(value) else format_value(value, sql_type)
-        case t.Jsonb():
+        case t.Jsonb() | t.Json():
             return msgspec.Raw(value.encode())  # its numbers have digits that floats have not
         case t.Array(element):
             return [plain(each, element) for each in value]
@@ -103,7 +103,7 @@ def _has_documents(sql_type: t.SqlType) -> bool:
             return _has_documents(element)
         case t.Record(fields):
             return any(_has_documents(field.type) for field in fields)
-    return isinstance(sql_type, t.Jsonb)
+    return isinstance(sql_type, t.Jsonb | t.Json)
 
 
 def _to_bytes(found: Any) -> bytes:

@@ -132,6 +132,8 @@ def values(sql_type: t.SqlType) -> st.SearchStrategy[Any]:
             return st.integers(0, 2**128 - 1).map(lambda n: uuid.UUID(int=n))
         case t.Jsonb():
             return _json_documents()
+        case t.Json():
+            return st.sampled_from(('{"b" : 1,  "a":[1,2 ], "b":null}', " [ ]", '"\\u0041"', "1e5"))
         case t.Array(element):
             return st.lists(st.none() | values(element), max_size=4)
         case t.Record(fields):
@@ -171,6 +173,7 @@ SCALARS: tuple[t.SqlType, ...] = (
     t.Interval(),
     t.Uuid(),
     t.Jsonb(),
+    t.Json(),
 )
 NESTED: tuple[t.SqlType, ...] = (
     *map(t.Array, SCALARS),

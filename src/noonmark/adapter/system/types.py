@@ -44,6 +44,7 @@ _OWN: tuple[tuple[str, t.SqlType, str], ...] = (
     ("numeric", t.Numeric(), "N"),
     ("uuid", t.Uuid(), "U"),
     ("jsonb", t.Jsonb(), "U"),
+    ("json", t.Json(), "U"),
 )
 _FOREIGN = (
     TypeRow(18, "char", 1, "Z", 1002),
@@ -51,7 +52,6 @@ _FOREIGN = (
     TypeRow(22, "int2vector", -1, "A", 1006, 21),
     TypeRow(24, "regproc", 4, "N", 1008),
     TypeRow(26, "oid", 4, "N", 1028),
-    TypeRow(114, "json", -1, "U", 199),
     TypeRow(705, "unknown", -2, "X", 0, 0, "p"),
     TypeRow(2205, "regclass", 4, "N", 2210),
     TypeRow(2206, "regtype", 4, "N", 2211),

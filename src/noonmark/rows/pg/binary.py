@@ -17,7 +17,7 @@ from typing import Any
 from noonmark.errors import InvalidValue, Unsupported
 from noonmark.rows import types as t
 from noonmark.rows import value as v
-from noonmark.rows.jsonb import canonical
+from noonmark.rows.jsonb import canonical, check
 from noonmark.rows.pg.oid import oid, same_wire
 from noonmark.rows.pg.text import fit_numeric, format_numeric, not_utf8, parse_value
 
@@ -249,6 +249,7 @@ _ENCODE: dict[type[t.SqlType], Callable[[Any], bytes]] = {
     t.TimestampTz: lambda value: _encode_instant(v.micros_of_timestamptz(value)),
     t.Interval: _encode_interval,
     t.Uuid: lambda value: value.bytes,
+    t.Json: str.encode,
     t.Jsonb: lambda value: _JSONB_VERSION + canonical(value).encode(),
 }
 
@@ -269,4 +270,5 @@ _DECODE: dict[type[t.SqlType], Callable[[bytes], Any]] = {
     t.Interval: _decode_interval,
     t.Uuid: lambda raw: uuid.UUID(bytes=bytes(raw)),
     t.Jsonb: _decode_jsonb,
+    t.Json: lambda raw: check(_decode_text(raw)),
 }

@@ -45,7 +45,7 @@ def encode_column(
 def _text(array: pa.Array, sql_type: t.SqlType, zone: dt.tzinfo) -> pa.Array | None:
     """The column's text, or None when it takes a loop."""
     match sql_type:
-        case t.Text() | t.Varchar() | t.Char() | t.Jsonb():
+        case t.Text() | t.Varchar() | t.Char() | t.Jsonb() | t.Json():
             return array
         case t.SmallInt() | t.Integer() | t.BigInt():
             return array.cast(pa.string())
@@ -74,7 +74,7 @@ def _instants(array: pa.Array) -> pa.Array:
 
 def _binary(array: pa.Array, sql_type: t.SqlType) -> pa.Array | None:
     match sql_type:
-        case t.Text() | t.Varchar() | t.Char() | t.Bytea() | t.Uuid():
+        case t.Text() | t.Varchar() | t.Char() | t.Bytea() | t.Uuid() | t.Json():
             return array
         case t.Jsonb():
             return pc.binary_join_element_wise("\x01", array, "")

@@ -32,6 +32,7 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.Record: (2249, 2287, -1),
     t.Uuid: (2950, 2951, 16),
     t.Jsonb: (3802, 3807, -1),
+    t.Json: (114, 199, -1),
 }
 _CATALOG = (t.Oid, t.RegProc)
 _BY_OID = {row[0]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}

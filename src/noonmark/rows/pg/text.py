@@ -20,7 +20,7 @@ from noonmark.errors import InvalidBytes, InvalidValue, NumberTooLarge
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.array import plain_decimal
-from noonmark.rows.jsonb import canonical
+from noonmark.rows.jsonb import canonical, check
 from noonmark.rows.numeral import NO_PRECISION, format_numeral, numeral, scale_of
 from noonmark.rows.pg.floats import format_double, format_real, parse_double, parse_real
 from noonmark.rows.pg.intervals import format_interval, parse_interval
@@ -269,6 +269,7 @@ _FORMAT: dict[type[t.SqlType], Callable[[Any], str]] = {
     t.Interval: lambda value: format_interval(v.interval_of(value)),
     t.Uuid: str,
     t.Jsonb: canonical,
+    t.Json: str,
 }
 
 _PARSE: dict[type[t.SqlType], Callable[[str], Any]] = {
@@ -285,4 +286,5 @@ _PARSE: dict[type[t.SqlType], Callable[[str], Any]] = {
     t.Interval: parse_interval,
     t.Uuid: _parse_uuid,
     t.Jsonb: canonical,
+    t.Json: check,
 }

@@ -45,7 +45,7 @@ def cell(sql_type: t.SqlType, zone: dt.tzinfo) -> Cell:
     match sql_type:
         case t.Boolean():
             return lambda value: "true" if value else "false"
-        case t.Jsonb():
+        case t.Jsonb() | t.Json():
             return str
         case t.Array(element):
             inner = cell(element, zone)

@@ -37,7 +37,6 @@ _OF_THE_CATALOG: dict[int, t.SqlType] = {
     18: t.Text(),  # "char"
     19: t.Text(),  # name
     26: t.Integer(),  # oid
-    114: t.Jsonb(),  # json
     1003: t.Array(t.Text()),
     1028: t.Array(t.Integer()),
 }

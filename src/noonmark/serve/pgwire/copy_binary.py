@@ -101,7 +101,7 @@ def _column(raw: Bytes, starts: Ints, sql_type: t.SqlType) -> pa.Array | None:
     try:
         if (width := _WIDTHS.get(type(sql_type))) is not None:
             array = _fixed(raw, starts, lengths, absent, (width, sql_type))
-        elif isinstance(sql_type, t.Text | t.Varchar | t.Bytea | t.Uuid):
+        elif isinstance(sql_type, t.Text | t.Varchar | t.Bytea | t.Uuid | t.Json):
             array = _varying(raw, starts, lengths, absent, sql_type)
         else:
             array = _one_by_one(raw, starts, lengths, absent, sql_type)

@@ -27,7 +27,7 @@ from noonmark.source.format.convert import from_texts
 #: Types whose texts mean the same in every session, and need nothing done to them afterwards.
 _PLAIN = (
     t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Real, t.Double, t.Numeric, t.Text, t.Varchar,
-    t.Date, t.Timestamp, t.Time, t.Uuid, t.Jsonb, t.Bytea,
+    t.Date, t.Timestamp, t.Time, t.Uuid, t.Jsonb, t.Json, t.Bytea,
 )  # fmt: skip
 #: Of the order of bytes, which UTF-8 has no need of.
 _MARK = b"\xef\xbb\xbf"

@@ -212,7 +212,7 @@ def _converter(sql_type: t.SqlType) -> Callable[[Any], Any]:
 def from_avro(item: Any, sql_type: t.SqlType) -> Any:
     """The value of a decoded datum that is not null."""
     match sql_type:
-        case t.Jsonb():
+        case t.Jsonb() | t.Json():
             return canonical([_plain(item)])[1:-1]
         case t.Array(element):
             return [None if each is None else from_avro(each, element) for each in item]

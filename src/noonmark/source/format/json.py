@@ -131,7 +131,7 @@ def _read(lines: bytes, schema: Schema) -> pa.Table:
 def _read_as(sql_type: t.SqlType) -> pa.DataType | None:
     """The Arrow type that the reader is asked for; None when only the exact way will do."""
     match sql_type:
-        case t.Jsonb() | t.Char() | t.Numeric(precision=None):
+        case t.Jsonb() | t.Json() | t.Char() | t.Numeric(precision=None):
             return None
         case t.Array(element):
             inner = _read_as(element)
@@ -218,7 +218,7 @@ def _converter(sql_type: t.SqlType) -> Callable[[Any], Any]:
 def from_json(item: Any, sql_type: t.SqlType) -> Any:
     """The value of a JSON value that is not null."""
     match sql_type, item:
-        case t.Jsonb(), _:
+        case ((t.Jsonb() | t.Json()), _):
             # Inside a list, because a string alone would be taken for a document.
             return canonical([item])[1:-1]
         case t.Array(element), list():

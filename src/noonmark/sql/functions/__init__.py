@@ -11,6 +11,7 @@ from noonmark.sql.functions import (
     array,
     document,
     identifier,
+    json,
     jsonb,
     key,
     rowset,
@@ -27,7 +28,8 @@ from noonmark.sql.functions.time import calendar, extract, template, template_re
 FUNCTIONS: Table[Function] = Table()
 for _module in (
     *(arithmetic, numeric, angle, characters, regexp, unicode, quoting, binary, digest, identifier),
-    *(calendar, zoned, extract, template, template_read, array, jsonb, document, key, jsonpath),
+    *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),
+    jsonpath,
 ):
     FUNCTIONS.add(_module.TABLE)
 

@@ -25,7 +25,9 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.numeral import scale_of
 from noonmark.rows.order import total_key
+from noonmark.sql.functions.errors import NullRefused
 from noonmark.sql.functions.function import Any_, Parameter, Result, Signature
+from noonmark.sql.functions.json import key_of, text_of
 from noonmark.sql.functions.jsonb import data_of, jsonb_of, name_of, parse
 from noonmark.sql.functions.number import numeric
 from noonmark.sql.functions.number.fit import WIDE, numeric_for
@@ -248,6 +250,25 @@ def _object_agg(types: tuple[t.SqlType, ...], rows: Rows) -> str | None:
     return jsonb_of(made) if rows else None
 
 
+def _json_agg(types: tuple[t.SqlType, ...], rows: Rows) -> str | None:
+    """Items that are arrays or records begin on a line of their own, but for the first."""
+    values = [arguments[0] for arguments in _repeated(rows)]
+    line = "\n " if isinstance(types[0], t.Array | t.Record) else ""
+    items = [
+        (line if at and x is not None else "") + text_of(x, types[0]) for at, x in enumerate(values)
+    ]
+    return f"[{', '.join(items)}]" if rows else None
+
+
+def _json_object_agg(types: tuple[t.SqlType, ...], rows: Rows) -> str | None:
+    made = []
+    for name, value in _repeated(rows):
+        if name is None:
+            raise NullRefused("null value not allowed for object key")
+        made.append(f"{key_of(name, types[0])} : {text_of(value, types[1])}")
+    return "{ " + ", ".join(made) + " }" if rows else None
+
+
 class Bits:
     """bit_and, bit_or and bit_xor; a value that is there n times counts n times."""
 
@@ -334,15 +355,17 @@ def _table() -> list[Aggregator]:
             ordered=True,
         ),
         _row("jsonb_agg", (Any_.ANY,), t.Jsonb(), _jsonb_agg, strict=False, ordered=True),
-        _row("json_agg", (Any_.ANY,), t.Jsonb(), _jsonb_agg, strict=False, ordered=True),
+        _row("json_agg", (Any_.ANY,), t.Json(), _json_agg, strict=False, ordered=True),
         _row("any_value", anything, _same_type, _any_value, ordered=True),
         _row("single value", anything, _same_type, _single, strict=False),
     ]
     for kind in (t.SmallInt, t.Integer, t.BigInt, t.Numeric):
         rows.append(_row("avg", (kind,), plain, _avg))
-    for name in ("jsonb_object_agg", "json_object_agg"):
-        pairs = (Any_.ANY, Any_.ANY)
-        rows.append(_row(name, pairs, t.Jsonb(), _object_agg, strict=False, ordered=True))
+    pairs = (Any_.ANY, Any_.ANY)
+    rows += [
+        _row("jsonb_object_agg", pairs, t.Jsonb(), _object_agg, strict=False, ordered=True),
+        _row("json_object_agg", pairs, t.Json(), _json_object_agg, strict=False, ordered=True),
+    ]
     for kind in (t.SmallInt, t.Integer, t.BigInt):
         for name, act in (("bit_and", and_), ("bit_or", or_), ("bit_xor", xor)):
             rows.append(_row(name, (kind,), kind(), Bits(act)))

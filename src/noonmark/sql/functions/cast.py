@@ -30,6 +30,7 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.identity import hashable
+from noonmark.rows.jsonb import canonical
 from noonmark.rows.pg.text import format_value, parse_value
 from noonmark.sql.functions.errors import NotHeldHere, UntranslatableText
 from noonmark.sql.functions.jsonb import parse
@@ -239,6 +240,8 @@ _PAIRS: dict[tuple[type[t.SqlType], type[t.SqlType]], Meaning] = {
     (t.Interval, t.Time): _interval_time,
     **{(number, t.Bytea): _number_bytes for number in _BYTES},
     **{(t.Bytea, number): _bytes_number for number in _BYTES},
+    (t.Jsonb, t.Json): lambda value, *_: value,
+    (t.Json, t.Jsonb): lambda value, *_: canonical(value),
     **{(t.Jsonb, target): _jsonb_scalar for target in (t.Boolean, *NUMBERS)},
 }
 

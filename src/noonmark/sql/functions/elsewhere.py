@@ -12,8 +12,6 @@ from __future__ import annotations
 from noonmark.rows import types as t
 
 _SIGNATURES = """
-#>: json _text
-#>>: json _text
 #: bit bit, box box, line line, lseg lseg, path, polygon
 &: bit bit, inet inet, macaddr macaddr, macaddr8 macaddr8
 &&: box box, circle circle, inet inet, polygon polygon, tsquery tsquery
@@ -24,8 +22,6 @@ _SIGNATURES = """
     timetz date, timetz interval
 -: _aclitem aclitem, box point, circle point, inet inet, inet int8, money money, path point,
     pg_lsn numeric, pg_lsn pg_lsn, point point, timetz interval
-->: json int4, json text
-->>: json int4, json text
 /: box point, circle point, money float4, money float8, money int2, money int4, money int8,
     money money, path point, point point
 <<: bit int4, box box, circle circle, inet inet, point point, polygon polygon

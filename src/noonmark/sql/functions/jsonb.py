@@ -41,7 +41,7 @@ def data_of(value: Any, sql_type: t.SqlType) -> Any:
     match sql_type:
         case t.Boolean():
             return value
-        case t.Jsonb():
+        case t.Jsonb() | t.Json():
             return parse(value)
         case t.Array(element):
             return [data_of(item, element) for item in value]
@@ -201,7 +201,7 @@ def _build_object(types: tuple[t.SqlType, ...], *values: Any) -> str:
 
 def name_of(value: Any, sql_type: t.SqlType) -> str:
     """A scalar as the name of a member."""
-    if isinstance(sql_type, t.Array | t.Record | t.Jsonb):
+    if isinstance(sql_type, t.Array | t.Record | t.Jsonb | t.Json):
         raise InvalidArgument("key value must be scalar, not array, composite, or json")
     data = data_of(value, sql_type)
     return data if isinstance(data, str) else _write(data)

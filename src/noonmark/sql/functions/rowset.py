@@ -14,6 +14,7 @@ from noonmark.errors import InvalidArgument, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.order import interval_micros
+from noonmark.sql.functions import json
 from noonmark.sql.functions.array import from_string
 from noonmark.sql.functions.function import Any_, Function
 from noonmark.sql.functions.jsonb import as_text, jsonb_of, parse
@@ -161,6 +162,28 @@ def _series_rows() -> list[Function]:
     return rows
 
 
+def _of_json() -> list[Function]:
+    """What a json has, as the pieces of its text."""
+    json_, one = t.Json(), (t.Json,)
+    return [
+        Function("json_array_elements", one, json_, lambda d: ((x,) for x in json.items(d))),
+        Function(
+            "json_array_elements_text",
+            one,
+            _TEXT,
+            lambda d: ((json.plain(x),) for x in json.items(d)),
+        ),
+        Function("json_object_keys", one, _TEXT, lambda d: ((k,) for k, _ in json.members(d))),
+        Function("json_each", one, _pair(json_), json.members),
+        Function(
+            "json_each_text",
+            one,
+            _pair(_TEXT),
+            lambda d: ((k, json.plain(x)) for k, x in json.members(d)),
+        ),
+    ]
+
+
 def _expressions() -> list[Function]:
     return [
         Function(name, (t.Text,) * count, gives, act, steps=regexp.steps)
@@ -197,6 +220,7 @@ TABLE = (
         _pair(_TEXT),
         lambda d: ((k, as_text(x)) for k, x in _members(d).items()),
     ),
+    *_of_json(),
     *_expressions(),
     *(
         Function("string_to_table", (t.Text,) * n, _TEXT, _split, strict=False, gives_null=True)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from noonmark.errors import DatatypeMismatch, Unsupported
+from noonmark.errors import DatatypeMismatch, UndefinedFunction, Unsupported
 from noonmark.rows import types as t
-from noonmark.rows.order import is_ordered
+from noonmark.rows.order import has_equality, is_ordered
 from noonmark.sql.functions import AGGREGATES, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function
@@ -35,6 +35,10 @@ class SortKey(Node):
     nulls_first: bool = False
 
     def __post_init__(self) -> None:
+        if not has_equality(self.scalar.type):
+            raise UndefinedFunction(
+                f"could not identify an ordering operator for type {self.scalar.type}"
+            )
         if not is_ordered(self.scalar.type):
             raise Unsupported(f"type {self.scalar.type} has no order here")
 

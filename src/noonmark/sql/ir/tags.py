@@ -140,6 +140,7 @@ TYPES = (
     _kind(148, t.Record, "fields"),
     _kind(149, t.Vector, "element"),
     _kind(150, t.RegProc),
+    _kind(151, t.Json),
 )
 
 KINDS = (*RELATIONS, *PARTS, *SCALARS, *TYPES)

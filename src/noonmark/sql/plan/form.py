@@ -131,7 +131,6 @@ _SYSTEM_TYPES: dict[str, t.SqlType] = {
     "name[]": t.Array(t.Text()),
     "char[]": t.Array(t.Text()),
     "oid[]": t.Array(t.Integer()),
-    "json": t.Jsonb(),
 }
 #: Types that are the oid of something by its name, and print as the name.
 REGISTERED = ("regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole")
@@ -145,8 +144,6 @@ def system_type_name(tree: exp.Expr) -> str | None:
         return None
     if tree.this == exp.DType.NAME:
         return "name"
-    if tree.this == exp.DType.JSON:
-        return "json"
     if tree.this == exp.DType.ARRAY and tree.expressions:
         inner = system_type_name(tree.expressions[0])
         return None if inner is None else f"{inner}[]"

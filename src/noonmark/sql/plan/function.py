@@ -32,7 +32,6 @@ from noonmark.sql.plan.subquery import array_subquery
 CLOCKS = frozenset(
     ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday")
 )
-_TO_JSON = ("to_json", "row_to_json", "array_to_json")
 #: What is another value for every row that is asked for.
 CHANCE = frozenset(("random", "setseed", "gen_random_uuid", "pg_sleep", "pg_sleep_for"))
 
@@ -71,11 +70,6 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         )
     if name in _FORMS:
         return _FORMS[name](tree, row)
-    # There is one type of documents.
-    if name.startswith("json_") and f"jsonb_{name[5:]}" in FUNCTIONS.by_name:
-        name = f"jsonb_{name[5:]}"
-    elif name in _TO_JSON and len(tree.expressions) == 1:
-        name = "to_jsonb"
     if name not in FUNCTIONS.by_name:
         return _type_call(name, tree, row)
     arguments = [plan(_plain(each), row) for each in tree.expressions]

@@ -36,7 +36,7 @@ from noonmark.sql.ir.relation import Aggregate, Project, Relation, Union, distin
 from noonmark.sql.ir.scalar import ColumnRef, Literal, OuterRef, Scalar, column
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import call, plan, plan_boolean, plan_value
+from noonmark.sql.plan.scalar import call, check_equality, plan, plan_boolean, plan_value
 
 _SETS_MAX = 64
 
@@ -136,6 +136,8 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
         raise UndefinedFunction(
             f"function {name}({arguments[0].type}) does not exist", position=position_of(tree)
         )
+    if parts.distinct:
+        check_equality((each.type for each in arguments), tree)
     where = tree.expression if isinstance(tree, exp.Filter) else None
     test = None if where is None else plan_boolean(where.this, row, "FILTER")
     keys = tuple(sort_key(each, plan_value(each.this, row)) for each in parts.order)
@@ -239,6 +241,7 @@ def _sets(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> list[tuple[int
 
 def _key(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> int:
     scalar = plan_value(items(tree), row)
+    check_equality((scalar.type,), tree)
     if scalar not in keys.scalars:
         keys.scalars.append(scalar)
     return keys.scalars.index(scalar)

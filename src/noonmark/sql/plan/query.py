@@ -43,7 +43,7 @@ from noonmark.sql.plan.group import group_items, plan_group, sort_key
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.row import POSITION, Row, name_of, unsupported
 from noonmark.sql.plan.rowset import plan_rowsets
-from noonmark.sql.plan.scalar import plan, plan_value
+from noonmark.sql.plan.scalar import check_equality, plan, plan_value
 from noonmark.sql.plan.shown import shown_name
 from noonmark.sql.plan.source import plan_from
 from noonmark.sql.plan.ties import with_ties
@@ -295,8 +295,10 @@ def _select_list(tree: exp.Select, items: list[_Item], row: Row, frame: Frame) -
     sort = tuple(sort_key(each, columns[at]) for each, at in keys)
     if on is not None:
         _check_distinct_on(partition, keys, tree)
+        check_equality((columns[at].type for at in partition), tree)
         relation = TopK(relation, tuple(columns[at] for at in partition), sort, 1)
     elif distinct is not None:
+        check_equality((each.type for each in columns), tree)
         relation = Distinct(relation)
     limited = _top(relation, sort, tree, frame)
     return Planned(limited, tuple(names), sort, unknown)

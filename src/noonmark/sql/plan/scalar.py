@@ -8,7 +8,7 @@ by name. A quoted literal stays of type unknown until its place gives it a type.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -24,7 +24,7 @@ from noonmark.errors import (
 )
 from noonmark.loops import WORKING
 from noonmark.rows import types as t
-from noonmark.rows.order import is_ordered
+from noonmark.rows.order import has_equality, is_ordered
 from noonmark.sql.choose import resolve
 from noonmark.sql.coerce import UNKNOWN, coerce, common_type, compared_type, settle
 from noonmark.sql.dialect import position_of
@@ -160,11 +160,29 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
             "You might need to add explicit type casts.",
             position=position,
         )
+    if not has_equality(target):
+        raise UndefinedFunction(
+            f"operator does not exist: {target} {op} {target}", position=position
+        )
     if op not in ("=", "<>") and isinstance(target, t.Jsonb):
         raise unsupported(f"{target} {op} {target}", tree, hint="Documents have no order here.")
     if op not in ("=", "<>") and not is_ordered(target):
         raise UndefinedFunction(f"operator does not exist: {target} {op} {target}")
     return [as_kind_of(each, target, position) for each in scalars]
+
+
+def check_equality(types: Iterable[t.SqlType], tree: exp.Expr) -> None:
+    """Refuse types that DISTINCT, GROUP BY and their kin cannot tell apart.
+
+    Raises:
+        UndefinedFunction: one of them has no equality.
+    """
+    for each in types:
+        if not has_equality(each):
+            raise UndefinedFunction(
+                f"could not identify an equality operator for type {each}",
+                position=position_of(tree),
+            )
 
 
 def _check_records(left: t.SqlType, right: t.SqlType, position: int | None) -> None:

@@ -29,7 +29,7 @@ from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.query import plan_query
 from noonmark.sql.plan.row import Row
-from noonmark.sql.plan.scalar import plan
+from noonmark.sql.plan.scalar import check_equality, plan
 from noonmark.sql.scope import Scope
 
 
@@ -136,6 +136,7 @@ def plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
         common_type([_type_at(side, at) for side in sides], word, position_of(tree))
         for at in range(len(sides[0].names))
     ]
+    check_equality(types, tree)
     left, right = (_as_types(side, types, sides[0].names) for side in sides)
     is_distinct = bool(tree.args.get("distinct"))
     relation = _SETS[type(tree)](left, right, not is_distinct)

@@ -24,7 +24,14 @@ from noonmark.sql.ir.scalar import ColumnRef, Scalar
 from noonmark.sql.plan.frame import only
 from noonmark.sql.plan.group import aggregated, arguments_of, sort_key
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import call, comparable, plan, plan_boolean, plan_value
+from noonmark.sql.plan.scalar import (
+    call,
+    check_equality,
+    comparable,
+    plan,
+    plan_boolean,
+    plan_value,
+)
 
 _NUMBERS = (t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double)
 Order = tuple[tuple[Scalar, ...], tuple[SortKey, ...]]
@@ -54,6 +61,7 @@ def plan_windows(trees: Sequence[exp.Expr], named: Mapping[str, exp.Window], row
             sort_key(e, plan_value(e.this, row)) for e in (order.expressions if order else ())
         )
         call = _call(tree, _frame(window, keys, row), row)
+        check_equality((each.type for each in partition), tree)
         groups.setdefault((partition, keys), []).append((tree, call))
     for (partition, keys), calls in groups.items():
         assert row.relation is not None

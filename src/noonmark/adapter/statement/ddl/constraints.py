@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.statement.ddl.columns import check_key
 from noonmark.adapter.table.constraints import (
     Foreign,
     Unique,
@@ -62,6 +63,8 @@ def with_unique(
 ) -> Item:
     """The table with a unique constraint, or index."""
     _check_columns(item, written.columns, written.position)
+    for each in written.columns:
+        check_key(each, item.schema[each].type)
     if len(set(written.columns)) < len(written.columns):
         twice = next(c for c in written.columns if written.columns.count(c) > 1)
         kind = "primary key" if written.primary else "unique"

@@ -17,6 +17,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.commit import staged_client
 from noonmark.adapter.statement.ddl.alter_table import check_unique, retried
+from noonmark.adapter.statement.ddl.columns import check_key
 from noonmark.adapter.statement.ddl.common import Created, create, refuse_options, retain_ms
 from noonmark.adapter.statement.ddl.constraints import with_unique
 from noonmark.adapter.statement.ddl.view import maintained
@@ -128,6 +129,7 @@ def _columns(on: Item, statement: st.CreateIndex) -> tuple[str, ...]:
             names.append(name)
     columns = tuple(names) or on.key or on.schema.names
     for name in columns:
+        check_key(name, on.schema[name].type)
         if isinstance(on.schema[name].type, t.Array | t.Record):
             raise Unsupported(
                 f'column "{name}" of type {on.schema[name].type} cannot be in an index'
