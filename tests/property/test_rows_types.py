@@ -82,7 +82,7 @@ def test_what_is_no_type_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["json", "numeric(39,0)", "numeric(5,-1)", "numeric(2,3)", "int[][]", "timestamp(3)"],
+    ["xml", "numeric(39,0)", "numeric(5,-1)", "numeric(2,3)", "int[][]", "timestamp(3)"],
 )
 def test_what_storage_cannot_keep_is_refused_by_name(text: str) -> None:
     with pytest.raises(Unsupported):

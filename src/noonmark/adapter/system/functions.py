@@ -138,8 +138,23 @@ def _constants() -> list[Function]:
         ask("pg_get_function_identity_arguments", (_INT,), text, lambda _: None),
         ask("pg_get_function_sqlbody", (_INT,), text, lambda _: None),
         ask("pg_get_partkeydef", (_INT,), text, lambda _: None),
-        ask("pg_get_ruledef", (_INT, _BOOL), text, lambda *_: None),
-        ask("pg_get_triggerdef", (_INT, _BOOL), text, lambda *_: None),
+        # There are no rules, triggers, statistics objects or functions with a definition.
+        *(
+            ask(name, (_INT, *more), text, lambda *_: None)
+            for name in ("pg_get_ruledef", "pg_get_triggerdef")
+            for more in ((), (_BOOL,))
+        ),
+        *(
+            ask(name, (_INT,), text, lambda _: None)
+            for name in ("pg_get_functiondef", "pg_get_statisticsobjdef")
+        ),
+        ask("pg_client_encoding", (), text, lambda: "UTF8"),
+        ask("pg_jit_available", (), t.Boolean(), lambda: False),
+        ask("pg_trigger_depth", (), t.Integer(), zero),
+        ask("pg_current_logfile", (), text, lambda: None),
+        # A query waits for no other's lock.
+        ask("pg_blocking_pids", (_INT,), t.Array(t.Integer()), lambda _: ()),
+        ask("pg_safe_snapshot_blocking_pids", (_INT,), t.Array(t.Integer()), lambda _: ()),
         ask("pg_get_statisticsobjdef_columns", (_INT,), text, lambda _: None),
         ask("pg_relation_is_publishable", (_INT,), t.Boolean(), lambda _: False),
         ask("pg_tablespace_location", (_INT,), text, lambda _: ""),

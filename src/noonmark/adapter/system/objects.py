@@ -139,6 +139,14 @@ class Objects:
         """A role's oid."""
         return self.facts.role_oid(name)
 
+    def to_role(self, name: str) -> int | None:
+        """A role's oid, if there is one of that name."""
+        return self.role(name) if name in self.facts.catalog.all_roles() else None
+
+    def to_namespace(self, name: str) -> int | None:
+        """A schema's oid, if there is one of that name."""
+        return self.namespace(name) or None
+
     def namespace(self, name: str) -> int:
         """A schema's oid."""
         return int(name) if name.isdigit() else self.facts.schema_oid(name)
@@ -201,6 +209,8 @@ def _names(objects: Objects) -> list[Function]:
         ask("regnamespace", (_INT,), text, objects.namespace_name),
         ask("regrole", (_INT,), text, objects.role_name),
         ask("regrole", (_TEXT,), t.Integer(), objects.role),
+        ask("to_regnamespace", (_TEXT,), t.Integer(), objects.to_namespace),
+        ask("to_regrole", (_TEXT,), t.Integer(), objects.to_role),
         ask("pg_get_userbyid", (_INT,), text, objects.role_name),
         ask("pg_table_is_visible", (_INT,), t.Boolean(), objects.visible),
         ask("pg_type_is_visible", (_INT,), t.Boolean(), lambda n: True if n in TYPE_OIDS else None),

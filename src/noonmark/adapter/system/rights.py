@@ -130,7 +130,7 @@ class _Rights:
 def about_rights(session: AdapterSession) -> list[Function]:
     """The functions, for one session."""
     rights, boolean = _Rights(session), t.Boolean()
-    free = ("function", "language", "sequence", "type", "server")
+    free = ("function", "language", "sequence", "type", "server", "tablespace")
     about = {
         "table": rights.table,
         "any_column": rights.table,

@@ -6,11 +6,14 @@ they are; what compaction has yet to remove is in it, what is garbage is not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.system.objects import Objects, ask
+from noonmark.errors import InvalidArgument
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function
 
@@ -32,6 +35,22 @@ def in_words(size: int) -> str:
             made = f"{sign * shown} {name}"
             break
     return made
+
+
+_SIZE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*", re.IGNORECASE)
+_FACTORS = {"": 0, "b": 0, "bytes": 0, "kb": 10, "mb": 20, "gb": 30, "tb": 40, "pb": 50}
+
+
+def in_bytes(text: str) -> int:
+    """A size in words as a number of bytes, as pg_size_bytes reads it."""
+    found = _SIZE.fullmatch(text)
+    if found is None or found[2].lower() not in _FACTORS:
+        raise InvalidArgument(
+            f'invalid size: "{text}"',
+            hint='Valid units are "bytes", "B", "kB", "MB", "GB", "TB", and "PB".',
+        )
+    size = Decimal(found[1]) * (1 << _FACTORS[found[2].lower()])
+    return int(size.to_integral_value(ROUND_HALF_UP))
 
 
 class _Sizes:
@@ -83,6 +102,7 @@ def about_sizes(session: AdapterSession) -> list[Function]:
         ask("pg_database_size", (Any_.ANY,), big, sizes.everything),
         ask("pg_tablespace_size", (Any_.ANY,), big, sizes.everything),
         ask("pg_size_pretty", (t.BigInt,), t.Text(), in_words),
+        ask("pg_size_bytes", (t.Text,), big, in_bytes, fallible=True),
     ]
     for name, size in (
         ("pg_relation_size", sizes.own),

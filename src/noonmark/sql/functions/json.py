@@ -219,6 +219,13 @@ def _object_of(keys: tuple[str | None, ...], values: tuple[str | None, ...]) -> 
     return "{" + ", ".join(pairs) + "}"
 
 
+def _an_object(text: str) -> str:
+    """The document, which is an object; raises `InvalidArgument` for anything else."""
+    if kind(text) != "object":
+        raise InvalidArgument("cannot make a record of a value that is not an object")
+    return text
+
+
 _J, _X = t.Json, t.Text
 _ANY = (Any_.ANY,)
 
@@ -234,13 +241,15 @@ def _rows() -> Iterator[Function]:
         yield get("->>", step, text, lambda a, b: plain(_child(a, b)))
     yield get("#>", t.Array, json_, _descend)
     yield get("#>>", t.Array, text, lambda a, b: plain(_descend(a, b)))
+    for one in (t.Json, t.Jsonb):
+        yield Function("the object of", (one,), one(), _an_object, fallible=True)
     yield Function("json_typeof", (_J,), text, kind)
     yield Function("json_array_length", (_J,), t.Integer(), _array_length, fallible=True)
     yield Function("json_strip_nulls", (_J,), json_, _strip_nulls)
     yield Function("to_json", _ANY, json_, _to_json, typed=True)
-    for name, one in (("row_to_json", Any_.ANY), ("array_to_json", Any_.ARRAY)):
-        yield Function(name, (one,), json_, _to_json, typed=True)
-        yield Function(name, (one, t.Boolean), json_, _pretty, typed=True)
+    for name, what in (("row_to_json", Any_.ANY), ("array_to_json", Any_.ARRAY)):
+        yield Function(name, (what,), json_, _to_json, typed=True)
+        yield Function(name, (what, t.Boolean), json_, _pretty, typed=True)
     yield Function("json_build_array", (), json_, lambda: "[]")
     yield Function("json_build_object", (), json_, lambda: "{}")
     for name, act, fails in (

@@ -21,6 +21,7 @@ from noonmark.sql.ir.relation import ONE_ROW, FlatMap, Join, JoinKind, Project, 
 from noonmark.sql.ir.scalar import Coalesce, Compare, FieldRef, Literal, Scalar, column
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.item import Alias, Source
+from noonmark.sql.plan.of_document import OF_DOCUMENT, plan_of_document
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.rowset import in_lockstep
 from noonmark.sql.plan.scalar import plan
@@ -121,6 +122,8 @@ def _one_value(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame
 def plan_call(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame) -> Source:
     """A table function; its arguments see only what is outside: it is lateral."""
     name = name_of(tree.this)
+    if name in OF_DOCUMENT:
+        return plan_of_document(tree, ordinality, alias, frame)
     if name not in TABLE_FUNCTIONS.by_name:
         return _one_value(tree, ordinality, alias, frame)
     row: Row = frame.row("FROM", Scope(), ONE_ROW)

@@ -12,7 +12,7 @@ _PLAIN = {
     "boolean": ("true", "false"), "smallint": ("2", "5"), "integer": ("2", "-3"),
     "bigint": ("3", "40000000000"), "real": ("0.5", "1.25"), "double precision": ("0.25", "1.5"),
     "numeric": ("2.50", "1"), "text": ("abc", "A b,C"), "character": ("abc ", "b"),
-    "character varying": ("abc", "x"), "name": ("abc", "x"), '"char"': ("a", "b"),
+    "character varying": ("abc", "x"), "name": ("utf8", "x"), '"char"': ("a", "b"),
     "bytea": ("\\x0102ff", "\\x61"), "date": ("2020-02-29", "2021-01-01"),
     "time without time zone": ("10:20:30.5", "23:00"),
     "time with time zone": ("10:20:30+02", "23:00-05"),

@@ -269,8 +269,13 @@ def _type(oid: int, typmod: int) -> t.SqlType:
         kind = type_of(oid, typmod)
     except NoonmarkError:
         return t.Text()
-    # bpchar without a length is text here: sources that stand have it so.
-    return {t.Char(None): t.Text(), t.Array(t.Char(None)): t.Array(t.Text())}.get(kind, kind)
+    # bpchar without a length and arrays of json are text here: sources that stand have them so.
+    as_text = {
+        t.Char(None): t.Text(),
+        t.Array(t.Char(None)): t.Array(t.Text()),
+        t.Array(t.Json()): t.Text(),
+    }
+    return as_text.get(kind, kind)
 
 
 def changed(table: Table, now: Table | None, exists: bool) -> Fate | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.errors import InvalidArgument, NegativeLength, OutOfRange
+from noonmark.errors import InvalidArgument, InvalidText, NegativeLength, OutOfRange
 from noonmark.rows import types as t
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.value import INT32_MAX, INT32_MIN
@@ -144,6 +144,24 @@ def _octets_padded(types: tuple[t.SqlType, ...], text: str) -> int:
     return len(text.encode()) + max((types[0].length or 0) - len(text), 0)
 
 
+_ESCAPE = re.compile(rb"\\\\|\\([0-3][0-7][0-7])|\\|[^\\]+")
+
+
+def _escaped(byte: int) -> str:
+    if byte == 0 or byte > 127:
+        return f"\\{byte:03o}"
+    return "\\\\" if byte == 92 else chr(byte)
+
+
+def _unescaped(text: str) -> bytes:
+    made = b""
+    for found in _ESCAPE.finditer(text.encode()):
+        if found[0] == b"\\":
+            raise InvalidText("invalid input syntax for type bytea")
+        made += bytes([int(found[1], 8)]) if found[1] else found[0].replace(b"\\\\", b"\\")
+    return made
+
+
 def _encode(data: bytes, form: str) -> str:
     match form.lower():
         case "hex":
@@ -151,6 +169,8 @@ def _encode(data: bytes, form: str) -> str:
         case "base64":
             text = base64.b64encode(data).decode()
             return "\n".join(text[at : at + 76] for at in range(0, len(text), 76))
+        case "escape":
+            return "".join(map(_escaped, data))
     raise InvalidArgument(f'unrecognized encoding: "{form}"')
 
 
@@ -161,6 +181,8 @@ def _decode(text: str, form: str) -> bytes:
                 return bytes.fromhex(text)
             case "base64":
                 return base64.b64decode(re.sub(r"\s", "", text), validate=True)
+            case "escape":
+                return _unescaped(text)
     except (ValueError, binascii.Error):
         raise InvalidArgument(f"invalid {form} text") from None
     raise InvalidArgument(f'unrecognized encoding: "{form}"')
