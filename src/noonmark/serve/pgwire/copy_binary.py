@@ -162,7 +162,7 @@ def _varying(
         valid = pa.py_buffer(np.packbits(~absent, bitorder="little").tobytes())
     buffers = [valid, pa.py_buffer(offsets.tobytes()), pa.py_buffer(raw[places].tobytes())]
     array = pa.Array.from_buffers(pa.binary(), len(starts), buffers)
-    return as_text(array) if isinstance(sql_type, t.Text | t.Varchar) else array
+    return as_text(array) if isinstance(sql_type, t.Text | t.Varchar | t.Json) else array
 
 
 def _one_by_one(
