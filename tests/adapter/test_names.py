@@ -14,7 +14,11 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from noonmark.adapter.database import Database
+from noonmark.adapter.names import _as_made
 from noonmark.errors import NoonmarkError
+from noonmark.rows import types as t
+from noonmark.rows.schema import Column, Schema
+from noonmark.sql.parse import plan_query
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.base import Name
 from support.serve.reading import Conversation, connect, with_database
@@ -222,3 +226,11 @@ def _has_name(kind: Any) -> bool:
         return False
     hints = get_type_hints(kind).values()
     return any(Name is hint or Name in get_args(hint) for hint in hints)
+
+
+def test_a_view_of_before_json_was_a_type_keeps_its_documents() -> None:
+    query = plan_query("""select 1 as a, '{"b" : 1}'::json as j""", {})
+    made = Schema((Column("a", t.Integer()), Column("j", t.Jsonb())))
+    kept = _as_made(query, made)
+    assert [each.type for each in kept.relation.schema] == [t.Integer(), t.Jsonb()]
+    assert _as_made(query, query.relation.schema) is query

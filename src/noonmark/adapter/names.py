@@ -20,6 +20,8 @@ from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.rights import Access
 from noonmark.errors import InvalidSyntax, NameTaken
 from noonmark.rows.schema import Schema
+from noonmark.rows.types import Json, Jsonb
+from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import parse
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import unplaced
@@ -192,7 +194,19 @@ def view_relation(catalog: Catalog, item: Item) -> Planned:
     planned = plan_tree(catalog, parse(definition["query"]), pins=definition["names"])
     # By the names that its columns were given when it was made, whatever they would be named now.
     named = with_columns(planned.query, item.schema.names or tuple(definition.get("columns", ())))
-    return replace(planned, query=named)
+    return replace(planned, query=_as_made(named, item.schema))
+
+
+def _as_made(query: Query, schema: Schema) -> Query:
+    """The query with the documents of a view of before json was a type: they were jsonb."""
+    found = query.relation.schema.columns
+    pairs = list(zip(found, schema.columns, strict=False))
+    if not any(isinstance(a.type, Json) and isinstance(b.type, Jsonb) for a, b in pairs):
+        return query
+    made = {at: b.type for at, (_, b) in enumerate(pairs) if isinstance(b.type, Jsonb)}
+    scalars = tuple(coerce(column(at, a), made.get(at, a.type)) for at, a in enumerate(found))
+    relation = r.Project(query.relation, scalars, query.relation.schema.names)
+    return Query(relation, query.names, relation, ())
 
 
 def with_columns(query: Query, columns: tuple[str, ...]) -> Query:
