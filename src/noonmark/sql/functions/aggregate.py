@@ -346,7 +346,6 @@ def _table() -> list[Aggregator]:
         _row("bool_or", (t.Boolean,), t.Boolean(), _bool_or),
         _row("string_agg", (t.Bytea, t.Bytea), t.Bytea(), _bytes_agg, strict=False, ordered=True),
         _row("string_agg", (t.Text, t.Text), t.Text(), _string_agg, strict=False, ordered=True),
-        _row("string_agg", (t.Bytea, t.Bytea), t.Bytea(), _bytes_agg, strict=False, ordered=True),
         _row(
             "array_agg",
             anything,
