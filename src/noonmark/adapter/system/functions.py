@@ -152,8 +152,7 @@ def _constants() -> list[Function]:
         ask("pg_jit_available", (), t.Boolean(), lambda: False),
         ask("pg_trigger_depth", (), t.Integer(), zero),
         ask("pg_current_logfile", (), text, lambda: None),
-        # A query waits for no other's lock.
-        ask("pg_blocking_pids", (_INT,), t.Array(t.Integer()), lambda _: ()),
+        # A read waits for no other session to end.
         ask("pg_safe_snapshot_blocking_pids", (_INT,), t.Array(t.Integer()), lambda _: ()),
         ask("pg_get_statisticsobjdef_columns", (_INT,), text, lambda _: None),
         ask("pg_relation_is_publishable", (_INT,), t.Boolean(), lambda _: False),
