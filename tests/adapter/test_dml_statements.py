@@ -121,7 +121,7 @@ async def test_update_and_delete_with_other_tables(opened: Database) -> None:
         "update t as x set b = u.v, c = default from u where x.a = u.k returning x.a, b"
     )
     assert sorted(updated) == [(1, "y"), (3, "w")], "each row once, by its least match"
-    removed = await client.ask("delete from u using t where u.k = t.a and t.a = 1 returning *")
+    removed = await client.ask("delete from u using t where u.k = t.a and t.a = 1 returning u.*")
     assert sorted(removed) == [(1, "y"), (1, "y"), (1, "z")], "a row as often as it is there"
     assert await client.ask("select * from u") == [(3, "w")]
     assert await client.ask("delete from t where a not in (select k from u)") == "DELETE 2"
