@@ -52,7 +52,7 @@ _GATHER_S = 0.05
 #: How long small changes of several views may take together: they are quick ones.
 TOGETHER_S = 2.0
 #: How long the first small changes may take: a busy machine starts processes slowly.
-COLD_S = 600.0
+COLD_S = 180.0
 #: A walk that took longer is no work for a resident.
 _RESIDENT_MS_MAX = 1000.0
 
@@ -173,7 +173,9 @@ class Rounds:
             self._beside = LocalProcesses(self._memory_mb, self._clock)
         shares = dataflow.shared(ticks, apart=True)
         await asyncio.gather(
-            self._settle(self._quick, dataflow.advance_together, shares.still, answers),
+            self._settle(
+                self._quick, dataflow.advance_together, shares.still, answers, works=False
+            ),
             self._together(shares.walks, answers),
             *(self._alone(each, answers) for each in shares.alone),
         )
@@ -244,8 +246,13 @@ class Rounds:
         how: Callable[[Sequence[Tick]], Sequence[Done]],
         ticks: Sequence[Tick],
         answers: dict[str, Answer],
+        *,
+        works: bool = True,
     ) -> None:
-        """Do some ticks, and tell each view's worker how its own went."""
+        """Do some ticks, and tell each view's worker how its own went.
+
+        Where it `works`, a tick that ends well shows that processes are up.
+        """
         if not ticks:
             return
         work = pool.run(lambda: how(ticks))
@@ -255,8 +262,7 @@ class Rounds:
                 _tell(answers[view.name], done)
             return
         for view, outcome in done:
-            if not isinstance(outcome, BaseException) and outcome is not None:
-                self._is_warm |= outcome.strategy != "idle"
+            self._is_warm |= works and not isinstance(outcome, BaseException)
             _tell(answers[view.name], outcome)
 
 
