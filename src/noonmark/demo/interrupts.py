@@ -23,6 +23,11 @@ class Interrupts:
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, self._handle)
 
+    def end(self) -> None:
+        """All is stopped. One that comes while the interpreter ends would kill it: none does."""
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """One that comes inside of the block is raised at its end."""

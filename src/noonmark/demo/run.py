@@ -53,6 +53,7 @@ def run(seconds: int | None, data: str | None, pg: str | None, http: str | None)
             if seconds is None and sys.stdout.isatty():
                 _stay(console, server)
     except KeyboardInterrupt:
+        INTERRUPTS.end()
         console.print("\nstopped")
     except psycopg.Error as error:
         raise NoonmarkError("the demo's server refused", detail=str(error).strip()) from None
