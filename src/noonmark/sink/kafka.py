@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import admin as kafka_admin
 
-from noonmark.clock import SYSTEM
 from noonmark.errors import Fenced, Indeterminate, NoonmarkError
 from noonmark.sink.envelope import Message
 from noonmark.source.impl.kafka.client import (
@@ -51,10 +50,6 @@ TIME_HEADER = "noonmark-timestamp"
 _TRANSACTION_MS = 600_000
 #: How often in a row nothing may come of what is asked for, a tenth of a second each.
 _SILENT_MAX = 150
-#: Calls are made of pieces of this length, and a sink that is stopped waits for brokers so long.
-_PIECE_S, _GRACE_S = 0.5, 1.0
-#: What the client says of brokers that have not answered by now.
-_LATER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
 #: How long a transaction of another sink is waited for before the sink says that it waits.
 _OPEN_LOOKS, _OPEN_LOOK_S = 20, 0.1
 _QUIET = {"log_level": 0, "log.connection.close": False}
@@ -69,7 +64,6 @@ class Writer:
         self._progress_topic = progress_topic
         self.id = sink_id
         self._producer: Any = None
-        self._stopped = threading.Event()
 
     def open(self) -> int | None:
         """Become the writer; the frontier that is committed, None when nothing is.
@@ -90,7 +84,7 @@ class Writer:
                     "linger.ms": 5,
                 }
             )
-            self._patiently(self._producer.init_transactions)
+            self._producer.init_transactions(TIMEOUT_S)
             return self._progress()
 
     def write(self, messages: Iterable[Message], frontier: int) -> int:
@@ -105,35 +99,12 @@ class Writer:
             try:
                 count = self._send(messages)
             except NoonmarkError:
-                self._patiently(self._producer.abort_transaction)
+                self._producer.abort_transaction(TIMEOUT_S)
                 raise
             progress = json.dumps({"frontier": frontier}).encode()
             self._produce(self._progress_topic, self.id.encode(), progress, None)
-            self._patiently(self._producer.commit_transaction)
+            self._producer.commit_transaction(TIMEOUT_S)
         return count
-
-    def stop(self) -> None:
-        """Wait no longer for brokers that do not answer; from any thread."""
-        self._stopped.set()
-
-    def _patiently(self, call: Callable[[float], Any]) -> Any:
-        """What a call gives that may be made again when its time is up.
-
-        Nobody can end a call of the client. So it is made of short ones, and DROP SINK and the
-        end of the server wait for no broker.
-        """
-        tries = int(TIMEOUT_S / _PIECE_S)
-        while True:
-            begun = SYSTEM.monotonic()
-            try:
-                return call(_PIECE_S)
-            except KafkaException as error:
-                tries -= 1
-                if tries <= 0 or error.args[0].code() not in _LATER:
-                    raise
-            if self._stopped.is_set():
-                tries = min(tries, int(_GRACE_S / _PIECE_S))
-            self._stopped.wait(max(0.0, begun + _PIECE_S - SYSTEM.monotonic()))
 
     def _send(self, messages: Iterable[Message]) -> int:
         count = 0
@@ -159,7 +130,7 @@ class Writer:
 
     def _make_topics(self) -> None:
         admin = open_admin(self._options)
-        there = self._patiently(lambda seconds: admin.list_topics(timeout=seconds)).topics
+        there = admin.list_topics(timeout=TIMEOUT_S).topics
         compacted = {"cleanup.policy": "compact"}
         wanted = [
             _NewTopic(name, 1, -1, config=config)

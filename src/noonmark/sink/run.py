@@ -121,7 +121,6 @@ class Sink:
     def stop(self) -> None:
         """End after the transaction that is under way; from any thread."""
         self._stopping = True
-        self.writer.stop()
         if self._listen is not None:
             self._listen.cancel()
 
