@@ -52,11 +52,10 @@ def test_paths_mean_what_they_mean_to_postgresql(
         for _ in range(COUNT // 2):
             doc, text = json.dumps(document(random)), path(random)
             name, silent = random.choice(_NAMES), random.random() < 0.3
-            doc = str(peer.execute("select %s::jsonb::text", (doc,)).fetchone()[0])  # type: ignore[index]
-            theirs, ours = (
-                _theirs(peer, name, doc, text, silent),
-                _ours(name, doc, text, silent),
-            )
+            stored = peer.execute("select %s::jsonb::text", (doc,)).fetchone()
+            assert stored is not None
+            theirs = _theirs(peer, name, stored[0], text, silent)
+            ours = _ours(name, stored[0], text, silent)
             answered += not (isinstance(theirs, str) and len(theirs) == 5)
             if theirs != ours:
                 wrong.append(f"{name}({doc!r}, {text!r}, {silent}): {theirs!r}, ours {ours!r}")
