@@ -20,6 +20,7 @@ from noonmark.compute.plan.definition import Definition, errors_name
 from noonmark.compute.runner.job import perform
 from noonmark.compute.runner.large import LargeTick, Made, Piece, Stage, gathered, last_level
 from noonmark.compute.trace.by_key import TraceReader
+from noonmark.compute.view.cost import Costs
 from noonmark.compute.view.tick import NO_OUTPUT, output_of_large
 from noonmark.compute.view.view import View
 from noonmark.errors import NoonmarkError
@@ -82,7 +83,7 @@ class Walker:
         self.views[view.name] = view
         self.tick(view.name)
         if self.tasks:
-            view.task_bytes_max, view.recompute_share = 0, math.inf
+            view.task_bytes_max, view.costs = 0, Costs(share=math.inf)
         return view.hydrated_at
 
     def take_up(self, definition: Definition) -> View:

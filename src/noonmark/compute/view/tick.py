@@ -3,8 +3,9 @@
     idle       no input changed: the control plane alone moves on
     delta      changes up to `TASK_BYTES_MAX`: one task (`noonmark.compute.runner.job`)
     tasks      larger changes: the same, cut over many tasks (`noonmark.compute.runner.large`)
-    recompute  changes at one time of more than `RECOMPUTE_SHARE` of the inputs: the definition at
-               that time, compared with what is stored; never when maintenance is strict
+    recompute  changes at one time that cost more than the whole (`noonmark.compute.view.cost`):
+               the definition at that time, compared with what is stored; never when maintenance
+               is strict
 
 Law: whatever the way, what is made over ``[lower, upper)`` is the same multiset of updates.
 
@@ -33,8 +34,6 @@ from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.spark import Staged
 from noonmark.persist.spark.read import changes_query
 
-#: Beyond this part of the inputs a change costs more than the whole.
-RECOMPUTE_SHARE = 0.25
 #: Changes up to this size are for one task; of larger ones no task has more.
 TASK_BYTES_MAX = 16 << 20
 

@@ -33,11 +33,11 @@ from noonmark.compute.runner.large import LargeTick, run_large
 from noonmark.compute.spark.inputs import inputs_with_errors
 from noonmark.compute.trace.pending import PendingUpdates
 from noonmark.compute.view.adoption import adopt
+from noonmark.compute.view.cost import Costs
 from noonmark.compute.view.large import Large
 from noonmark.compute.view.owned import Owned, removal
 from noonmark.compute.view.tick import (
     NO_OUTPUT,
-    RECOMPUTE_SHARE,
     TASK_BYTES_MAX,
     Inputs,
     Output,
@@ -123,7 +123,7 @@ class View:
         self._spark = spark
         self._adopted = False
         self.task_bytes_max = TASK_BYTES_MAX
-        self.recompute_share = RECOMPUTE_SHARE
+        self.costs = Costs()
         #: How long its last walk took; None before there was one.
         self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
@@ -271,7 +271,8 @@ class View:
         waiting = self.turns.due(lower, until)
         if inputs.bytes + waiting.bytes > self.task_bytes_max:
             strategy = self._strategy(inputs)
-            return Begun(lower, upper, strategy, group, now, inputs.rows, behind)
+            size = inputs.bytes + waiting.bytes
+            return Begun(lower, upper, strategy, group, now, inputs.rows, behind, None, size)
         tables, due = inputs.read(self.client), waiting.read(self.client)
         if not tables and not due:
             return Begun(lower, upper, "idle", group, now, 0, behind)
@@ -317,7 +318,13 @@ class View:
             )
         if begun.strategy == "idle":
             return NO_OUTPUT
-        return self._large(begun)
+        clock = self.client.clock
+        began, by_change = clock.monotonic(), begun.strategy == "tasks"
+        read = begun.bytes_in if by_change else self._input_bytes()
+        output = self._large(begun)
+        took = (clock.monotonic() - began) * 1000
+        self.costs = self.costs.after(begun.strategy, read, took)
+        return output
 
     def add_to(self, txn: Transaction, begun: Begun, output: Output = NO_OUTPUT) -> None:
         """What ends a tick, as a part of a commit."""
@@ -385,9 +392,9 @@ class View:
 
     def _strategy(self, inputs: Inputs) -> str:
         """Of a large change: what is cheaper, as far as it may be chosen."""
-        large = inputs.bytes > self.recompute_share * self._input_bytes()
         may = not self.strict and not self.follows_time and inputs.time is not None
-        return "recompute" if large and may else "tasks"
+        anew = may and self.costs.anew_is_cheaper(inputs.bytes, self._input_bytes())
+        return "recompute" if anew else "tasks"
 
     def _large(self, begun: Begun) -> Output:
         """Everything at one time or the whole anew, by Spark; or the changes, by many tasks."""
@@ -448,6 +455,7 @@ class Begun:
 
     Attributes:
         behind: the arrangements that it is to bring forward.
+        bytes_in: how large a change is that is too large for one task.
     """
 
     lower: int
@@ -458,6 +466,7 @@ class Begun:
     rows_in: int = 0
     behind: frozenset[str] = frozenset()
     work: TickTask | None = None
+    bytes_in: int = 0
 
 
 def _size(what: Stored) -> int:

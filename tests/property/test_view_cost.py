@@ -1,0 +1,47 @@
+"""A large tick goes the way that the view's own times say is cheaper (`compute/view/cost.py`)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noonmark.compute.view.cost import CHANGE_BYTES_MIN, MARGIN, RECOMPUTE_SHARE, Costs
+
+_SIZES = st.integers(CHANGE_BYTES_MIN, 1 << 40)
+_RATES = st.floats(1e-9, 1.0)
+
+
+@given(_SIZES, _SIZES, _SIZES, _SIZES, _RATES, _RATES)
+def test_a_choice_costs_little_more_than_the_cheaper_way(
+    seen_change: int, seen_whole: int, change: int, whole: int, change_rate: float, rate: float
+) -> None:
+    """Law (bounded regret)."""
+    costs = Costs().after("tasks", seen_change, change_rate * seen_change)
+    costs = costs.after("hydrate", seen_whole, rate * seen_whole)
+    by_change, anew = change_rate * change, rate * whole
+    chosen = anew if costs.anew_is_cheaper(change, whole) else by_change
+    assert chosen <= min(by_change, anew) / MARGIN * (1 + 1e-9)
+
+
+def test_a_share_of_the_inputs_decides_before_both_ways_were_taken() -> None:
+    whole = 1 << 30
+    limit = int(RECOMPUTE_SHARE * whole)
+    hydrated = Costs().after("hydrate", whole, 1000.0)
+    for costs in (Costs(), hydrated, Costs().after("tasks", limit, 1000.0)):
+        assert not costs.anew_is_cheaper(limit, whole)
+        assert costs.anew_is_cheaper(limit + 1, whole)
+
+
+def test_small_changes_say_nothing_of_what_a_byte_costs() -> None:
+    hydrated = Costs().after("hydrate", 1 << 30, 1000.0)
+    assert hydrated.after("tasks", CHANGE_BYTES_MIN - 1, 50.0) == hydrated
+    assert hydrated.after("idle", 1 << 30, 50.0) == hydrated
+
+
+def test_views_differ_in_what_a_change_costs_them() -> None:
+    """A tenth of the inputs: by its changes where those are cheap, anew where they are dear."""
+    whole, change = 1 << 30, (1 << 30) // 10
+    sums = Costs().after("hydrate", whole, 10_000.0).after("tasks", change, 2_000.0)
+    groups = Costs().after("recompute", whole, 10_000.0).after("tasks", change, 20_000.0)
+    assert not sums.anew_is_cheaper(change, whole)
+    assert groups.anew_is_cheaper(change, whole)
