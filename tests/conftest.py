@@ -1,6 +1,7 @@
 """Fixtures come from the modules of tests/support, one per kind of neighbour."""
 
 pytest_plugins = [
+    "support.house.processor",
     "support.store.places",
     "support.kill.racers",
     "support.neighbour.servers",
