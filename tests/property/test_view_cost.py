@@ -11,11 +11,12 @@ _SIZES = st.integers(CHANGE_BYTES_MIN, 1 << 40)
 _RATES = st.floats(1e-9, 1.0)
 
 
-@given(_SIZES, _SIZES, _SIZES, _SIZES, _RATES, _RATES)
+@given(st.tuples(_SIZES, _SIZES), st.tuples(_SIZES, _SIZES), st.tuples(_RATES, _RATES))
 def test_a_choice_costs_little_more_than_the_cheaper_way(
-    seen_change: int, seen_whole: int, change: int, whole: int, change_rate: float, rate: float
+    seen: tuple[int, int], now: tuple[int, int], rates: tuple[float, float]
 ) -> None:
     """Law (bounded regret)."""
+    (seen_change, seen_whole), (change, whole), (change_rate, rate) = seen, now, rates
     costs = Costs().after("tasks", seen_change, change_rate * seen_change)
     costs = costs.after("hydrate", seen_whole, rate * seen_whole)
     by_change, anew = change_rate * change, rate * whole

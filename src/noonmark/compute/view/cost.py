@@ -8,7 +8,7 @@ twenty times as much for a changed byte as a sum does. They are not stored. A vi
 done both ways since the process began goes by `RECOMPUTE_SHARE` instead.
 
 Law (only cost): whatever is chosen, the updates are the same (`noonmark.compute.view.tick`).
-Law (bounded regret): where costs are linear, a choice costs at most `1 / MARGIN` of the cheaper way.
+Law (bounded regret): where costs are linear, a choice costs at most `1 / MARGIN` of the cheaper.
 """
 
 from __future__ import annotations
