@@ -9,6 +9,8 @@ queries are read after each of ten rounds of changes, and compared with the quer
                   signatures, four queries, one change of a table         (100,000)
     --views N     views, each read after ten changes                      (3,000)
     --seconds S   end after so long, whatever was reached; the figure says how far it came
+    --only K,...  of expressions, calls, changes, queries and views only these, each with its whole
+                  count: `--only calls --count 6000` are 6,000 calls
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from support.sql.any.versus import both
 
 #: Of one-shot statements so many are queries, calls of functions, changes of tables.
 QUERIES, CALLS, CHANGES = 1 / 3, 1 / 6, 1 / 12
+KINDS = ("expressions", "calls", "changes", "queries", "views")
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
@@ -38,35 +41,49 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--views", type=int, default=3_000)
     parser.add_argument("--seconds", type=float, default=None)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=KINDS)
     chosen = parser.parse_args(list(argv))
-    asked, calls, changed = (round(chosen.count * part) for part in (QUERIES, CALLS, CHANGES))
+    parts = _parts(chosen.count, chosen.views, chosen.only)
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as server:
         dsn = f"host=127.0.0.1 port={server.pg} user=me dbname=noonmark"
-        with both(dsn) as pair, bar("statements", chosen.count + chosen.views) as advance:
+        count = sum(part[2] for part in parts)
+        with both(dsn) as pair, bar("statements", count) as advance:
             run, share = Run(pair, chosen.seed, advance=advance), chosen.seconds
             start = SYSTEM.monotonic()
             reached = []
-            parts = (
-                (0.2, scalars, chosen.count - asked - calls - changed),
-                (0.1, called, calls),
-                (0.05, changes, changed),
-                (0.3, queries, asked),
-                (0.35, views, chosen.views),
-            )
-            for part, act, count in parts:
+            for part, act, wanted in parts:
                 if share is not None:
                     run.deadline = SYSTEM.monotonic() + part * share
-                reached.append(act(run, count))
+                reached.append(act(run, wanted))
             minutes = (SYSTEM.monotonic() - start) / 60
     once = sum(reached[:-1])
-    told = zip(("expressions", "calls", "changes", "queries", "views"), reached, strict=True)
+    told = zip(KINDS, reached, strict=True)
     print(", ".join(f"{kind} {count}" for kind, count in told), f"in {minutes:.1f} minutes")
     print(f"told: {dict(pair.counts)}")
     print(f"refused by name: {pair.refusals.most_common(20)}")
     print(f"features met: {len(run.met)}; the rarest: {run.met.most_common()[-12:]}")
-    goal = f"0 in {chosen.count} statements and {chosen.views} views x 10"
+    goal = f"0 in {sum(part[2] for part in parts[:-1])} statements and {parts[-1][2]} views x 10"
     note = f"{once} statements, {reached[-1]} views in {minutes:.1f} min; {len(run.met)} features"
     return answer("any SQL against PostgreSQL", goal, run.wrong, dict(pair.counts), note)
+
+
+Part = tuple[float, Callable[[Run, int], int], int]
+
+
+def _parts(count: int, views_count: int, only: Sequence[str]) -> list[Part]:
+    """The share of the time, the run and the number of each kind."""
+    unknown = set(only) - set(KINDS)
+    assert not unknown, f"--only takes {', '.join(KINDS)}, not {', '.join(unknown)}"
+    asked, calls, changed = (round(count * part) for part in (QUERIES, CALLS, CHANGES))
+    counts = (count - asked - calls - changed, calls, changed, asked, views_count)
+    acts = (scalars, called, changes, queries, views)
+    shares = (0.2, 0.1, 0.05, 0.3, 0.35)
+    if set(only) == set(KINDS):
+        return list(zip(shares, acts, counts, strict=True))
+    wanted = [kind in only for kind in KINDS]
+    counts = (*(count if each else 0 for each in wanted[:-1]), views_count if wanted[-1] else 0)
+    whole = sum(share for share, each in zip(shares, wanted, strict=True) if each)
+    return [(share / whole, *rest) for share, *rest in zip(shares, acts, counts, strict=True)]
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ Law (choice): of the functions that take the arguments after implicit casts,
    the one category that all of them take; and of that category the preferred type if one takes it;
 4. of these, the one that takes every literal of no type as the one type of all other arguments.
 
-What leaves more than one is ambiguous, unless one of them takes any type: there the first is as
-good as any. Functions of types that Noonmark does not have take part (`functions.elsewhere`); a
-call that means one of them is refused by name.
+What leaves more than one is ambiguous, unless one of them takes any type and all are ours: there
+the first is as good as any. Functions of types that Noonmark does not have take part
+(`functions.elsewhere`); a call that means one of them is refused by name.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from noonmark.errors import (
     DatatypeMismatch,
     NoonmarkError,
     UndefinedFunction,
+    UndefinedObject,
     Unsupported,
     WrongObjectType,
 )
@@ -71,9 +72,10 @@ def resolve(
     fitting = _fitting(table, name, types) or _fitting(table, name, types, guess=True)
     candidates = [*fitting, *_foreign(name, types)]
     if not candidates:
+        _check_nesting(table, name, types, position)
         raise _undefined(name, types, position, operator)
     found = _chosen(candidates, types)
-    if len(found) > 1 and not any(None in each.kinds for each in found):
+    if len(found) > 1 and not _are_alike(found):
         raise AmbiguousFunction(
             f"{_shown(name, types, operator)} is not unique",
             hint="Could not choose a best candidate. You might need to add explicit type casts.",
@@ -87,6 +89,12 @@ def resolve(
     _check_polymorphic(best.entry, types, position)
     pairs = zip(arguments, best.targets, strict=True)
     return best.entry, tuple(coerce(argument, target, position) for argument, target in pairs)
+
+
+def _are_alike(found: Sequence[_Candidate[S]]) -> bool:
+    """Whether the first of them is as good as any."""
+    ours = all(each.entry is not None for each in found)
+    return ours and any(None in each.kinds for each in found)
 
 
 def _chosen(candidates: list[_Candidate[S]], types: Sequence[t.SqlType]) -> list[_Candidate[S]]:
@@ -115,7 +123,7 @@ def _chosen(candidates: list[_Candidate[S]], types: Sequence[t.SqlType]) -> list
 
 def _takes(kind: Kind | None, source: t.SqlType) -> bool:
     if isinstance(kind, str):
-        return kind == "timetz" and isinstance(source, t.Time)
+        return kind == "anyelement" or (kind == "timetz" and isinstance(source, t.Time))
     return kind is None or is_implicit(source, kind)
 
 
@@ -175,6 +183,8 @@ _COMPATIBLE = frozenset(
     ("array_append", "array_prepend", "array_cat", "array_position", "array_positions",
      "array_remove", "array_replace", "width_bucket", "||", "greatest", "least", "min", "max")
 )  # fmt: skip
+#: So of these with three arguments alone.
+_COMPATIBLE_OF_THREE = frozenset(("lag", "lead"))
 #: Of any type here; there, of whichever type the argument has.
 _POLYMORPHIC = frozenset(("to_jsonb", "to_json", "jsonb_agg"))
 
@@ -187,11 +197,28 @@ def _check_polymorphic(entry: Signature, types: Sequence[t.SqlType], position: i
         for parameter, source in zip(parameters, types, strict=True)
         if parameter in (Any_.ELEMENT, Any_.ARRAY) or entry.name in _POLYMORPHIC
     ]
-    if open_ and entry.name not in _COMPATIBLE and all(each == UNKNOWN for each in open_):
+    is_text = entry.name in _COMPATIBLE
+    is_text = is_text or (entry.name in _COMPATIBLE_OF_THREE and len(types) == 3)
+    if open_ and not is_text and all(each == UNKNOWN for each in open_):
         raise DatatypeMismatch(
             "could not determine polymorphic type because input has type unknown",
             position=position,
         )
+
+
+def _check_nesting(
+    table: Table[S], name: str, types: Sequence[t.SqlType], position: int | None
+) -> None:
+    """A literal of no type that would be an array of arrays: there is no such type."""
+    if name not in _COMPATIBLE:
+        return
+    for entry in table.by_name.get(name, ()):
+        pairs = list(zip(entry.parameters_for(len(types)) or (), types, strict=False))
+        nested = [e for p, e in pairs if p is Any_.ELEMENT and isinstance(e, t.Array)]
+        if nested and (Any_.ARRAY, UNKNOWN) in pairs:
+            raise UndefinedObject(
+                f"could not find array type for data type {nested[0]}", position=position
+            )
 
 
 def _fitting(
@@ -291,7 +318,7 @@ def require_within(name: str, arguments: Sequence[Scalar], position: int | None)
     if name in ORDERED_SETS:
         try:
             resolve(AGGREGATES, name, arguments, position)
-        except UndefinedFunction:
+        except (UndefinedFunction, AmbiguousFunction):
             raise
         except NoonmarkError:
             pass  # there is one: whether it takes these values is asked later

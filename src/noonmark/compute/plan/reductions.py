@@ -79,7 +79,7 @@ def _apart(node: r.Aggregate) -> r.Relation:
 
 
 def _parts(node: r.Aggregate) -> list[Part] | None:
-    """The parts of an aggregation; None if there are none, or one that stays as it is."""
+    """The parts of an aggregation, each aggregate in one; None if one needs its groups' rows."""
     calls = range(len(node.aggregates))
     summed = [at for at in calls if summands(node.aggregates[at])]
     ends = [at for at in calls if node.aggregates[at].entry.name in ("min", "max")]
@@ -88,11 +88,11 @@ def _parts(node: r.Aggregate) -> list[Part] | None:
         parts.append((_some(node, summed), summed))
     if ends and reads_first(_some(node, ends)):
         parts.append((_some(node, ends), ends))
-        ends = []
     by_value: dict[Scalar, list[int]] = {}
+    taken = {at for _, which in parts for at in which}
     for at in calls:
         call = node.aggregates[at]
-        if at in ends or (at not in summed and call.distinct and not call.order):
+        if at not in taken and (at in ends or (call.distinct and not call.order)):
             if len(call.arguments) != 1:
                 return None
             by_value.setdefault(argument(call), []).append(at)

@@ -32,6 +32,7 @@ _SIGNATURES = """
 @>: _aclitem aclitem, box box, box point, circle circle, circle point, path point, polygon
     point, polygon polygon, tsquery tsquery
 age: xid
+array_agg: anyarray
 bit_count: bit
 bit_length: bit
 convert_from: bytea name
@@ -43,6 +44,8 @@ like: name text
 octet_length: bit
 overlaps: timetz timetz timetz timetz
 overlay: bit bit int4, bit bit int4 int4
+percentile_cont: _float8 float8, _float8 interval
+percentile_disc: _float8 anyelement
 position: bit bit
 set_bit: bit int4 int4
 substring: bit int4, bit int4 int4
@@ -61,6 +64,7 @@ _OWN: dict[str, type[t.SqlType]] = {
 _CATEGORIES = {
     **dict.fromkeys(("point", "lseg", "path", "box", "polygon", "line", "circle"), "G"),
     "bit": "V", "varbit": "V", "inet": "I", "money": "N", "timetz": "D", "name": "S",
+    "_float8": "A", "anyarray": "P", "anyelement": "P",
 }  # fmt: skip
 _FOREIGN_PREFERRED = frozenset(("varbit", "inet"))
 _OWN_CATEGORIES: dict[type[t.SqlType], str] = {

@@ -12,7 +12,8 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
                 operation keep: PostgreSQL the one that it meets first.
     order       both fail, in a statement with more than one row or condition, with errors of values
                 (22, 21; 54 of ``chr(0)``; 0A000 of a unit that a type has not; 42601 of a
-                template): which row or condition is evaluated first is nobody's promise.
+                template): which row or condition is evaluated first is nobody's promise. So with
+                a key that one row violates (23) beside a value of another.
     once        in such a statement one fails with an error of that class and the other does not
                 evaluate that part at all.
 """
@@ -168,7 +169,8 @@ def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -
         if mine.state == theirs.state:
             return "failed"
         data = [_is_of_values(each) for each in (mine, theirs)]
-        if not one_row and all(data):
+        keyed = [each.state[:2] == "23" for each in (mine, theirs)]
+        if not one_row and all(map(max, data, keyed)) and any(data):
             return "order"
         quiet = [not each.state for each in (mine, theirs)]
         if not one_row and any(data) and any(quiet):

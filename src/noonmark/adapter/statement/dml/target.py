@@ -165,8 +165,8 @@ def is_assignable(source: t.SqlType, target: t.SqlType) -> bool:
         return is_assignable(source.element, target.element)
     if type(source) is type(target) or isinstance(target, _TEXTS):
         return True  # everything has a text
-    pairs = ((_NUMBERS, _NUMBERS), (_DAYS, (*_DAYS, t.Time)), ((t.Time,), (t.Interval,)),
-             ((t.Interval,), (t.Time,)))  # fmt: skip
+    pairs = ((_NUMBERS, _NUMBERS), (_DAYS, _DAYS), (_DAYS[1:], (t.Time,)),
+             ((t.Time,), (t.Interval,)), ((t.Interval,), (t.Time,)))  # fmt: skip
     return any(isinstance(source, own) and isinstance(target, other) for own, other in pairs)
 
 

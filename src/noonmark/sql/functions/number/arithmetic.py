@@ -20,9 +20,10 @@ from noonmark.errors import (
     DivisionByZero,
     InvalidLogarithm,
     OutOfRange,
+    Unsupported,
 )
 from noonmark.rows import types as t
-from noonmark.rows.order import sort_key
+from noonmark.rows.order import is_ordered, sort_key
 from noonmark.sql.functions.errors import InvalidBuckets, InvalidPower, NullRefused
 from noonmark.sql.functions.function import Any_, Function
 
@@ -215,6 +216,8 @@ def _exact_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> in
 
 def _array_bucket(types: tuple[t.SqlType, ...], value: Any, bounds: tuple[Any, ...]) -> int:
     """How many of the ordered bounds are at or below the value."""
+    if not is_ordered(types[0]):
+        raise Unsupported(f"type {types[0]} has no order here")
     if None in bounds:
         raise NullRefused("thresholds array must not contain NULLs")
     key = sort_key(types[0])
