@@ -6,6 +6,7 @@ import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.errors import TooComplex
+from noonmark.sql.dialect import DEPTH_MAX
 from support.serve.reading import connect, with_database
 
 ROW, NEST = 400, 120
@@ -35,6 +36,7 @@ async def test_what_postgresql_answers_is_answered(opened: Database) -> None:
 async def test_what_is_too_deep_is_refused(opened: Database) -> None:
     client = await connect(opened)
     for sql in ("(" * 5000 + "1" + ")" * 5000, "not " * 5000 + "true", "f(" * 5000):
-        with pytest.raises(TooComplex, match="stack depth limit exceeded"):
+        with pytest.raises(TooComplex, match="stack depth limit exceeded") as refused:
             await client.ask(f"select {sql}")
+        assert f"{DEPTH_MAX:,} levels" in (refused.value.hint or "")
     assert await client.ask("select 1") == [(1,)]
