@@ -280,7 +280,7 @@ class TooComplex(UsageError, id="too_complex", sqlstate="54001"):
     @classmethod
     def of_statement(cls) -> TooComplex:
         """The refusal of the statement under way."""
-        return cls("stack depth limit exceeded", hint="Nest below 2,000 levels, or make views of parts.")
+        return cls("stack depth limit exceeded", hint="Nest below 2,000 levels, or make views.")
 
 
 class StringTooLong(UsageError, id="string_too_long", sqlstate="22001"):
