@@ -34,7 +34,7 @@ BLOCK = 100_000
 TABLES = (
     "create table auctions (id integer primary key, category integer, seller integer)",
     "create table bids (id integer, auction integer, bidder integer, price numeric(12,2), "
-    "channel text, at timestamp)",
+    "channel text, placed timestamp)",
 )
 QUERIES = {
     "count": "select count(*) from bids",
@@ -46,7 +46,7 @@ QUERIES = {
     "join": "select a.category, sum(b.price) from bids b join auctions a on a.id = b.auction "
     "group by a.category order by a.category",
     "distinct": "select count(distinct bidder) from bids",
-    "by day": "select date_trunc('day', at), count(*) from bids group by 1 order by 1",
+    "by day": "select date_trunc('day', placed), count(*) from bids group by 1 order by 1",
 }
 
 
