@@ -214,10 +214,11 @@ def _check_nesting(
         return
     for entry in table.by_name.get(name, ()):
         pairs = list(zip(entry.parameters_for(len(types)) or (), types, strict=False))
-        nested = [e for p, e in pairs if p is Any_.ELEMENT and isinstance(e, t.Array)]
+        elements = [e for p, e in pairs if p is Any_.ELEMENT and e != UNKNOWN]
+        nested = elements and all(isinstance(each, t.Array) for each in elements)
         if nested and (Any_.ARRAY, UNKNOWN) in pairs:
             raise UndefinedObject(
-                f"could not find array type for data type {nested[0]}", position=position
+                f"could not find array type for data type {elements[0]}", position=position
             )
 
 
