@@ -37,7 +37,7 @@ demo: $(READY)  ## set up everything and run the main job
 	$(BIN)/noonmark demo
 
 test: $(READY)  ## set up everything and pass the tests: side by side, then those that must be alone
-	@# Spark starts in half the processor time with it; made once, and not needed.
+	@# Spark starts in less processor time with it; made once, and not needed.
 	-@$(BIN)/python -m noonmark.compute.jvm.archive
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not alone"
 	$(BIN)/pytest -m alone
