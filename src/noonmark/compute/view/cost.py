@@ -3,9 +3,9 @@
     by its changes   costs seconds per byte of the change
     anew             costs seconds per byte of the inputs, whatever changed
 
-Both rates are a view's own, taken from the ticks that it did: a semi-join over small groups pays
-twenty times as much for a changed byte as a sum does. They are not stored. A view that has not
-done both ways since the process began goes by `RECOMPUTE_SHARE` instead.
+Both rates are a view's own, taken from the ticks that it did: F14 shows that views differ in what a
+change costs them. They are not stored. A view that has not done both ways since the process began
+goes by `RECOMPUTE_SHARE` instead.
 
 Law (only cost): whatever is chosen, the updates are the same (`noonmark.compute.view.tick`).
 Law (bounded regret): where costs are linear, a choice costs at most `1 / MARGIN` of the cheaper.
@@ -18,8 +18,8 @@ from typing import Self
 
 #: Without experience: beyond this part of the inputs a change costs more than the whole.
 RECOMPUTE_SHARE = 0.25
-#: What is done anew must promise to take at most this part of the other way's time: it also reads
-#: what is stored, which hydration did not, and it forgets nothing that ticks keep warm.
+#: What is done anew must promise to take at most this part of the other way's time, because it also
+#: reads what is stored, which hydration did not. Chosen, not measured.
 MARGIN = 0.75
 #: The fixed cost of a job hides what a byte of a smaller change costs.
 CHANGE_BYTES_MIN = 1 << 20
