@@ -4,6 +4,9 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
+# Where no bytecode is written, every process compiles all that it imports: images of containers
+# like to say so, and tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 UV_VERSION := 0.13.7
 BIN := .venv/bin

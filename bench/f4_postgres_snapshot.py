@@ -30,7 +30,7 @@ from bench.measure import side_by_side
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import spark_session, stop_session
 from noonmark.ingest.feed import postgres
-from noonmark.source.impl.postgres import create, drop_slot
+from noonmark.source.impl.postgres import create, drop_slot_now
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -119,7 +119,7 @@ def measured(
                 assert ingestion.tick().rows == rows
         finally:
             source.close()
-            asyncio.run(drop_slot(url, slot))
+            drop_slot_now(url, slot)
 
     with multiprocessing.get_context("spawn").Pool(WORKERS) as pool:
 

@@ -12,6 +12,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from support.house.repository import module_name, python_files, tree
@@ -69,16 +70,21 @@ def _packages(name: str) -> set[str]:
     return {".".join(parts[:end]) for end in range(1, len(parts))}
 
 
-#: What each module loads before it is loaded itself; the packages that it is in began before.
-GRAPH = {
-    module: {
-        each
-        for named in _named(module)
-        for each in (named, *_packages(named))
-        if each != module and each not in _packages(module)
+@cache
+def _graph() -> dict[str, set[str]]:
+    """What each module loads before it is loaded itself; the packages that it is in began before.
+
+    Not when tests are collected: to read all files takes seconds.
+    """
+    return {
+        module: {
+            each
+            for named in _named(module)
+            for each in (named, *_packages(named))
+            if each != module and each not in _packages(module)
+        }
+        for module in MODULES
     }
-    for module in MODULES
-}
 
 
 def _cycles() -> list[list[str]]:
@@ -91,7 +97,7 @@ def _cycles() -> list[list[str]]:
     def visit(module: str) -> None:
         index[module] = low[module] = len(index)
         stack.append(module)
-        for other in sorted(GRAPH[module] & MODULES.keys()):
+        for other in sorted(_graph()[module] & MODULES.keys()):
             if other not in index:
                 visit(other)
                 low[module] = min(low[module], low[other])
@@ -121,7 +127,7 @@ def _reach(module: str) -> set[str]:
     waiting = [module]
     while waiting:
         next_one = waiting.pop()
-        for other in (GRAPH.get(next_one, set()) | _packages(next_one)) - seen:
+        for other in (_graph().get(next_one, set()) | _packages(next_one)) - seen:
             seen.add(other)
             waiting.append(other)
     return seen

@@ -167,5 +167,5 @@ def test_a_thread_that_dies_begins_again() -> None:
     assert supervisor.deaths() == {"source": 2}
     assert len(told) == 2
     stopping.set()
-    thread.join()
+    assert asyncio.run(thread.ended(5))
     assert supervisor.works() == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -54,6 +55,26 @@ def test_there_is_something_to_check() -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=named)
 def test_every_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(tree(path)), "a module opens with its law or its contract"
+
+
+def test_contributing_says_the_sizes_that_are_checked() -> None:
+    said = (ROOT / "CONTRIBUTING.md").read_text()
+    sizes = f"at most {FILE_LINES_MAX} lines, a function fewer than {FUNCTION_LINES_MAX}."
+    assert sizes in said
+
+
+def test_every_marker_is_used() -> None:
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    markers = {each.partition(":")[0] for each in options["markers"]}
+    used = {
+        node.attr
+        for path in python_files("tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "mark"
+    }
+    assert markers - used == set()
 
 
 def test_functions_can_be_read_at_once() -> None:

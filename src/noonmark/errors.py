@@ -57,7 +57,7 @@
     │       ├── CannotCast        a cast between types that have none
     │       ├── GroupingError     a column outside GROUP BY, or an aggregate where none may be
     │       ├── WindowingError    a window function where none may be
-    │       └── InvalidReference  a position in ORDER BY or GROUP BY that is not in the list
+    │       └── InvalidReference  a position, a key or a column that is not there to be named
     ├── EvaluationError           a query that has no answer on the rows of that time: it is data
     │   ├── DivisionByZero        a division by zero
     │   ├── OutOfRange            a number outside the range of its type
@@ -340,7 +340,7 @@ class WindowingError(SqlError, id="windowing", sqlstate="42P20"):
 
 
 class InvalidReference(SqlError, id="invalid_reference", sqlstate="42P10"):
-    """ORDER BY or GROUP BY names a position that the select list does not have."""
+    """A position outside of the select list, a key that is none, a column that no COPY takes."""
 
 
 class EvaluationError(NoonmarkError, id="evaluation", sqlstate="22000"):

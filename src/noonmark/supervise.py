@@ -22,6 +22,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -147,6 +148,7 @@ class Thread:
         self.life = life
         self._work = work
         self._stopping = stopping
+        self._over: Future[None] = Future()
         self._thread = threading.Thread(target=self._keep, name=life.name, daemon=True)
         self._thread.start()
 
@@ -160,15 +162,18 @@ class Thread:
                 pause_s = self.life.died(error)
             self._stopping.wait(pause_s)
         self.life.ended = True
+        self._over.set_result(None)
 
     @property
     def number(self) -> int | None:
         """The thread's, by which the interpreter knows it."""
         return self._thread.ident
 
-    def join(self) -> None:
-        """Wait for the end of the work; whoever stops it sets the event first."""
-        self._thread.join()
+    async def ended(self, seconds: float | None = None) -> bool:
+        """Wait for the end of the work, so long at most; whoever stops it sets the event first."""
+        over = asyncio.wrap_future(self._over)
+        done, _ = await asyncio.wait({over}, timeout=seconds)
+        return bool(done)
 
 
 _W = TypeVar("_W", Task, Thread)

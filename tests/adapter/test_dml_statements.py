@@ -247,12 +247,14 @@ async def test_returning_does_not_take_other_tables_for_its_own(opened: Database
     await client.ask("create table o (a int, d int)")
     await client.ask("insert into t values (1, 'b', 1)")
     await client.ask("insert into o values (1, 7)")
-    for sql in (
-        "update t set c = 2 from o where o.a = t.a returning *",
-        "update t set c = 2 from o where o.a = t.a returning o.*",
-        "delete from t as x using o where o.a = x.a returning *",
-    ):
-        assert (await refused(client, sql))[0] == "0A000"
+    both = "update t set c = 2 from o where o.a = t.a returning *"
+    assert await client.ask(both) == [(1, "b", Decimal("2.00"), 1, 7)]
+    theirs = "update t set c = 2 from o where o.a = t.a returning o.*"
+    assert await client.ask(theirs) == [(1, 7)]
+    unclear = "update t set c = 2 from o where o.a = t.a returning a"
+    assert (await refused(client, unclear))[0] == "42702"
+    nowhere = "delete from t as x using o where o.a = x.a returning t.a"
+    assert (await refused(client, nowhere))[0] == "42P01"
     own = "update t as X set c = 2 from o where o.a = x.a returning x.*, X.a"
     assert await client.ask(own) == [(1, "b", Decimal("2.00"), 1)]
     assert await client.ask("update t set c = 3 returning *") == [(1, "b", Decimal("3.00"))]

@@ -64,6 +64,7 @@ MAKES: dict[str, tuple[str, str]] = {
     "sequence": ("create sequence NAME", "42P07"),
     "schema": ("create schema NAME", "42P06"),
     "role": ("create role NAME", "42710"),
+    "type": ("create type NAME as enum ('a')", "42710"),
 }
 
 
@@ -175,6 +176,23 @@ def test_a_name_that_is_taken_is_refused(kind: str) -> None:
 
 
 @with_database
+async def test_the_path_decides_which_type_is_changed(opened: Database) -> None:
+    client = await world(opened)
+    await client.ask("create type mood as enum ('here')")
+    await client.ask("create type s.mood as enum ('there')")
+    await client.ask("set search_path = s, public")
+    await client.ask("alter type mood add value 'more'")
+    await client.ask("alter type public.mood rename value 'here' to 'now'")
+    assert await client.ask("select enum_range(null::mood)::text") == [("{there,more}",)]
+    assert await client.ask("select enum_range(null::public.mood)::text") == [("{now}",)]
+    for name in ("nothing", "s.nothing"):
+        assert await state_of(client, f"alter type {name} add value 'x'") == "42704"
+        assert await state_of(client, f"alter type {name} rename value 'x' to 'y'") == "42704"
+    await client.ask("set search_path = public")
+    assert await state_of(client, "select 'there'::mood") == "22P02"
+
+
+@with_database
 async def test_what_belongs_to_a_source_is_in_its_schema(opened: Database) -> None:
     client = await world(opened)
     await client.ask("create source s.auction from load generator auction for all tables")
@@ -208,7 +226,7 @@ async def test_there_is_one_cluster(opened: Database) -> None:
 ELSEWHERE = {
     "CreateTable", "CreateView", "CreateMaterializedView", "CreateSource", "CreateSink",
     "CreateConnection", "CreateSecret", "CreateSchema", "CreateRole", "CreateIndex",
-    "CreateSequence",
+    "CreateSequence", "CreateEnum", "AddLabel", "RenameLabel",
     "Audit", "ExplainView", "ValidateConnection", "AlterSecret", "AlterConnection",
     "AlterSourceTables", "AlterSequence", "SetConstraints",
 }  # fmt: skip
@@ -234,3 +252,26 @@ def test_a_view_of_before_json_was_a_type_keeps_its_documents() -> None:
     kept = _as_made(query, made)
     assert [each.type for each in kept.relation.schema] == [t.Integer(), t.Jsonb()]
     assert _as_made(query, query.relation.schema) is query
+
+
+@with_database
+async def test_a_view_means_what_it_meant_when_it_was_made(opened: Database) -> None:
+    """One without an edition is of before there were any; OR REPLACE gives it that of now."""
+    client = await world(opened)
+    query = "select 1.25::numeric(10,2) + '0.006' as a, coalesce(null::varchar(2), 'long') as b"
+    await client.ask(f"create view below as {query}")
+    assert await client.ask("select a::text, b from below") == [("1.256", "long")]
+    item = opened.catalog.find(("public", "below"))
+    assert item is not None
+    before = {k: v for k, v in item.definition.items() if k != "edition"}
+    kinds = t.Numeric(11, 2), t.Varchar(2)
+    columns = zip(item.schema, kinds, strict=True)
+    schema = Schema(tuple(dataclasses.replace(each, type=kind) for each, kind in columns))
+    async with opened.store.turn:
+        await opened.store.change([dataclasses.replace(item, definition=before, schema=schema)])
+    await client.ask("create view above as select a + '0.004' as a, b from below")
+    assert await client.ask("select a::text, b from below") == [("1.26", "lo")]
+    assert await client.ask("select a::text, b from above") == [("1.264", "lo")]
+    await client.ask("drop view above")
+    await client.ask(f"create or replace view below as {query}")
+    assert await client.ask("select a::text, b from below") == [("1.256", "long")]

@@ -22,7 +22,7 @@ from noonmark.adapter.database import Database
 from noonmark.adapter.planner import HERE_MAX, PLANNER, SHORT_MAX, text_weight
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
 from noonmark.adapter.worker.limits import Limits
-from noonmark.adapter.worker.pool import PRIORITIES
+from noonmark.adapter.worker.pace import PRIORITIES
 from noonmark.clock import SYSTEM
 from noonmark.errors import DivisionByZero, NoonmarkError, QueryCanceled, TooComplex
 from support.hostile.statements import PLANNING
@@ -141,8 +141,10 @@ async def test_long_work_makes_room_for_short_work(opened: Database) -> None:
     asked = asyncio.ensure_future(client.ask(ENDLESS))
     while not opened.workers.busy:
         await asyncio.sleep(0.01)
-    await asyncio.sleep(PRIORITIES[-1][0] + 0.2)
     (worker,) = opened.workers.pids
+    async with asyncio.timeout(30):  # of the processor it takes half a second
+        while os.getpriority(os.PRIO_PROCESS, worker) < PRIORITIES[-1][1]:
+            await asyncio.sleep(0.02)
     threads = [int(each.name) for each in Path(f"/proc/{worker}/task").iterdir()]
     assert len(threads) > 1
     assert all(os.getpriority(os.PRIO_PROCESS, each) == PRIORITIES[-1][1] for each in threads)
@@ -151,6 +153,55 @@ async def test_long_work_makes_room_for_short_work(opened: Database) -> None:
     client.session.cancel()
     with pytest.raises(QueryCanceled):
         await asked
+
+
+@with_database
+async def test_work_that_waits_for_a_processor_is_not_long(opened: Database) -> None:
+    client = await prepared(opened)
+    short = "select count(*) from generate_series(1, 5000)"
+    assert await client.ask(short) == [(5000,)]
+    (pid,) = opened.workers.pids
+    os.kill(pid, signal.SIGSTOP)
+    asked = asyncio.ensure_future(client.ask(short))
+    while not opened.workers.busy:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(2 * PRIORITIES[-1][0])
+    os.kill(pid, signal.SIGCONT)
+    assert await asked == [(5000,)]
+    assert opened.workers.pids == [pid]  # not replaced: its priority is what it was
+
+
+_KEEPS = """
+import sys
+import numpy as np
+from noonmark.adapter.worker.child import _Memory
+memory = _Memory(1 << 30)
+with open(sys.argv[1], "wb") as file:
+    file.truncate(400 << 20)
+mapped = np.memmap(sys.argv[1], np.uint8, "r")
+assert not mapped.max()
+print("a file that is mapped", memory.is_given_back())
+own = np.ones(300 << 20, np.uint8)
+print("as much of its own", memory.is_given_back())
+del own
+print("when that is free", memory.is_given_back())
+many = [bytes(1000) for _ in range(300_000)]
+print("many small values", memory.is_given_back())
+del many
+print("when these are free", memory.is_given_back())
+"""
+
+
+def test_a_worker_is_kept_that_has_given_back_what_it_had(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _KEEPS, str(tmp_path / "large")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "a file that is mapped True",
+        "as much of its own False",
+        "when that is free True",
+        "many small values False",
+        "when these are free True",
+    ]
 
 
 @with_database

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tracemalloc
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -331,3 +333,37 @@ async def test_what_a_slow_reader_missed_has_bounded_memory(opened: Database) ->
     assert opened.reads.changes.reads - reads >= 6, "a megabyte at a time"
     kept = opened.reads.changes._kept.values()
     assert max(each.size_bytes for each in kept) <= 1 << 20
+
+
+@with_database
+async def test_many_slow_readers_share_what_was_read(opened: Database) -> None:
+    """Each holds what its client is reading; the rest is one for all, and goes when it must."""
+    opened.workers.limits = Limits(subscribe_memory_mb=8)
+    client = await connect(opened)
+    await client.ask("create table wide (id int not null, word text)")
+    streams = []
+    for _ in range(8):
+        # At paces of their own: each begins with another time.
+        await insert(opened, "wide", (-1, "x"))
+        stream = await (await connect(opened)).stream("subscribe wide with (progress)")
+        streams.append(aiter(stream.chunks))
+        await anext(streams[-1])
+    for start in range(0, 16_000, 400):
+        rows = [(start + n, f"{start + n:06}" * 200) for n in range(400)]
+        last = await insert(opened, "wide", *rows)
+    tracemalloc.start()
+    try:
+        for chunks in streams:
+            for _ in range(5):
+                await anext(chunks)
+        gc.collect()
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert opened.reads.changes.kept_bytes <= 8 << 20
+    assert held_bytes < 40 << 20
+    found, told = 0, 0
+    while told <= last:
+        for row in await anext(streams[0]):
+            found, told = found + (not row[1]), max(told, int(row[0]))
+    assert found >= 15_000, "what it did not read is there"

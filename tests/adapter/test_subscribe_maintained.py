@@ -84,6 +84,23 @@ async def followed_and_resumed(opened: Database) -> None:
     assert left(opened) == set()
 
 
+async def of_own_types(opened: Database) -> None:
+    """Values of types that somebody made are written into the view's text as well."""
+    client = await connect(opened)
+    await client.ask("create schema s")
+    await client.ask("create type s.mood as enum ('sad', 'happy')")
+    await client.ask("create table t (a int, m s.mood)")
+    await client.ask("insert into t values (1, 'happy'), (2, 'sad')")
+    asked = "subscribe (select m, count(*) from t where m = $1 group by m) with (progress)"
+    stream = await client.stream(asked, "happy")
+    followed = Following(stream)
+    await followed.until({("happy", 1): 1})
+    await client.ask("insert into t values (3, 'happy'), (4, 'sad')")
+    await followed.until({("happy", 2): 1})
+    await followed.close()
+    await client.ask("drop table t")
+
+
 async def killed(opened: Database) -> None:
     """A view whose process is gone is dropped at the next start."""
     client = await connect(opened)
@@ -106,6 +123,7 @@ def test_a_large_query_is_maintained(
     async def go() -> None:
         async with asyncio.timeout(280), database(str(tmp_path), spark) as opened:
             await followed_and_resumed(opened)
+            await of_own_types(opened)
             await killed(opened)
 
     asyncio.run(go())

@@ -29,7 +29,7 @@ from noonmark.rows.postgres import (
     typmod,
 )
 from support.neighbour.servers import PostgresServer
-from support.store.rows import ALL_TYPES, JSON_TREES, same, values
+from support.store.rows import JSON_TREES, OWN_TYPES, same, values
 
 TEXT, BINARY = 0, 1
 ENCODE = {TEXT: encode_text, BINARY: encode_binary}
@@ -83,7 +83,7 @@ def postgres(postgres_server: PostgresServer) -> Iterator[Postgres]:
         yield Postgres(connection)
 
 
-@pytest.mark.parametrize("sql_type", ALL_TYPES, ids=str)
+@pytest.mark.parametrize("sql_type", OWN_TYPES, ids=str)
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_postgres_reads_and_writes_the_same_bytes(
@@ -313,7 +313,7 @@ def _step(number: float, direction: int, single: bool) -> float:
     return float(np.nextafter(kind(number), kind(direction * 3e38)))
 
 
-@pytest.mark.parametrize("sql_type", [s for s in ALL_TYPES if "record" not in str(s)], ids=str)
+@pytest.mark.parametrize("sql_type", [s for s in OWN_TYPES if "record" not in str(s)], ids=str)
 def test_catalog_numbers_are_those_of_postgres(postgres: Postgres, sql_type: t.SqlType) -> None:
     result = postgres.query(f"SELECT NULL::{sql_type}", [], TEXT)
     described = (result.ftype(0), result.fsize(0), result.fmod(0))

@@ -1,4 +1,7 @@
-"""FROM KAFKA with a real broker: what was committed is read, once, and nothing else."""
+"""FROM KAFKA with a real broker: what was committed is read, once, and nothing else.
+
+Each case is run twice: by who only ticks, and by who listens between ticks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import pytest
 
 from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError, Indeterminate, SourceStalled
-from noonmark.ingest.ingestion import Feed, Ingestion, InPlaceEngine, raw
+from noonmark.ingest.ingestion import Feed, Ingestion, InPlaceEngine, Tick, raw
 from noonmark.oracle import MemoryOracle
 from noonmark.persist.client import Client, open_location
 from noonmark.rows.schema import Schema
@@ -49,9 +52,26 @@ def source_of(server: KafkaServer, topic: str, start: StartFrom | None = None) -
     return asyncio.run(create(server.options, topic, f"group-{topic}", start))
 
 
+class Listening(Ingestion):
+    """An ingestion that listens between ticks, as a source's worker does."""
+
+    def tick(self, *, asks: bool = True) -> Tick:
+        assert isinstance(self.source, Kafka)
+        self.source.arrived(self.remap.latest, 0.2)
+        return super().tick(asks=asks)
+
+
+@pytest.fixture(params=[Ingestion, Listening], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WAY, "way", request.param)
+
+
+WAY: dict[str, type[Ingestion]] = {}
+
+
 def ingest(client: Client, source: Kafka, feed: Feed | None = None) -> Ingestion:
     feeds = (feed or raw(source, 0, "k", Json(WORDS)),)
-    return Ingestion(
+    return WAY["way"](
         client, MemoryOracle(SYSTEM), source, "kafka", InPlaceEngine(), feeds=feeds
     ).start()
 
@@ -411,7 +431,7 @@ def opened(sink: kafka_sink.Writer) -> int | None:
     for _ in range(30):
         try:
             return sink.open()
-        except Indeterminate:
+        except (Indeterminate, SourceStalled):
             continue
     return sink.open()
 

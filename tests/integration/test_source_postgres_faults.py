@@ -15,7 +15,7 @@ import pytest
 from noonmark.errors import SourceStalled
 from noonmark.ingest.ingestion import Ingestion
 from noonmark.persist.client import Client, open_location
-from noonmark.source.impl.postgres import Postgres, drop_slot
+from noonmark.source.impl.postgres import Postgres, drop_slot_now
 from support.ingest.logical_ingest import Running, contents, ingest, reasons
 from support.neighbour.logical import Upstream
 from support.store.clocks import SetClock
@@ -349,10 +349,9 @@ def test_a_clock_that_jumps_changes_no_order(upstream: Upstream, client: Client)
 
 
 def test_a_slot_is_dropped_with_its_source(running: Running) -> None:
-    import asyncio
 
-    asyncio.run(drop_slot(running.upstream.url, running.source.slot))
-    asyncio.run(drop_slot(running.upstream.url, running.source.slot))
+    drop_slot_now(running.upstream.url, running.source.slot)
+    drop_slot_now(running.upstream.url, running.source.slot)
     query = f"select count(*) from pg_replication_slots where slot_name = '{running.source.slot}'"
     assert running.upstream.run(query) == [(0,)]
 

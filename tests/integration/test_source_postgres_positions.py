@@ -195,7 +195,7 @@ def test_a_role_with_few_rights(upstream: Upstream, client: Client) -> None:
             write_on()
     finally:
         source.close()
-        asyncio.run(postgres.drop_slot(upstream.url, source.slot))
+        postgres.drop_slot_now(upstream.url, source.slot)
         upstream.run("drop owned by " + role, f"drop role {role}")
 
 

@@ -15,9 +15,10 @@ from hypothesis import settings
 
 from noonmark.errors import InvalidValue
 from noonmark.tvc import Interval, Partition, Partitioned, Product
+from support.house.counts import counted
 
 # A shared machine may stall for longer than Hypothesis allows an example by default.
-settings.register_profile("noonmark", deadline=None)
+settings.register_profile("noonmark", deadline=None, max_examples=counted(40, 500))
 settings.load_profile("noonmark")
 
 

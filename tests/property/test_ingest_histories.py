@@ -1,19 +1,19 @@
 """Every guarantee of ingestion, over generated source histories with crashes at any call.
 
-``NOONMARK_HISTORIES`` says how many; the guarantees are in `support.ingest.world`.
+The guarantees are in `support.ingest.world`.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
 
+from support.house.counts import counted
 from support.ingest.world import World
 
-HISTORIES = int(os.environ.get("NOONMARK_HISTORIES", "1000"))
-CHUNKS = 20
+HISTORIES = counted(200, 10_000)
+CHUNKS = 4
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

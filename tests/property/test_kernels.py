@@ -24,6 +24,7 @@ from noonmark.sql.ir.node import walk
 from noonmark.sql.meaning.relation import evaluate, in_order
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
+from support.house.counts import counted
 from support.sql.queries import SCHEMAS
 from support.sql.wide import WideGenerator
 
@@ -118,7 +119,7 @@ def test_each_rule_is_what_it_means(sql: str) -> None:
 
 def test_generated_queries_are_what_they_mean() -> None:
     asked: Counter[str] = Counter()
-    for seed in range(600):
+    for seed in range(counted(200, 2_500)):
         generator = WideGenerator(seed, 0.05)
         sql, _ = generator.query(2, [])
         try:

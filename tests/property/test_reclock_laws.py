@@ -3,13 +3,10 @@
 A history interleaves what happens upstream (records appended, several at one offset; partitions
 added) with bindings at random moments. The oracle is the plain reading of the seed: a record's time
 is that of the first probe that saw past its offset.
-
-NOONMARK_HISTORIES sets how many histories are generated overall (1000 by default).
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -51,9 +48,10 @@ from noonmark.tvc import (
     known_partitions,
     partition_frontier,
 )
+from support.house.counts import counted
 
 LAWS = 11
-HISTORIES = int(os.environ.get("NOONMARK_HISTORIES", "1000"))
+HISTORIES = counted(1_000, 20_000)
 some_histories = settings(max_examples=max(1, HISTORIES // LAWS), deadline=None)
 
 PARTITIONS: tuple[Partition, ...] = (0, 1, 2, 4, "a", "b")

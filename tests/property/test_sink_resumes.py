@@ -52,6 +52,7 @@ class Committed:
     stop: Callable[[], None] = lambda: None
     id: str = "sink"
     until: int = TIMES
+    is_fenced: bool = False
 
     def open(self) -> int | None:
         return self.topic.frontier
@@ -69,8 +70,11 @@ class Committed:
             self.stop()
         return len(made)
 
+    def fence(self) -> None:
+        self.is_fenced = True
+
     def close(self) -> None:
-        pass
+        assert self.is_fenced
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -135,7 +139,7 @@ def _drive(
         pass
     finally:
         stopper.cancel()
-        sink.close()
+        assert sink.leave().result(5) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from support.neighbour.dbt_runs import all_good, dbt
+from support.neighbour.dbt_runs import all_good, running_dbt
 from support.serve.host import DatabaseHost
 
 if TYPE_CHECKING:
@@ -36,19 +36,17 @@ def test_a_project_twice(dbt_host: DatabaseHost, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     shutil.copytree(PROJECT, folder)
     changed = SEED.replace("20.00", "21.00") + "4,eve,7.00,2026-01-04 13:00:00\n"
-    done = dbt(
-        dbt_host,
-        folder,
-        [
-            ["debug"],
-            ["build"],
-            ["!write", "seeds/orders.csv", changed],
-            ["build"],
-            ["source", "freshness"],
-            ["docs", "generate"],
-            ["build", "--full-refresh"],
-        ],
-    )
+    invocations = [
+        ["debug"],
+        ["build"],
+        ["!write", "seeds/orders.csv", changed],
+        ["build"],
+        ["source", "freshness"],
+        ["docs", "generate"],
+        ["build", "--full-refresh"],
+    ]
+    with running_dbt() as dbt:
+        done = dbt.run(dbt_host, folder, invocations)
     all_good(done)
     _, first, second, fresh, _, _ = done
     assert len(first["nodes"]) == len(second["nodes"]) == 13

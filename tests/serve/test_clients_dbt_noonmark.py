@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from support.neighbour.dbt_runs import all_good, dbt
+from support.neighbour.dbt_runs import Dbt, all_good, running_dbt
 from support.serve.host import DatabaseHost
 
 if TYPE_CHECKING:
@@ -35,10 +35,17 @@ def dbt_host(
     served.close()
 
 
+@pytest.fixture(scope="module")
+def dbt() -> Iterator[Dbt]:
+    with running_dbt(PYTHONPATH=str(PACKAGE / "src")) as running:
+        yield running
+
+
 class Project:
     """The sample project in a schema of its own, and a client beside it."""
 
-    def __init__(self, host: DatabaseHost, folder: Path, schema: str) -> None:
+    def __init__(self, dbt: Dbt, host: DatabaseHost, folder: Path, schema: str) -> None:
+        self._dbt = dbt
         self.host, self.folder, self.schema = host, folder, schema
         shutil.copytree(PACKAGE / "sample", folder)
         profile = folder / "profiles.yml"
@@ -46,8 +53,7 @@ class Project:
         self.client = psycopg.connect(host.dsn("noonmark"), autocommit=True)
 
     def dbt(self, *invocations: list[str]) -> list[dict[str, Any]]:
-        source = str(PACKAGE / "src")
-        return dbt(self.host, self.folder, list(invocations), PYTHONPATH=source)
+        return self._dbt.run(self.host, self.folder, list(invocations))
 
     def good(self, *invocations: list[str]) -> list[dict[str, Any]]:
         return all_good(self.dbt(*invocations))
@@ -69,9 +75,10 @@ class Project:
 
 @pytest.fixture
 def project(
-    dbt_host: DatabaseHost, tmp_path: Path, request: pytest.FixtureRequest
+    dbt: Dbt, dbt_host: DatabaseHost, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Project]:
-    made = Project(dbt_host, tmp_path / "project", request.node.name.removeprefix("test_")[:20])
+    schema = request.node.name.removeprefix("test_")[:20]
+    made = Project(dbt, dbt_host, tmp_path / "project", schema)
     yield made
     made.client.close()
 

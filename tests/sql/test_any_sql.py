@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from support.sql.any.choices import Choices, smaller
 from support.sql.any.runs import Run, called, changes, queries, scalars
-from support.sql.any.versus import both
+from support.sql.any.versus import both, judge
+from support.sql.seen import Seen
 
 EXPRESSIONS, CALLS, CHANGES, QUERIES = 220, 100, 40, 40
 
@@ -35,3 +36,16 @@ def test_a_failing_sequence_is_made_smaller() -> None:
     small = smaller(numbers, lambda trial: any(number > 900 for number in trial))
     assert len(small) == 1
     assert small[0] > 900
+
+
+def test_the_judge_sees_the_order_of_rows() -> None:
+    def judged(kind: int, mine: str, theirs: str) -> str:
+        seen = [Seen(("a",), ((kind, -1),), tuple((x,) for x in e.split())) for e in (mine, theirs)]
+        return judge("select a from t order by a", *seen, one_row=False, ordered=True)
+
+    assert judged(23, "1 2", "1 2") == "answered"
+    assert judged(23, "1 2", "2 1") == "wrong"
+    assert judged(701, "0 -0 1", "-0 0 1") == "form"
+    assert judged(701, "0 -0 1", "1 -0 0") == "wrong"
+    assert judged(1700, "0 0.00 1", "0.00 0 1") == "form"
+    assert judged(1700, "0 0.0 1", "0.00 0 1") == "wrong"

@@ -10,7 +10,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -28,12 +28,10 @@ SCHEMAS = {"kv": Schema.of(k="integer not null", v="text")}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small_heap() -> Iterator[None]:
+def small_heap() -> None:
     """What else there is in this process is not walked by the garbage collector meanwhile."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def planned_s(text: str) -> float:

@@ -18,11 +18,14 @@ from sqlglot import exp
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.rights import Access
+from noonmark.adapter.catalog.type_names import TypeNames
+from noonmark.adapter.catalog.user_types import Types
 from noonmark.errors import InvalidSyntax, NameTaken
 from noonmark.rows.schema import Schema
 from noonmark.rows.types import Json, Jsonb
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import parse
+from noonmark.sql.edition import planned_in
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import unplaced
 from noonmark.sql.ir.node import Node, rebuild
@@ -47,6 +50,7 @@ class Names(Mapping[str, Schema]):
         catalog: Catalog,
         access: Access | None,
         pins: Mapping[str, Sequence[int]] | None = None,
+        types: Types | None = None,
     ) -> None:
         assert (access is None) != (pins is None), "a name is looked up, or it is pinned"
         self._catalog = catalog
@@ -54,6 +58,7 @@ class Names(Mapping[str, Schema]):
         self._pins = pins
         self.granted: Item | None = None
         self.used: dict[str, Item] = {}
+        self.types = TypeNames(access, types)
 
     def __getitem__(self, name: str) -> Schema:
         if self._pins is not None:
@@ -97,12 +102,14 @@ class Planned:
         items: the relations that it names itself.
         leaves: the relations whose rows it reads: those, with views replaced by what they read.
         pins: what its names stand for, to be remembered by a view.
+        types: what the names of types in it stand for, likewise.
     """
 
     query: Query
     items: tuple[Item, ...]
     leaves: tuple[Item, ...]
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_tree(
@@ -111,14 +118,16 @@ def plan_tree(
     *,
     access: Access | None = None,
     pins: Mapping[str, Sequence[int]] | None = None,
+    types: Types | None = None,
 ) -> Planned:
     """The plan of a query's tree, its names looked up with `access` or pinned.
 
     Raises:
         SqlError, Unsupported: it means nothing, or something that is not built; says where.
     """
-    names = Names(catalog, access, pins)
-    return over_collections(catalog, plan_query(tree, Statement(names)), names)
+    names = Names(catalog, access, pins, types)
+    statement = Statement(names, types=names.types)
+    return over_collections(catalog, plan_query(tree, statement), names)
 
 
 def over_collections(
@@ -139,7 +148,8 @@ def over_collections(
     change = _Replacing(catalog, names.used, leaves, kept)
     done = Query(change(query.relation), query.names, change(query.ordered), query.order)
     items = {item.number: item for item in names.used.values()}
-    return Planned(done, tuple(items.values()), tuple(leaves.values()), names.pins())
+    own = tuple(items.values())
+    return Planned(done, own, tuple(leaves.values()), names.pins(), names.types.pins())
 
 
 class _Replacing:
@@ -191,7 +201,9 @@ def _first(relation: r.Relation, width: int) -> r.Relation:
 def view_relation(catalog: Catalog, item: Item) -> Planned:
     """What a view, or a materialized view, stands for."""
     definition = item.definition
-    planned = plan_tree(catalog, parse(definition["query"]), pins=definition["names"])
+    tree = parse(definition["query"])
+    with planned_in(definition.get("edition", 1)):
+        planned = plan_tree(catalog, tree, pins=definition["names"], types=item.types)
     # By the names that its columns were given when it was made, whatever they would be named now.
     named = with_columns(planned.query, item.schema.names or tuple(definition.get("columns", ())))
     return replace(planned, query=_as_made(named, item.schema))

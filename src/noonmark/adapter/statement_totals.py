@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 
 _PREPARED = "Typed"
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -31,4 +32,9 @@ def kind_of(statement: object) -> str:
     name = type(statement).__name__
     if name == _PREPARED:
         return kind_of(getattr(statement, "statement", ""))
+    return _in_words(name)
+
+
+@cache
+def _in_words(name: str) -> str:
     return _WORDS.sub(" ", name.removeprefix(_PREPARED)).lower()

@@ -4,22 +4,27 @@ Law: the rows of `Engine.run` name the same updates whatever the engine, and how
 splits out among its tasks.
 
 Small ticks are read in the calling process: a Spark job costs more than they do, and sources go on
-while Spark still starts. Larger ones are Spark jobs.
+while Spark still starts. Larger ones are Spark jobs. Either way it is upstream that is read, which
+may not answer: whoever drives a source has it read by a peer (`ApartEngine`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from noonmark.clock import Clock
+from noonmark.clock import SYSTEM, Clock
+from noonmark.compute.runner.limit import Limit
 from noonmark.errors import SourceStalled
 from noonmark.ingest.rates import Rates
 from noonmark.ingest.task import RESULT, GatherTask, IngestTask, Row
 from noonmark.ingest.truncate import RetractTask
+from noonmark.peer import Peer
 from noonmark.source import spark as source_spark
 from noonmark.source.contract import Source, Split
 from noonmark.source.splits import read_splits
@@ -57,11 +62,14 @@ class SparkEngine:
     """One Spark job per tick, one task per group of splits; for a large UPSERT, a shuffle."""
 
     session: Callable[[], SparkSession]
+    #: Ends its jobs, where somebody may.
+    limit: Limit | None = None
 
     def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
         """See `Engine.run`."""
         try:
-            rows: list[Row] = self._frame(source, splits, work).toArrow().to_pylist()
+            with self._limited():
+                rows: list[Row] = self._frame(source, splits, work).toArrow().to_pylist()
         except Exception as error:
             waiting = source_spark.stalled(error)
             if waiting is None:
@@ -74,8 +82,21 @@ class SparkEngine:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         frame = self.session().range(0, len(work.slices), 1, len(work.slices))
-        rows: list[Row] = frame.mapInArrow(work, from_arrow_schema(RESULT)).toArrow().to_pylist()
+        made = frame.mapInArrow(work, from_arrow_schema(RESULT))
+        with self._limited():
+            rows: list[Row] = made.toArrow().to_pylist()
         return rows
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """A group of jobs that the limit ends."""
+        if self.limit is None:
+            yield
+            return
+        context, group = self.session().sparkContext, f"ingest-{SYSTEM.fresh_id()}"
+        context.setJobGroup(group, "a tick of a source", interruptOnCancel=True)
+        with self.limit.of(partial(context.cancelJobGroup, group), None):
+            yield
 
     def _frame(self, source: Source, splits: Sequence[Split], work: IngestTask) -> DataFrame:
         session = self.session()
@@ -91,6 +112,28 @@ class SparkEngine:
         scattering = replace(work, buckets=_BUCKETS_PER_TASK * width)
         frame = source_spark.run(session, source, splits, scattering, RESULT, tasks)
         return frame.repartition(width, "bucket").mapInArrow(GatherTask(work), frame.schema)
+
+
+@dataclass(frozen=True)
+class ApartEngine:
+    """An engine at work in a peer's thread: when the peer is left, its caller is let go at once.
+
+    What it reads then is committed by nobody, and its Spark job is ended.
+    """
+
+    engine: Callable[[Limit], Engine]
+    peer: Peer
+
+    def run(self, source: Source, splits: Sequence[Split], work: IngestTask) -> list[Row]:
+        """See `Engine.run`."""
+        limit = Limit()
+        reading = partial(self.engine(limit).run, source, splits, work)
+        return self.peer.wait(reading, end=limit.give_up)
+
+    def retract(self, work: RetractTask) -> list[Row]:
+        """See `Engine.retract`."""
+        limit = Limit()
+        return self.peer.wait(partial(self.engine(limit).retract, work), end=limit.give_up)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ Where it runs: driver; `ingest.task` on executors, `ingest.engine` brings it the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -113,6 +113,8 @@ class Ingestion:
         remap_name: the collection of its remap, where it is not ``<name>_remap``.
         errors_name: the collection of its errors, where it is not ``<name>_errors``.
         remedy: what to do about an output that cannot be followed any more, for its readers.
+        on_bound: told the time at which something new is bound, before it is read.
+        release_pause_s: ticks that follow each other within it do not each tell upstream.
     """
 
     client: Client
@@ -125,10 +127,13 @@ class Ingestion:
     remap_name: str = ""
     errors_name: str = ""
     remedy: Remedy = create_again
+    on_bound: Callable[[int], None] | None = None
+    release_pause_s: float = 0.0
     outputs: tuple[Target, ...] = field(init=False)
     errors: Target = field(init=False)
     remap_target: Target = field(init=False)
     remap: Remap[Partitioned] = field(init=False)
+    _released_s: float = field(default=float("-inf"), init=False)
 
     def __post_init__(self) -> None:
         if not self.feeds:
@@ -212,8 +217,11 @@ class Ingestion:
 
     # -- one tick ---------------------------------------------------------------------------
 
-    def tick(self) -> Tick:
+    def tick(self, *, asks: bool = True) -> Tick:
         """Bring every collection of the source up to now.
+
+        Args:
+            asks: whether upstream is asked for more; else the collections only move on in time.
 
         Raises:
             SourceStalled: upstream did not answer; nothing is lost, call again later. The same
@@ -224,8 +232,9 @@ class Ingestion:
             self._take_up()
         if self.is_finished:
             return Tick(self.oracle.read_ts(), 0, 0, 0, self.remap.latest)
-        probe = self._probe()
-        snapshot = self._snapshot(probe)
+        asks = asks or self.remap.latest == START
+        probe = self._probe() if asks else self.remap.latest
+        snapshot = self._snapshot(probe) if asks else None
         steps = []
         if snapshot is not None:
             steps.append(self._begin_with(snapshot))
@@ -236,8 +245,11 @@ class Ingestion:
         # What led to the last durable time is needed no more: memory does not grow with time.
         self.remap = compact(self.remap, self.resumption_frontier())
         released = offset_resumption(self.remap, self.remap.upper)
-        self.client.runtime.submit(self.source.release(released)).result()
         times, splits, rows = zip(*steps, strict=True)
+        now_s = self.client.clock.monotonic()
+        if (asks and not any(splits)) or now_s - self._released_s >= self.release_pause_s:
+            self.client.runtime.submit(self.source.release(released)).result()
+            self._released_s = now_s
         jobs = sum(1 for each in splits if each)
         return Tick(times[-1], sum(rows), sum(splits), jobs, released)
 
@@ -302,6 +314,8 @@ class Ingestion:
             self._append_outputs(txn, [], minted.remap, time)
         txn.commit().result()
         self.remap = minted.remap
+        if minted.updates and self.on_bound is not None:
+            self.on_bound(time)
         splits, rows = (0, 0) if idle else self.catch_up(time)
         self.oracle.apply_write(time)
         return time, splits, rows

@@ -35,7 +35,7 @@ from noonmark.errors import (
 from noonmark.persist.cache import CachedBlob
 from noonmark.persist.codec import Codec, RowCodec
 from noonmark.persist.config import DEFAULT, Config
-from noonmark.persist.hold import HoldHandle
+from noonmark.persist.hold import HoldHandle, LocalHolds
 from noonmark.persist.impl.open import open_blob, open_consensus
 from noonmark.persist.impl.probe import probe
 from noonmark.persist.location import Blob, Consensus
@@ -118,6 +118,7 @@ class Client:
         self.parts = PartStore(self.blob, runtime, self.config, self.retries)
         self.reader = Reader(runtime, self.journal, self.parts, self.config)
         self.holds: dict[str, HoldHandle] = {}
+        self.local_holds = LocalHolds()
         self.upkeep = Upkeep(self)
         self.writable = options.mode == "write"
         self.owner = f"{socket.gethostname()}/{os.getpid()}"

@@ -4,17 +4,25 @@ A hold is state of the location, so it binds every writer and survives restarts;
 it end when its owner does. Any process may take one, also a reader beside the writer: holds are
 the one thing that readers commit.
 
+What a writer reads for a moment needs no entry in the log: as long as it is among its process's
+`LocalHolds`, the process lets no history of it go (`storage.transaction.let_history_go`).
+
 A hold without a lease belongs to an object of the catalog, not to a process: it outlives stops,
 crashes and pauses, and ends with the commit that drops the object.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from noonmark.errors import CapabilityInvalid, FrontierRegression
 from noonmark.persist.log import command as c
 from noonmark.persist.log.state import Frontier, Hold, State
+from noonmark.tvc import Antichain
 
 if TYPE_CHECKING:
     from noonmark.persist.client import Client
@@ -22,6 +30,52 @@ if TYPE_CHECKING:
 
 #: A lease that no clock ends: for the system's own capabilities.
 NO_LEASE_MS = 2**62
+
+
+class LocalHolds:
+    """Times that this process reads collections at; any thread may ask.
+
+    Law: a horizon that `limit` gave since a time is held is not beyond that time.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._times: dict[int, Counter[int]] = {}
+
+    def take(self, collections: Iterable[int], time: int) -> Callable[[], None]:
+        """Hold collections at a time; gives what lets go of them, once."""
+        held = list(collections)
+        with self._mutex:
+            for each in held:
+                self._times.setdefault(each, Counter())[time] += 1
+
+        def release() -> None:
+            with self._mutex:
+                for each in held:
+                    times = self._times[each]
+                    times[time] -= 1
+                    if not times[time]:
+                        del times[time]
+                    if not times:
+                        del self._times[each]
+                held.clear()
+
+        return release
+
+    @contextmanager
+    def reading(self, collections: Iterable[int], time: int) -> Iterator[None]:
+        """Hold collections for the length of a block."""
+        release = self.take(collections, time)
+        try:
+            yield
+        finally:
+            release()
+
+    def limit(self, collection: int, horizon: Frontier) -> Frontier:
+        """The part of a horizon that nothing here is read before."""
+        with self._mutex:
+            times = self._times.get(collection)
+            return horizon if times is None else horizon.meet(Antichain.of(min(times)))
 
 
 class HoldHandle:

@@ -25,6 +25,7 @@ from noonmark.errors import InvalidValue, NoonmarkError, SchemaMismatch
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.jsonb import canonical
+from noonmark.rows.label import Label
 from noonmark.rows.numeral import Numeral, decode, encode, numeral
 from noonmark.rows.refine import refine
 from noonmark.rows.schema import Schema
@@ -73,6 +74,9 @@ def _build(values: Sequence[Any], sql_type: t.SqlType) -> pa.Array:
             _only(values, (bytes, bytearray, memoryview), sql_type)
         case t.Real():
             return _build_real(values)
+        case t.Enum():
+            _only(values, str, sql_type)
+            values = [None if value is None else sql_type.label(value).stored for value in values]
     store = _store_numeral if t.is_plain(sql_type) else _STORE.get(type(sql_type))
     if store is not None:
         values = [None if value is None else store(value) for value in values]
@@ -243,6 +247,7 @@ _LOAD: dict[type[t.SqlType], Callable[[Any], Any]] = {
     t.Timestamp: v.timestamp_of,
     t.TimestampTz: v.timestamptz_of,
     t.Uuid: lambda raw: uuid.UUID(bytes=raw),
+    t.Enum: Label.of,
 }
 
 

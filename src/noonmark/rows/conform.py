@@ -7,8 +7,9 @@ Law (idempotent): a conforming table is returned as it is: the same object.
 
 What is taken for what: integers of any width by value; decimals and integers for numeric; float32,
 float64 and integers for floats when exact; every string layout for text and jsonb, every binary
-layout for bytea and uuid; timestamps of any unit when exact (with a zone only for timestamptz,
-without only for timestamp); time32/time64 for time; month_day_nano for interval; every list layout
+layout for bytea and uuid; text for enums; timestamps of any unit when exact (with a zone only for
+timestamptz, without only for timestamp); time32/time64 for time; month_day_nano for interval; every
+list layout
 for arrays; structs for records by field name; dictionaries and extension types by what they stand
 for; the null type for anything. Nothing else: not text for numbers, not numbers for text.
 
@@ -235,6 +236,17 @@ _BINARY = _family(
 )
 _INTEGER = _family(pa.types.is_integer)
 
+
+def _enum(array: pa.Array, sql_type: t.Enum) -> pa.Array:
+    """Stored labels, or texts: those of the type."""
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        return _BINARY(array, sql_type)
+    if not sql_type.labels:
+        raise _NoFit("Only the server knows the labels of an enum: write it with SQL.")
+    texts = _STRING(array.cast(pa.string()), t.Text()).to_pylist()
+    return pa.array([None if x is None else sql_type.label(x).stored for x in texts], pa.binary())
+
+
 _CASTS: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array]] = {
     t.Boolean: _family(pa.types.is_boolean),
     t.SmallInt: _INTEGER,
@@ -253,6 +265,7 @@ _CASTS: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array]] = {
     t.TimestampTz: _timestamp,
     t.Interval: _interval,
     t.Uuid: _BINARY,
+    t.Enum: _enum,
     t.Jsonb: _STRING,
     t.Json: _STRING,
     t.Array: _list,

@@ -5,6 +5,7 @@ from noonmark.rows import types as t
 _EXACT = (
     t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Text, t.Varchar, t.Bytea,
     t.Date, t.Time, t.Timestamp, t.TimestampTz, t.Uuid, t.Json,
+    t.Enum,
 )  # fmt: skip
 FLOATS = (t.Real, t.Double)
 

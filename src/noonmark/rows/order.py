@@ -21,6 +21,7 @@ from typing import Any
 
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.label import place_of
 from noonmark.rows.numeral import Numeral, encode, key_form, numeral, scale_of
 
 Key = Callable[[Any], Any]
@@ -211,5 +212,6 @@ _KEYS: dict[type[t.SqlType], Key] = {
     t.TimestampTz: _timestamp_key,
     t.Interval: interval_micros,
     t.Uuid: lambda value: value.bytes,
+    t.Enum: place_of,
     t.Jsonb: _json_key,
 }

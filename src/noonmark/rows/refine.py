@@ -122,6 +122,13 @@ def _uuid(array: pa.Array, _: t.SqlType) -> pa.Array:
     return array
 
 
+def _enum(array: pa.Array, _: t.SqlType) -> pa.Array:
+    first = pc.min(pc.find_substring(array, b"\0")).as_py()
+    if first is not None and first < 1:
+        raise InvalidValue("a value is not the stored form of an enum")
+    return array
+
+
 def _jsonb(array: pa.Array, _: t.SqlType) -> pa.Array:
     texts = array.to_pylist()
     refined = [None if text is None else canonical(text) for text in texts]
@@ -178,6 +185,7 @@ _ACTS: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array]] = {
     t.Timestamp: _between(v.MICROS_MIN, v.MICROS_MAX, v.INT64_MIN, v.INT64_MAX),
     t.TimestampTz: _between(v.MICROS_MIN, v.MICROS_MAX, v.INT64_MIN, v.INT64_MAX),
     t.Uuid: _uuid,
+    t.Enum: _enum,
     t.Jsonb: _jsonb,
     t.Json: _json,
     t.Array: _list,

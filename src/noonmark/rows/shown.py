@@ -1,7 +1,8 @@
 """Tables for others: what only we can read becomes what everybody can.
 
 Plain numeric is stored as bytes (`noonmark.rows.numeral`): no type of Arrow or Spark has numbers of
-any size. Whoever reads a table with other tools gets the text that PostgreSQL prints.
+any size. So are the labels of enums, with their order (`noonmark.rows.label`). Whoever reads a
+table with other tools gets the text that PostgreSQL prints.
 
 Law: ``conform`` of the texts, parsed, is the table again; every other column is the same object.
 """
@@ -17,9 +18,9 @@ from noonmark.rows.schema import Column, Schema
 
 
 def shown_type(sql_type: t.SqlType) -> t.SqlType:
-    """The type with text in the place of plain numeric."""
+    """The type with text in the place of plain numeric and enums."""
     match sql_type:
-        case t.Numeric(precision=None):
+        case t.Numeric(precision=None) | t.Enum():
             return t.Text()
         case t.Array(element):
             return t.Array(shown_type(element))
@@ -34,7 +35,7 @@ def shown_schema(schema: Schema) -> Schema:
 
 
 def texts_for_numerals(table: pa.Table, schema: Schema) -> pa.Table:
-    """The table, of at least the columns of the schema, with text for plain numeric."""
+    """The table, of at least the columns of the schema, with text for plain numeric and enums."""
     for column in schema:
         kind = shown_type(column.type)
         if kind == column.type or column.name not in table.column_names:
@@ -50,7 +51,7 @@ def _shown(value: object, sql_type: t.SqlType) -> object:
     match sql_type:
         case _ if value is None:
             return None
-        case t.Numeric(precision=None):
+        case t.Numeric(precision=None) | t.Enum():
             return format_value(value, sql_type)
         case t.Array(element):
             assert isinstance(value, list | tuple)

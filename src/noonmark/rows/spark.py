@@ -52,6 +52,7 @@ _SIMPLE: dict[type[t.SqlType], s.DataType] = {
     t.Timestamp: s.TimestampNTZType(),
     t.TimestampTz: s.TimestampType(),
     t.Uuid: s.BinaryType(),
+    t.Enum: s.BinaryType(),
     t.Jsonb: s.StringType(),
     t.Json: s.StringType(),
 }

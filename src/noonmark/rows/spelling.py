@@ -178,6 +178,10 @@ class _Parser:
             if self.accept("(", "any", ")"):
                 return t.Numeric()
             return _numeric(parameters) if (parameters := self.parameters()) else t.OLD_NUMERIC
+        if self.stored and name == "enum" and self.accept("("):
+            uid = self.take()[1]
+            self.expect(")")
+            return t.Enum(uid)
         parameters = self.parameters()
         if self.accept("with", "time", "zone"):
             name = f"{name}tz"

@@ -10,13 +10,14 @@
 | time | int64, microseconds since midnight | Spark has no time type it can write; 24:00:00 fits |
 | timestamp, timestamptz | timestamp[us], timestamp[us, UTC] | int64 extremes are the infinities |
 | interval | struct<months: int32, days: int32, micros: int64> | |
+| enum | binary: the place of the label and its text, in the order of the type (`rows.label`) | |
 | uuid | binary, 16 bytes | Spark turns fixed_size_binary into binary: one form, no casts |
 | jsonb | string, canonical | equal documents have equal bytes |
 | json | string, as it was written | |
 | array, record | list, struct | |
 
-Law (order): dates, times, timestamps, numbers and uuids are ordered in storage as in SQL, the
-infinities being the extremes. So statistics and binary search need no knowledge of SQL types.
+Law (order): dates, times, timestamps, numbers, enums and uuids are ordered in storage as in SQL,
+the infinities being the extremes. So statistics and binary search need no knowledge of SQL types.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ _SIMPLE: dict[type[t.SqlType], pa.DataType] = {
     t.TimestampTz: pa.timestamp("us", "UTC"),
     t.Interval: INTERVAL_STRUCT,
     t.Uuid: pa.binary(),
+    t.Enum: pa.binary(),
     t.Jsonb: pa.string(),
     t.Json: pa.string(),
 }

@@ -21,10 +21,11 @@ No third-party imports: the SQL layer and the control plane use these without Ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from noonmark.errors import InvalidValue, Unsupported
+from noonmark.rows.label import Label
 
 NUMERIC_PRECISION_MAX = 38
 #: Of plain numeric: digits before and after the point.
@@ -270,6 +271,34 @@ class Json(SqlType):
 
 
 @dataclass(frozen=True, slots=True)
+class Enum(SqlType):
+    """A type of labels that somebody made: the type is its `uid`.
+
+    Its number in the catalog, its name and its labels may change, so they are no part of what it
+    is, nor stored with it: where they are not known, values are still read, shown and compared
+    (`rows.label`), and no text is taken for one.
+    """
+
+    spelling: ClassVar[str] = "anyenum"
+    uid: str
+    number: int = field(default=0, compare=False)
+    name: str = field(default="", compare=False)
+    labels: tuple[Label, ...] = field(default=(), compare=False)
+
+    def label(self, text: str) -> Label:
+        """The label that is written so."""
+        if isinstance(text, Label):
+            return text
+        found = next((each for each in self.labels if each == text), None)
+        if found is None:
+            raise InvalidValue(f'invalid input value for enum {self}: "{text}"')
+        return found
+
+    def __str__(self) -> str:
+        return self.name or self.spelling
+
+
+@dataclass(frozen=True, slots=True)
 class Array(SqlType):
     """A list of values of one type, each of which may be NULL."""
 
@@ -344,6 +373,8 @@ def stored_spelling(sql_type: SqlType) -> str:
     match sql_type:
         case Numeric(precision=None):
             return f"{sql_type.spelling}(any)"
+        case Enum(uid):
+            return f"enum({quote_name(uid)})"
         case Array(element):
             return f"{stored_spelling(element)}[]"
         case Record(fields):

@@ -12,6 +12,7 @@
 | timestamptz | datetime in UTC; `FarTimestamp` likewise |
 | interval | `Interval` |
 | uuid | uuid.UUID |
+| enum | `Label`: a str that knows its place (`noonmark.rows.label`) |
 | jsonb | str: the document in canonical form (`noonmark.rows.jsonb`) |
 | array, record | list, tuple |
 | NULL of any type | None |

@@ -14,8 +14,10 @@ Law (exactly once): the messages that committed transactions hold are those of t
 last committed progress, each once. A commit whose answer was lost is settled by `open`: either its
 progress is there, or nothing of it is.
 Law (consistent): a reader of committed records never sees a part of a transaction.
+Law (fence): a writer that was fenced begins nothing more: topic, take-over, transaction or commit.
+Its client may be in a call that nobody can end: the law holds when that comes back.
 
-Where it runs: driver, in the sink's own thread.
+Where it runs: driver, in the thread of the sink's peer; `fence` in any.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import admin as kafka_admin
 
-from noonmark.errors import Fenced, Indeterminate, NoonmarkError
+from noonmark.errors import Fenced, Indeterminate, NoonmarkError, Stopped
 from noonmark.sink.envelope import Message
 from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
@@ -64,6 +66,15 @@ class Writer:
         self._progress_topic = progress_topic
         self.id = sink_id
         self._producer: Any = None
+        self._fenced = threading.Event()
+
+    def fence(self) -> None:
+        """Let nothing more be begun; from any thread."""
+        self._fenced.set()
+
+    def _check(self) -> None:
+        if self._fenced.is_set():
+            raise Stopped("the sink was stopped")
 
     def open(self) -> int | None:
         """Become the writer; the frontier that is committed, None when nothing is.
@@ -71,10 +82,12 @@ class Writer:
         Raises:
             Indeterminate: brokers do not answer.
         """
+        self._check()
         self.close()
         check_brokers(dict(self._options).get("bootstrap.servers", "").split(","))
         with _errors():
             self._make_topics()
+            self._check()
             self._producer = Producer(
                 {
                     **_QUIET,
@@ -95,14 +108,17 @@ class Writer:
             Fenced: another writer has taken over.
         """
         with _errors():
+            self._check()
             self._producer.begin_transaction()
             try:
                 count = self._send(messages)
             except NoonmarkError:
-                self._producer.abort_transaction(TIMEOUT_S)
+                if not self._fenced.is_set():  # then whoever opens next ends it
+                    self._producer.abort_transaction(TIMEOUT_S)
                 raise
             progress = json.dumps({"frontier": frontier}).encode()
             self._produce(self._progress_topic, self.id.encode(), progress, None)
+            self._check()
             self._producer.commit_transaction(TIMEOUT_S)
         return count
 
@@ -120,6 +136,7 @@ class Writer:
 
     def _produce(self, topic: str, key: bytes | None, value: bytes | None, headers: Any) -> None:
         while True:
+            self._check()
             try:
                 self._producer.produce(topic, value, key, headers=headers)
             except BufferError:
@@ -131,6 +148,7 @@ class Writer:
     def _make_topics(self) -> None:
         admin = open_admin(self._options)
         there = admin.list_topics(timeout=TIMEOUT_S).topics
+        self._check()
         compacted = {"cleanup.policy": "compact"}
         wanted = [
             _NewTopic(name, 1, -1, config=config)

@@ -14,7 +14,11 @@ the error is retracted, what happened meanwhile follows in one transaction, and 
 A time without changes costs no transaction; once in a while the frontier alone is written, so that
 history is not kept for nothing.
 
-Where it runs: a thread of its own; `Sink.prepare` on persist's loop.
+Kafka is called by the sink's peer: `leave` lets go of whoever waits for it. What the peer goes on
+with then, a writer that was fenced, commits nothing more than the transaction that it was already
+committing; whether that came to be, the next `open` of this sink tells, as after a crash.
+
+Where it runs: a thread of its own; `Sink.prepare` on persist's loop; the writer in its peer's.
 """
 
 from __future__ import annotations
@@ -22,12 +26,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from noonmark.clock import Clock
 from noonmark.errors import DefiniteError, Stopped
+from noonmark.peer import Peer
 from noonmark.persist.client import Client
 from noonmark.persist.hold import HoldHandle
 from noonmark.persist.read.snapshot import Listen, Snapshot, Step
@@ -58,6 +64,7 @@ class Sink:
     envelope: Envelope
     writer: Writer
     clock: Clock
+    peer: Peer = field(default_factory=lambda: Peer("sink"))
     on_error: Callable[[DefiniteError | None], None] = lambda _: None
     messages: int = 0
     frontier: int | None = None
@@ -81,7 +88,7 @@ class Sink:
             Fenced: another process writes to this sink.
             UniqueViolation: the key does not tell rows apart.
         """
-        self.frontier, self._keys = self.writer.open(), Keys()
+        self.frontier, self._keys = self.peer.wait(self.writer.open), Keys()
         if self.frontier is None:
             self._snapshot()
         elif self.envelope.kind == "UPSERT":
@@ -124,9 +131,13 @@ class Sink:
         if self._listen is not None:
             self._listen.cancel()
 
-    def close(self) -> None:
-        """Let go of Kafka; the hold on history stays."""
-        self.writer.close()
+    def leave(self) -> Future[Any]:
+        """Let go of Kafka, whether it answers or not; the hold on history stays.
+
+        The future is done when the writer is closed.
+        """
+        self.writer.fence()
+        return self.peer.leave(self.writer.close)
 
     def _snapshot(self) -> None:
         read = self.client.create_or_load(self.collection)[1]
@@ -169,7 +180,8 @@ class Sink:
         return None
 
     def _write(self, updates: Iterator[tuple[Any, int, int]], upper: int) -> None:
-        self.messages += self.writer.write(self.envelope.messages(updates, self._keys), upper)
+        messages = self.envelope.messages(updates, self._keys)
+        self.messages += self.peer.wait(partial(self.writer.write, messages, upper))
         self.frontier = upper
         self._told = self.clock.monotonic()
         if self._hold is not None:

@@ -63,6 +63,7 @@ How upstreams that have offsets of their own fit:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -212,11 +213,42 @@ class HasAcknowledged(Protocol):
 
 
 @runtime_checkable
+class HasArrivals(Protocol):
+    """A source that hears of records as they come: nobody needs to ask it at short intervals.
+
+    Law (arrivals): `arrived` says True soon after upstream lets a record be read that is not below
+    `known`. It may say True though there is none; and of what moves a frontier without a record it
+    may not hear, so `latest` is asked from time to time.
+    """
+
+    def arrived(self, known: Frontier, seconds: float) -> bool:
+        """Whether there is a record beyond what is bound; waits for one so long. Blocks.
+
+        Called on the driver, between ticks, in a thread that reads nothing.
+        """
+
+    def hush(self) -> None:
+        """Nobody listens any more, until `arrived` is called again: hold nothing for that."""
+
+
+@runtime_checkable
 class HasEnds(Protocol):
     """A source that binds what ends its outputs, so that it has a time."""
 
     def ended(self, frontier: Frontier) -> Mapping[int, str]:
         """The outputs that have ended once `frontier` is bound, and why; `NO_OUTPUT`: all. Pure."""
+
+
+@runtime_checkable
+class HasPeer(Protocol):
+    """A source that asks somebody outside, who may not answer."""
+
+    def leave(self) -> Future[Any]:
+        """Ask nothing any more, and wait for no answer: whoever does gets `SourceStalled`.
+
+        What the process holds of upstream is let go when what is under way has come back; then the
+        future is done. What upstream has of ours stays.
+        """
 
 
 @runtime_checkable

@@ -32,13 +32,14 @@ from noonmark.errors import (
     WrongObjectType,
 )
 from noonmark.rows import types as t
-from noonmark.sql.coerce import UNKNOWN, as_kind, coerce, common_type, is_implicit
+from noonmark.sql.coerce import UNKNOWN, as_kind, coerce, common_type, is_implicit, is_open
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES
-from noonmark.sql.functions.elsewhere import ELSEWHERE, Kind, category
+from noonmark.sql.functions.elsewhere import ELSEWHERE, Kind, category, element_of
 from noonmark.sql.functions.errors import AmbiguousFunction
 from noonmark.sql.functions.function import Any_, Parameter, Signature, Table
 from noonmark.sql.functions.statistics import ORDERED_SETS
+from noonmark.sql.ir.asked import unsized
 from noonmark.sql.ir.scalar import Scalar
 
 S = TypeVar("S", bound=Signature)
@@ -87,8 +88,26 @@ def resolve(
         shown = _shown(name, types, operator)
         raise Unsupported(f"{shown} means one of type {foreign}", position=position)
     _check_polymorphic(best.entry, types, position)
-    pairs = zip(arguments, best.targets, strict=True)
+    targets = _as_written(best.entry, best.targets, arguments)
+    pairs = zip(arguments, targets, strict=True)
     return best.entry, tuple(coerce(argument, target, position) for argument, target in pairs)
+
+
+def _as_written(
+    entry: Signature, targets: Sequence[t.SqlType], arguments: Sequence[Scalar]
+) -> list[t.SqlType]:
+    """The targets, where what has no type of its own keeps the digits that are written.
+
+    So do, with it, all arguments that must be of one type.
+    """
+    parameters = entry.parameters_for(len(arguments)) or ()
+    pairs = list(zip(parameters, arguments, strict=True))
+    alike = (Any_.ELEMENT, Any_.ARRAY)
+    some = any(is_open(argument) for parameter, argument in pairs if parameter in alike)
+    return [
+        unsized(target) if is_open(argument) or (some and parameter in alike) else target
+        for target, (parameter, argument) in zip(targets, pairs, strict=True)
+    ]
 
 
 def _are_alike(found: Sequence[_Candidate[S]]) -> bool:
@@ -123,6 +142,9 @@ def _chosen(candidates: list[_Candidate[S]], types: Sequence[t.SqlType]) -> list
 
 def _takes(kind: Kind | None, source: t.SqlType) -> bool:
     if isinstance(kind, str):
+        element = element_of(kind)
+        if element is not None:
+            return _is_array_of(source, element)
         return kind == "anyelement" or (kind == "timetz" and isinstance(source, t.Time))
     return kind is None or is_implicit(source, kind)
 
@@ -249,6 +271,11 @@ def _targets(
             if element is None:
                 return None
             targets.append(t.Array(element) if parameter is Any_.ARRAY else element)
+        elif parameter is t.Enum:
+            enums = {each for each in types if each != UNKNOWN}
+            if len(enums) != 1 or not isinstance(made := enums.pop(), t.Enum):
+                return None  # nothing says which enum it is, or it is several
+            targets.append(made)
         elif parameter is t.Array:
             if source != UNKNOWN and not _is_array_of(source, entry.element):
                 return None

@@ -21,10 +21,11 @@ from noonmark.errors import (
     EvaluationError,
 )
 from noonmark.rows import types as t
+from noonmark.sql.edition import keeps_written
 from noonmark.sql.functions.cast import cast, cast_exists
 from noonmark.sql.functions.elsewhere import category
 from noonmark.sql.functions.number.fit import bounded, numeric_for
-from noonmark.sql.ir.asked import Parameter
+from noonmark.sql.ir.asked import Parameter, unsized
 from noonmark.sql.ir.scalar import Case, Cast, Coalesce, Literal, Scalar, When
 
 
@@ -130,6 +131,18 @@ def common_type(types: Sequence[t.SqlType], place: str, position: int | None = N
             message = f"{place} could not convert type {each} to {result}"
             raise CannotCast(message, position=position)
     return result
+
+
+def is_open(scalar: Scalar) -> bool:
+    """Whether it is a literal, other than NULL, or a parameter whose place gives it its type."""
+    is_null = isinstance(scalar, Literal) and scalar.value is None
+    return scalar.type == UNKNOWN and not is_null and keeps_written()
+
+
+def common_type_of(scalars: Sequence[Scalar], place: str, position: int | None = None) -> t.SqlType:
+    """The common type of scalars; what is open has the digits that are written, and no length."""
+    kind = common_type([each.type for each in scalars], place, position)
+    return unsized(kind) if any(map(is_open, scalars)) else kind
 
 
 def compared_type(types: Sequence[t.SqlType]) -> t.SqlType | None:

@@ -1,7 +1,8 @@
 """Numbers as PostgreSQL 16 and later write them: ``1_000``, ``0x1F``, ``0o17``, ``0b101``.
 
-sqlglot ends a number at the first character that it does not expect, and takes the rest for a name.
-So such numbers go to it as names of the same length, and are numbers again among its tokens.
+sqlglot ends a number at the first character that it does not expect, and takes the rest for a name;
+behind an exponent it takes a sign, and what follows, as its: ``1e3+1``. So such numbers go
+to it as names of the same length, and are numbers again among its tokens.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _BASES = {
 }
 #: A number with a letter or an underscore, wherever it stands: most texts have none.
 _SUSPECT = re.compile(r"(?<![\w$])\.?[0-9][0-9.]*[^\W\d]")
+_EXPONENT = re.compile(r"[eE]")
 _MARK = "\ue001"
 
 
@@ -42,7 +44,7 @@ def marked(text: str) -> tuple[str, dict[int, str]]:
         if token.kind != "number" or (token.value.isascii() and token.value.isdigit()):
             continue
         number = _decimal(token.value, token.start)
-        if number != token.value:
+        if number != token.value or _EXPONENT.search(token.value):
             found[token.start] = number
             pieces += [text[at : token.start], _MARK * (token.end - token.start)]
             at = token.end

@@ -186,12 +186,15 @@ class Transaction(MultiWriteHandle):
     def let_history_go(self, collection: int, horizon: Frontier, step_ms: int = 0) -> None:
         """Let a collection's since advance to a horizon; nothing where it may be there already.
 
+        What this process reads just now stays (`persist.hold.LocalHolds`).
+
         Args:
             collection: its number.
             horizon: what lies before it is needed no more; it may be behind an earlier one.
             step_ms: how far ahead it has to be of the last one to be worth a command.
         """
         allowed = self._client.state.collection(collection).allowed
+        horizon = self._client.local_holds.limit(collection, horizon)
         if horizon == allowed or not horizon.at_or_beyond(allowed):
             return
         old, new = allowed.only(), horizon.only()

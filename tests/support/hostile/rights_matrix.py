@@ -65,6 +65,8 @@ MAKERS = {
         "create connection {s}.o to postgres (host '127.0.0.1', port 1, user 'postgres')",
     ),
     "secret": ("create secret {s}.o as 'value'",),
+    # Everybody has USAGE of a new type, as in PostgreSQL.
+    "type": ("create type {s}.o as enum ('a', 'b')", "revoke usage on type {s}.o from public"),
     "schema": (),
     "database": (),
     "system": (),
@@ -100,6 +102,12 @@ STATEMENTS = {
     ("REFRESH MATERIALIZED VIEW", "view"): "refresh materialized view {o}",
     ("COPY FROM", "target"): "copy {o} from stdin",
     ("CREATE TABLE", "schema"): "create table {o}.x (a int)",
+    ("CREATE TABLE", "relation"): "create table {w}.x (like {o})",
+    ("CREATE TABLE", "type"): "create table {w}.x (a {o})",
+    ("CREATE TYPE", "schema"): "create type {o}.x as enum ('a')",
+    ("ALTER TYPE", "object"): "alter type {o} add value 'c'",
+    ("ALTER TABLE", "type"): "alter table {w}.own add column c {o} default 'a'",
+    ("ALTER TABLE ADD COLUMN", "type"): "alter table {w}.own add column c {o}",
     ("CREATE VIEW", "schema"): "create view {o}.x as select 1 as a",
     ("CREATE MATERIALIZED VIEW", "schema"): "create materialized view {o}.x as select 1 as a",
     ("CREATE SOURCE", "schema"): "create source {o}.x from load generator counter",
@@ -147,6 +155,7 @@ APART = {
     ("ALTER OWNER", "database"): "likewise",
     ("ALTER SEQUENCE", "object"): "tests/adapter/test_sequences.py",
     ("ALTER SEQUENCE", "table"): "likewise",
+    ("CREATE SOURCE", "type"): "sources take no columns of such types",
 }
 #: What a statement needs besides, for everybody: rights on the object, or to own something.
 BESIDES = {
@@ -258,7 +267,7 @@ def _cell(
     schema, work = f"s{number}", f"w{number}"
     name = NAMES.get(kind, "{s}.o").format(s=schema, db=database)
     word = WORDS.get(kind, kind)
-    on = word if kind in ("schema", "database", "connection", "secret") else ""
+    on = word if kind in ("schema", "database", "connection", "secret", "type") else ""
     fill = {
         "o": name, "w": work, "word": word, "actor": actor, "on": on,
         "some": PRIVILEGES.get(kind, ("usage",))[0], "s": schema, "db": database,
@@ -323,6 +332,8 @@ def _prepared(place: tuple[str, str, str, str], fill: dict[str, str], actor: str
             f"create connection {work}.k to kafka (broker 'h.example:1')",
             f"grant usage on connection {work}.k to public",
         ]
+    if "{w}.own" in STATEMENTS[statement, part]:
+        made += [f"create table {work}.own (a int)", f"alter table {work}.own owner to {actor}"]
     if (statement, part) == ("ALTER CONNECTION", "secret"):
         made += [
             f"create connection {work}.c to postgres (host 'h.example')",
@@ -363,6 +374,7 @@ def _granted(
         making = {
             "connection": f"create connection {other} to kafka (broker 'h.example:1')",
             "secret": f"create secret {other} as 'x'",
+            "type": f"create type {other} as enum ('x')",
         }.get(kind, f"create table {other} (a int)")
         which = on or ""
         return [making, f"grant {right} on {which} {other} to {holder}"]

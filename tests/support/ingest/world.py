@@ -155,7 +155,7 @@ class World:
                 self.upstream.grow()
                 self.clock.now += self.random.choice((0, 1, 10, 1000, -50))
                 self.fuse.left = self._chance_of_death(0.4)
-                self._step()
+                self._step(asks=self.random.random() < 0.75)
             if self.fuse.dead:
                 self._die()  # of upkeep, beside the last tick
             self.fuse.renew(None)
@@ -165,12 +165,12 @@ class World:
             self._die()
         return self
 
-    def _step(self) -> None:
+    def _step(self, *, asks: bool = True) -> None:
         """One tick, or the death of the process in it."""
         try:
             if self.client is None:
                 self._open()
-            tick = self.ingestion.tick()
+            tick = self.ingestion.tick(asks=asks)
             self.ticks += 1
             self._note_binding(tick.time, self.bound_at(tick.time))
             self._check_releases()

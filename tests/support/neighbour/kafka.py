@@ -15,7 +15,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ class KafkaServer:
     bootstrap: str
     sasl: str = ""
     ssl: str = ""
+    process: int = 0
 
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
@@ -75,6 +77,13 @@ class KafkaServer:
         options = {key.replace("_", "."): value for key, value in config.items()}
         topic = NewTopic(name, partitions, 1, config=options)
         self._wait(lambda admin: admin.create_topics([topic])[name])
+        # Brokers answer a moment before all of them say that it is there.
+        admin = self.admin()
+        for _ in range(_POLLS_MAX):
+            if name in admin.list_topics(timeout=30).topics:
+                return
+            threading.Event().wait(0.1)
+        raise AssertionError(f"{name} does not come")
 
     def make_user(self, name: str, password: str) -> None:
         """Somebody who may come in with SCRAM-SHA-256."""
@@ -293,8 +302,9 @@ def start_kafka(
             said = made.stdout + made.stderr
             pytest.fail(f"Kafka's storage could not be made: {said}", pytrace=False)
     command = [*java, "kafka.Kafka", str(config)]
-    with running(command, folder, lambda: _answers(server), stop=signal.SIGKILL):
-        yield server
+    ready = partial(_answers, server)
+    with running(command, folder, ready, stop=signal.SIGKILL) as process:
+        yield replace(server, process=process)
 
 
 def _secured(listeners: str, server: KafkaServer, folder: Path) -> dict[str, str]:

@@ -19,7 +19,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -63,6 +64,7 @@ class PostgresServer:
     port: int
     user: str = "postgres"
     database: str = "postgres"
+    process: int = 0
 
     @property
     def dsn(self) -> str:
@@ -188,8 +190,9 @@ def start_postgres(folder: Path, port: int | None = None) -> Iterator[PostgresSe
         "fsync=off",
     ):
         command += ["-c", setting]
-    with running(command, folder, lambda: _connects(server), stop=signal.SIGINT, user=user):
-        yield server
+    ready = partial(_connects, server)
+    with running(command, folder, ready, stop=signal.SIGINT, user=user) as process:
+        yield replace(server, process=process)
 
 
 def _connects(server: PostgresServer) -> bool:
@@ -231,7 +234,8 @@ def running(
     *,
     stop: signal.Signals,
     user: str | None = None,
-) -> Iterator[None]:
+) -> Iterator[int]:
+    """Run a server; the number of its process."""
     log = folder / "log.txt"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -245,7 +249,7 @@ def running(
         )
     try:
         _wait(process, command[0], log, is_ready)
-        yield
+        yield process.pid
     finally:
         _stop(process, stop)
 

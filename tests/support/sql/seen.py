@@ -25,6 +25,7 @@ _NAMES = {
 }  # fmt: skip
 
 _NUMERIC = 1700
+_FIRST_MADE = 16_384
 
 Row = tuple[str | None, ...]
 
@@ -54,11 +55,16 @@ class Seen:
         if self.state:
             return f"error {self.state}"
         head = ", ".join(
-            f"{name} {_NAMES.get(oid, oid)}{'' if mod < 0 else f'({mod})'}"
+            f"{name} {_name(oid)}{'' if mod < 0 else f'({mod})'}"
             for name, (oid, mod) in zip(self.names, self.types, strict=True)
         )
         lines = [" | ".join(map(_cell, row)) for row in self.rows]
         return "\n".join([head, *(lines if ordered else sorted(lines))])
+
+
+def _name(oid: int) -> str | int:
+    """A type; those that somebody made have other numbers on each server."""
+    return "made" if oid >= _FIRST_MADE else _NAMES.get(oid, oid)
 
 
 def _cell(text: str | None) -> str:

@@ -9,11 +9,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from noonmark.adapter.catalog.user_types import made_types
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.jsonb import canonical
+from noonmark.rows.label import Label, first_places
 from noonmark.rows.numeral import Numeral, numeral
 
+_LABELS = ("sad", "ok", "", "NULL", 'o"k,{}')
+#: A type that somebody made: its labels are not in the order of their texts.
+ENUM = t.Enum("0" * 12, 7, "mood", tuple(map(Label, _LABELS, first_places(len(_LABELS)))))
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 _AWKWARD_TEXT = st.sampled_from(["", " ", "NULL", "null", "a b", '"', "\\", "{}", "(,)", "é\n"])
 _FLOATS = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1e15, 1e14, 1e-4, 1e-5, 1e6])
@@ -134,6 +139,8 @@ def values(sql_type: t.SqlType) -> st.SearchStrategy[Any]:
             return _json_documents()
         case t.Json():
             return st.sampled_from(('{"b" : 1,  "a":[1,2 ], "b":null}', " [ ]", '"\\u0041"', "1e5"))
+        case t.Enum(labels=labels):
+            return st.sampled_from(labels)
         case t.Array(element):
             return st.lists(st.none() | values(element), max_size=4)
         case t.Record(fields):
@@ -174,14 +181,25 @@ SCALARS: tuple[t.SqlType, ...] = (
     t.Uuid(),
     t.Jsonb(),
     t.Json(),
+    ENUM,
 )
+
+
+def is_own(sql_type: t.SqlType) -> bool:
+    """Whether every PostgreSQL has the type: nobody made it, or a part of it."""
+    return not any(made_types(sql_type))
+
+
 NESTED: tuple[t.SqlType, ...] = (
     *map(t.Array, SCALARS),
     t.Record((t.Field("a", t.Integer()), t.Field("B c", t.Text()))),
     t.Record(tuple(t.Field(f"f{at}", kind) for at, kind in enumerate(SCALARS))),
+    t.Record(tuple(t.Field(f"f{at}", kind) for at, kind in enumerate(SCALARS) if is_own(kind))),
     t.Array(t.Record((t.Field("a", t.Array(t.Text())), t.Field("b", t.Date())))),
 )
 ALL_TYPES = SCALARS + NESTED
+
+OWN_TYPES = tuple(filter(is_own, ALL_TYPES))
 
 
 def same(left: Any, right: Any) -> bool:

@@ -24,7 +24,9 @@ from noonmark.adapter.catalog.item import (
     Item,
     Kind,
 )
+from noonmark.adapter.catalog.user_types import bound, type_of
 from noonmark.errors import DuplicateObject, NameTaken, UndefinedObject, UndefinedTable
+from noonmark.rows.types import Enum
 
 #: Where an unqualified name is looked for, in this order.
 SEARCH_PATH = (PUBLIC, "pg_catalog", "noonmark", "mz_catalog", "mz_internal")
@@ -43,13 +45,13 @@ class Catalog:
     @classmethod
     def of(cls, items: Iterable[Item], next_number: int = 1) -> Catalog:
         """The catalog of these items."""
-        numbered = {item.number: item for item in items}
+        numbered = _bound({item.number: item for item in items})
         named: dict[tuple[str, str], Item] = {}
         for item in numbered.values():
             if _name(item) in named:
-                raise name_taken(item)
+                raise name_taken(item, named[_name(item)])
             named[_name(item)] = item
-        top = max([next_number, *(n + 1 for n, i in numbered.items() if i.kind != "system")])
+        top = max([next_number, *map(_next, numbered.values())])
         return cls(MappingProxyType(numbered), MappingProxyType(named), top)
 
     def changed(self, added: Sequence[Item] = (), removed: Iterable[int] = ()) -> Catalog:
@@ -149,6 +151,11 @@ class Catalog:
         items = reversed(tuple(self.by_number.values()))
         return {item.stored_as: item for item in items if item.stored_as}
 
+    @cached_property
+    def types(self) -> Mapping[str, Enum]:
+        """The types that somebody made, by their uids."""
+        return {made.uid: made for made in map(type_of, self.items("type"))}
+
     # -- dependencies --------------------------------------------------------------------------
 
     def parts_of(self, number: int) -> list[Item]:
@@ -203,14 +210,32 @@ _DATABASE = Item(
 )
 
 
+def _bound(items: dict[int, Item]) -> dict[int, Item]:
+    """The items with the types that somebody made as they are now."""
+    found = (type_of(item) for item in items.values() if item.kind == "type")
+    types = {each.uid: each for each in found}
+    return {n: bound(item, types) for n, item in items.items()} if types else items
+
+
+def _next(item: Item) -> int:
+    """The first number behind an item's; a type and its array have one each."""
+    return 0 if item.kind == "system" else item.number + (2 if item.kind == "type" else 1)
+
+
 def _name(item: Item) -> tuple[str, str]:
     if item.kind in GLOBAL:
         return f"\0{item.kind}", item.name
     return item.schema_name, item.name
 
 
-def name_taken(item: Item) -> NameTaken | DuplicateObject:
-    """Two items of one name."""
+def name_taken(item: Item, other: Item | None = None) -> NameTaken | DuplicateObject:
+    """Two items of one name; `other` is the one that has it."""
+    if other is not None and other.kind == "type" and item.is_relation:
+        return DuplicateObject(
+            f'type "{item.name}" already exists',
+            hint="A relation has an associated type of the same name, so you must use a name that "
+            "doesn't conflict with any existing type.",
+        )
     if item.kind in GLOBAL:
         return DuplicateObject(f'{item.kind} "{item.name}" already exists')
     if not item.is_relation and item.kind != "index":

@@ -6,7 +6,7 @@ verifier of a role) is in `definition`, as plain data.
 
     relations   table, source, subsource, progress, errors, view, materialized-view, system,
                 sequence
-    the rest    index, connection, secret, sink, role, schema, database
+    the rest    index, connection, secret, sink, type, role, schema, database
 
 A relation that is stored has a `collection` of persist, which carries the item's own name.
 """
@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from noonmark.rows.pg.oid import FIRST_OID
 from noonmark.rows.schema import Schema
+from noonmark.rows.types import SqlType
 
 Kind = Literal[
     "table",
@@ -36,6 +38,7 @@ Kind = Literal[
     "database",
     "system",
     "sequence",
+    "type",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 RELATIONS: frozenset[Kind] = frozenset(
@@ -67,8 +70,6 @@ PREDEFINED = {"pg_read_server_files": 4569}
 TEMPORARY_PREFIX = "pg_temp_"
 #: The one database of a location.
 DATABASE = "noonmark"
-#: Numbers below are PostgreSQL's own: an item's oid in pg_catalog is above them.
-_FIRST_OID = 16_384
 NO_COLUMNS = Schema(())
 
 
@@ -92,6 +93,8 @@ class Item:
         grants: privileges by role.
         stored_as: in a transaction that renamed it, or made it under a name that was not free yet:
             what its collection is called until COMMIT. Never stored.
+        types: the types of users that its texts name, as they are now, by what is written. Never
+            stored: the catalog knows them (`catalog.user_types`).
     """
 
     number: int
@@ -108,6 +111,7 @@ class Item:
     comments: Mapping[str, str] = field(default_factory=dict)
     grants: Mapping[str, frozenset[str]] = field(default_factory=dict)
     stored_as: str = ""
+    types: Mapping[str, SqlType] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -117,7 +121,7 @@ class Item:
     @property
     def oid(self) -> int:
         """Its number in pg_catalog."""
-        return -self.number if self.kind == "system" else _FIRST_OID + self.number
+        return -self.number if self.kind == "system" else FIRST_OID + self.number
 
     @property
     def is_relation(self) -> bool:

@@ -36,13 +36,14 @@ PRIVILEGES: dict[str, tuple[str, ...]] = {
     "sequence": ("USAGE", "SELECT", "UPDATE"),
     "connection": ("USAGE",),
     "secret": ("USAGE",),
+    "type": ("USAGE",),
     "schema": ("USAGE", "CREATE"),
     "database": ("CREATE", "TEMPORARY", "CONNECT", "USAGE"),
 }
 #: Kinds that GRANT must name; without one it is about a relation.
-GRANTED_BY_KIND = ("sequence", "connection", "secret", "schema", "database")
+GRANTED_BY_KIND = ("sequence", "type", "connection", "secret", "schema", "database")
 #: What ALTER DEFAULT PRIVILEGES calls the kinds of objects.
-DEFAULT_KINDS = {"tables": "table", "sequences": "sequence", "schemas": "schema",
+DEFAULT_KINDS = {"tables": "table", "sequences": "sequence", "schemas": "schema", "types": "type",
                  "connections": "connection", "secrets": "secret"}  # fmt: skip
 #: Where a role remembers the rights on what it makes.
 DEFAULTS = "default_privileges"

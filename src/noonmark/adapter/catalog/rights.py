@@ -56,9 +56,12 @@ KEPT: tuple[Kind, ...] = ("table", "source", "subsource", "progress", "errors",
                           "materialized-view")  # fmt: skip
 _INDEXED: tuple[Kind, ...] = (*KEPT, "view")
 #: What DDL can name; the errors of a source go with it.
-_OWNED: tuple[Kind, ...] = ("table", "source", "subsource", "progress", "view", "materialized-view",
-                            "index", "connection", "secret", "sink", "sequence")  # fmt: skip
-_GRANTED: tuple[Kind, ...] = (*_INDEXED, "sequence", "connection", "secret", "schema", "database")
+_OWNED: tuple[Kind, ...] = (
+    *("table", "source", "subsource", "progress", "view", "materialized-view", "index"),
+    *("connection", "secret", "sink", "sequence", "type"),
+)
+_GRANTED: tuple[Kind, ...] = (*_INDEXED, "sequence", "type", "connection", "secret", "schema",
+                            "database")  # fmt: skip
 _MADE = (
     "TABLE",
     "VIEW",
@@ -69,6 +72,7 @@ _MADE = (
     "SECRET",
     "INDEX",
     "SEQUENCE",
+    "TYPE",
 )
 
 
@@ -117,6 +121,8 @@ NEEDS: tuple[Need, ...] = (
     *_rows("COPY FROM", ("target", ("table",), "INSERT")),
     # -- making
     *(Need(f"CREATE {what}", "schema", ("schema",), "CREATE") for what in _MADE),
+    *_rows("CREATE TABLE", ("type", ("type",), "USAGE"), ("relation", READ, "SELECT")),
+    *_rows("CREATE SOURCE", ("type", ("type",), "USAGE")),
     *_rows("CREATE TEMPORARY", ("database", ("database",), "TEMPORARY")),
     *_rows("REFRESH MATERIALIZED VIEW", ("view", ("materialized-view",), OWN)),
     *_rows("CREATE SCHEMA", ("database", ("database",), "CREATE")),
@@ -138,8 +144,9 @@ NEEDS: tuple[Need, ...] = (
     *_rows("ALTER CONNECTION", ("object", ("connection",), OWN), ("secret", ("secret",), "USAGE")),
     *_rows("ALTER SET", ("object", ("table", "source", "materialized-view", "index"), OWN)),
     *_rows("ALTER SEQUENCE", ("object", ("sequence",), OWN), ("table", ("table",), OWN)),
-    *_rows("ALTER TABLE", ("object", ("table",), OWN)),
-    *_rows("ALTER TABLE ADD COLUMN", ("object", ("table",), OWN)),
+    *_rows("ALTER TABLE", ("object", ("table",), OWN), ("type", ("type",), "USAGE")),
+    *_rows("ALTER TABLE ADD COLUMN", ("object", ("table",), OWN), ("type", ("type",), "USAGE")),
+    *_rows("ALTER TYPE", ("object", ("type",), OWN)),
     *_rows("ALTER RENAME", ("object", _OWNED, OWN), ("schema", ("schema",), "CREATE")),
     *_rows(
         "ALTER OWNER",
@@ -263,6 +270,8 @@ def _check_view(catalog: Catalog, item: Item) -> None:
     owner = owner_of(catalog, item)
     for number in item.needs:
         below = catalog.by_number[number]
+        if below.kind == "type":
+            continue
         if not has(catalog, owner, "SELECT", below):
             raise InsufficientPrivilege(
                 f"permission denied for {_shown(below)} {below.name}",

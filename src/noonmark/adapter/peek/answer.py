@@ -26,6 +26,7 @@ from typing import Any
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.peek.gather import Gatherer, Given, Multiset, own_rows, touched
+from noonmark.adapter.peek.rows import identified
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.adapter.peek.tables import TableFiles
 from noonmark.adapter.sequence.options import SCHEMA as SEQUENCE
@@ -302,8 +303,9 @@ class Answers:
         found: Multiset = {}
         total = 0
         result = await self._pool.run(plan, given)
+        identify = identified(peek.relation.schema)
         async for piece in result.pieces():
-            found.update(piece)
+            found.update(identify(piece))
             total += sum(count for _, count in piece)
             self._pool.limits.check_rows(total)
         return found

@@ -29,7 +29,7 @@ from noonmark.rows.schema import Schema
 
 _EQUAL_AS_THEY_ARE = (
     t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Bytea, t.Uuid, t.Date,
-    t.Timestamp, t.TimestampTz, t.Numeric,
+    t.Timestamp, t.TimestampTz, t.Numeric, t.Enum,
 )  # fmt: skip
 
 #: By the values of some columns: the one row that has them, or the rows.

@@ -111,7 +111,9 @@ def planned_over(
     catalog = access.catalog
     names = Names(catalog, access)
     stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
-    statement = Statement(names, parameters=stated, values=values, session=functions)
+    statement = Statement(
+        names, parameters=stated, values=values, session=functions, types=names.types
+    )
     query = parse.plan_query(tree, statement)
     planned = over_collections(catalog, query, names, indexes.keeping)
     return _planned_query(catalog, planned, statement, indexes.settled, oid_columns(tree))

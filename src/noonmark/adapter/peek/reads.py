@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,6 +33,7 @@ from noonmark.adapter.subscribe.changes import Changes
 from noonmark.adapter.subscribe.pulse import Pulse
 from noonmark.adapter.timestamp.choice import STRICT, Choice, Input, Question, select_timestamp
 from noonmark.compute.plan.naming import VIEW, errors_name
+from noonmark.errors import BeforeSince
 from noonmark.persist.log.definite import error_at
 from noonmark.persist.log.state import Collection, State
 from noonmark.persist.read.plan import check_answers
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from noonmark.adapter.peek.spark import SparkJob
 
 T = TypeVar("T")
+#: How often a statement chooses its time, where the history of the first ones is gone.
+CHOICES_MAX = 5
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ class Reads:
         self.pulse = Pulse(database)
         self.holds = Holds(database.client, database.retain_ms)
         self._is_view: dict[int, bool] = {}
+        #: Names of a state that have never had an error: what a look-up asks again and again.
+        self._sound: tuple[State | None, set[tuple[str, ...]]] = (None, set())
 
     @property
     def state(self) -> State:
@@ -114,6 +120,33 @@ class Reads:
         if question.isolation == STRICT and not question.names_its_time:
             await self._register(question, choice.time)
         return choice
+
+    async def choose_held(
+        self,
+        names: Iterable[str],
+        wish: Wish = NO_WISH,
+        domain: Callable[[int], Iterable[str]] | None = None,
+    ) -> tuple[Choice, Held]:
+        """The time of a read, and what keeps it readable; chosen again where history went between.
+
+        Args:
+            names: the collections that are read.
+            wish: what the query asks for.
+            domain: what else is held at the time that was chosen; only these without one.
+
+        Raises:
+            BeforeSince: the time that the query names is gone.
+        """
+        names = tuple(names)
+        for left in reversed(range(CHOICES_MAX)):
+            choice = await self.choose(names, wish)
+            held = names if domain is None else domain(choice.time)
+            try:
+                return choice, await self.holds.take(held, choice.time)
+            except BeforeSince:
+                if not left or (wish.as_of is not None and not wish.at_least):
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     async def _register(self, question: Question, time: int) -> None:
         """From now on strict reads are at `time` or later.
@@ -162,6 +195,15 @@ class Reads:
         What is read while the client takes it is held until it is taken. The writer collects no
         garbage that a read of its own process needs; a job of a replica is held from its beginning.
         """
+        with self._reading(peek, time):
+            return await self._ask(peek, time, system)
+
+    def _reading(self, peek: Peek, time: int) -> AbstractContextManager[None]:
+        """What is read stays: what completes it might advance its since past the time."""
+        found = [self.state.collection(name).id for name in peek.collections]
+        return self._client.local_holds.reading(found, time)
+
+    async def _ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
         await self.complete(peek.collections, time)
         await self.check_errors(peek.collections, time)
         held: Held | None = None
@@ -184,9 +226,10 @@ class Reads:
 
     async def multiset(self, peek: Peek, time: int, system: SystemRows) -> Multiset:
         """Like `ask`, as a multiset of the relation's rows."""
-        await self.complete(peek.collections, time)
-        await self.check_errors(peek.collections, time)
-        return await self.answers.multiset(peek, time, system, self._ask_spark)
+        with self._reading(peek, time):
+            await self.complete(peek.collections, time)
+            await self.check_errors(peek.collections, time)
+            return await self.answers.multiset(peek, time, system, self._ask_spark)
 
     def path(self, peek: Peek) -> Path:
         """Which way a peek would go now."""
@@ -240,11 +283,23 @@ class Reads:
                 found.append(state.collection(errors_name(name)))
         return found
 
-    def _has_no_errors(self, names: Sequence[str], time: int) -> bool:
+    def _has_no_errors(self, names: tuple[str, ...], time: int) -> bool:
         state = self.state
+        known, sound = self._sound
+        if known is not state:
+            sound = set()
+            self._sound = (state, sound)
+        elif names in sound:
+            return True
+        errors = self.error_collections(names)
+        if not any(each.batches for each in errors) and not any(
+            state.collection(name).errors for name in names
+        ):
+            sound.add(names)
+            return True
         if any(error_at(state.collection(name).errors, time) is not None for name in names):
             return False
-        for collection in self.error_collections(names):
+        for collection in errors:
             if collection.batches:
                 mirror = self.mirrors.now(collection, time)
                 if mirror is None or mirror.rows:

@@ -16,16 +16,18 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.shape import Leaf
+from noonmark.adapter.worker.columnar import ROWS
 from noonmark.adapter.worker.scratch import scratch_folder
 from noonmark.persist.log.state import Collection
 from noonmark.persist.part.run import DIFF
@@ -142,7 +144,17 @@ class TableFiles:
                     path.unlink()
 
 
-def _write(path: Path, schema: pa.Schema, tables: Sequence[pa.Table]) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-        for table in tables:
-            writer.write_table(table.select(schema.names))
+def _write(path: Path, schema: pa.Schema, tables: list[pa.Table]) -> None:
+    """Write the rows as one batch, so that a column is mapped as one array; takes the tables."""
+    rows = sum(table.num_rows for table in tables)
+    columns = {}
+    for name in schema.names:  # one after the other: no column is in memory twice for long
+        chunks = [chunk for table in tables for chunk in table.column(name).chunks]
+        tables[:] = [table.drop_columns([name]) for table in tables]
+        column = pa.chunked_array(chunks, schema.field(name).type)
+        if name == DIFF and pc.all(pc.equal(column, 1)).as_py() is not False:
+            continue
+        columns[name] = pa.table({name: column}).combine_chunks().column(name)
+    given = pa.table(columns).replace_schema_metadata({ROWS: str(rows)})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, given.schema) as writer:
+        writer.write_table(given)

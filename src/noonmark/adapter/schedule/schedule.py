@@ -4,7 +4,8 @@ Nothing here decides what a row is: sources (`ingest`) and views (`compute`) do.
 when they tick, and what becomes of one that fails: it is tried again, says why, and holds back
 nobody who does not read it.
 
-    sources   every second, and at once when a read waits for them
+    sources   as records come, with those that share a view with them, every second, and at once
+              when a read waits for them
     views     as soon as all their inputs have moved: told by the commit that moved them, and
               together with the others that it moved
     tables    never by themselves: a read, or a view that shares a commit with them, moves them
@@ -30,6 +31,7 @@ from noonmark.adapter.schedule.totals import TickTotals
 from noonmark.adapter.schedule.views import Failure, ViewWorker
 from noonmark.adapter.upstream.switch import finish
 from noonmark.errors import NoonmarkError, NotYetComplete
+from noonmark.peer import Peer
 from noonmark.persist.log.state import Collection, State
 from noonmark.source.contract import Source
 from noonmark.supervise import Task
@@ -48,10 +50,14 @@ class Schedule:
         self.views: dict[int, ViewWorker] = {}
         self.totals = TickTotals()
         self.sinks: dict[int, SinkWorker] = {}
+        #: Of sinks that were stopped while brokers did not answer, by number: they may answer yet.
+        self.abandoned_sinks: dict[int, Peer] = {}
         #: Of sources with tables that are to become what their relations show.
         self._switches: dict[int, Task] = {}
         #: What `together` found in a catalog.
         self._known: tuple[Catalog, dict[str, set[str]]] = (database.catalog, {})
+        #: What `neighbours` found in a catalog.
+        self._beside: tuple[Catalog, dict[int, set[int]]] = (database.catalog, {})
         workers = database.workers
         self.rounds = Rounds(
             database.clock,
@@ -134,15 +140,18 @@ class Schedule:
 
     async def restart_above(self, number: int) -> None:
         """Let sources and sinks that need an item open their connections anew."""
+        stopping: list[tuple[Item, SourceWorker | SinkWorker]] = []
         for item in self._database.catalog.dependents([number]):
             source, sink = self.sources.get(item.number), self.sinks.get(item.number)
             if source is not None:
                 del self.sources[item.number]
-                await source.stop()
-                await self.add_source(item)
+                stopping.append((item, source))
             if sink is not None:
-                await sink.stop()
-                await self.add_sink(item)
+                del self.sinks[item.number]
+                stopping.append((item, sink))
+        await asyncio.gather(*(worker.stop() for _, worker in stopping))
+        # What was dropped meanwhile is not begun again.
+        await self.take_up([item.number for item, _ in stopping])
 
     async def remove(self, numbers: Iterable[int]) -> None:
         """Stop the work of items; ticks of views that are under way are given up."""
@@ -175,6 +184,18 @@ class Schedule:
             return set()
         views = [each.number for each in catalog.dependents([item.number]) if each.is_stored]
         return {each.collection for each in catalog.needs(views) if each.is_written}
+
+    def neighbours(self, number: int) -> list[SourceWorker]:
+        """The sources that share a maintained view with this one; from any thread."""
+        catalog, known = self._beside
+        if catalog is not self._database.catalog:
+            catalog, known = self._beside = self._database.catalog, {}
+        if number not in known:
+            views = [each.number for each in catalog.dependents([number]) if each.is_stored]
+            below = {each.number for each in catalog.needs(views) if each.kind == "source"}
+            known[number] = below - {number}
+        workers = (self.sources.get(each) for each in known[number])
+        return [worker for worker in workers if worker is not None]
 
     def tables_below(self, names: Iterable[str]) -> dict[str, list[str]]:
         """For collections that come of tables alone: those tables."""

@@ -1,14 +1,24 @@
-"""A source at work: it ticks at fixed intervals, and at once when a read waits for it.
+"""A source at work: it ticks when records come, at intervals, and at once when a read waits for it.
 
-Each source ticks in a thread of its own. One that stalls (or whose Spark job failed, or whose
-storage did not answer) is tried again with growing pauses and says why; a defect of ours ends it,
-and its status keeps the error. One with relations that cannot be followed any more goes on with the
-others: its status is `errored`, and says which. An inactive source ticks only when a read asks for
-a time.
+Each source ticks in a thread of its own, and `noonmark.adapter.schedule.pace` says when. A source
+that tells when records come (`HasArrivals`) is listened to in another thread, between ticks.
+
+A view over several sources is as far as the one that is least far. So whoever binds something new
+pulls its neighbours, the sources that share a view with it: they tick beside its own reading, and
+what it has read need not wait for their next interval.
+
+A source that stalls (or whose Spark job failed, or whose storage did not answer) is tried again
+with growing pauses and says why; a defect of ours ends it, and its status keeps the error. One with
+relations that cannot be followed any more goes on with the others: its status is `errored`, and
+says which. An inactive source ticks only when a read asks for a time.
 
 Where a tick is read is decided by its size (`noonmark.ingest.engine`).
 
-Where it runs: a thread per source.
+Upstream is asked and read by peers (`noonmark.peer`), and never by this thread, which commits. So a
+source whose upstream does not answer is stopped at once: the peers are left, the thread ends, and
+what comes back later is committed by nobody.
+
+Where it runs: a thread per source, and one more for each that is listened to.
 """
 
 from __future__ import annotations
@@ -16,24 +26,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import AsyncIterator
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.schedule.definitions import feeds_of
 from noonmark.adapter.schedule.ended import ERRORED, errors_now, outputs_of, remedy_of, said
+from noonmark.adapter.schedule.pace import INTERVAL_S, Pace
 from noonmark.adapter.schedule.status import StatusHistory
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.adapter.upstream.staging import drop_orphans
+from noonmark.compute.runner.limit import Limit
 from noonmark.errors import NoonmarkError, SourceStalled, StorageError
-from noonmark.ingest.engine import BySizeEngine
+from noonmark.ingest.engine import ApartEngine, BySizeEngine
 from noonmark.ingest.ingestion import Engine, Ingestion, SparkEngine, Tick
 from noonmark.ingest.rates import Rates
 from noonmark.ingest.status import Status
+from noonmark.peer import GRACE_S, Peer, closed
 from noonmark.persist.log.definite import Failure
 from noonmark.rows.types import quote_name
-from noonmark.source.contract import HasNews, Source
+from noonmark.source.contract import HasArrivals, HasNews, HasPeer, Source
 from noonmark.storage.transaction import RETAIN_MS
 from noonmark.supervise import Thread
 
@@ -42,10 +57,13 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("noonmark.work")
 
-INTERVAL_S = 1.0
 _TRANSIENT = (SourceStalled, StorageError)
+#: How often one that rests looks whether it is to go on.
+_REST_S = 0.05
 _PAUSE_FIRST_S = 0.25
 _PAUSE_LARGEST_S = 30.0
+#: How long it is listened at once: so long a stop waits for it, and a tick that hears nothing.
+_LISTEN_S = 0.1
 
 
 class SourceWorker:
@@ -69,26 +87,51 @@ class SourceWorker:
         self._told: dict[str, str] = {}
         self._stopping = threading.Event()
         self._wake = threading.Event()
-        self._thread: Thread | None = None
+        #: Why it is to tick before its interval is over: somebody cannot wait, records have come,
+        #: or a neighbour is complete at that time.
+        self._hurried = self._news = False
+        self._pulled = 0
+        self._listening = threading.Event()
+        self._threads: list[Thread] = []
+        self._is_left = False
+        self._resting: Future[None] | None = None
+        self._reading = Peer("source", f'"{item.name}"', database.clock)
 
     def start(self) -> None:
         """Begin to tick."""
-        self._thread = self._database.supervisor.thread(
-            "source", self.name, self._run, self._stopping, self._died
-        )
+        thread = self._database.supervisor.thread
+        self._threads.append(thread("source", self.name, self._run, self._stopping, self._died))
 
     async def stop(self) -> None:
-        """End after the tick that is under way."""
+        """End after the tick that is under way, or without it if that does not end soon."""
         self._stopping.set()
         self._wake.set()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
-        if self._source is not None and hasattr(self._source, "close"):
-            await asyncio.to_thread(self._source.close)
+        self._listening.set()
+        until_s = self._database.clock.monotonic() + GRACE_S
+        await self._ended(until_s)
+        with self._opening:
+            self._is_left = True
+            source: object = self._source
+        left = [self._reading.leave()]
+        if isinstance(source, HasPeer):
+            left.append(source.leave())
+        for thread in self._threads[:1]:  # the one that commits
+            await thread.ended()
+        await self._ended(until_s)
+        await closed(left, until_s - self._database.clock.monotonic())
+
+    async def _ended(self, until_s: float) -> None:
+        """Wait for its threads; the first one begins the other."""
+        for at in range(2):
+            if at < len(self._threads):
+                left_s = until_s - self._database.clock.monotonic()
+                await self._threads[at].ended(max(0.0, left_s))
 
     def source(self) -> Source:
         """The source itself, one for ticks and for reads that ask how far it is."""
         with self._opening:
+            if self._is_left:
+                raise SourceStalled(f'source "{self.name}" was stopped')
             if self._source is None:
                 self._source = open_source(self._database, self.item)
             return self._source
@@ -96,11 +139,35 @@ class SourceWorker:
     def want(self, time: int) -> None:
         """Tick at once: somebody waits for this source to be complete at `time`."""
         self._wanted = max(self._wanted, time)
+        self.retry()
+
+    def pull(self, time: int) -> None:
+        """Tick soon: what a neighbour has bound at `time` waits for this source in a view."""
+        self._pulled = max(self._pulled, time)
         self._wake.set()
 
     def retry(self) -> None:
         """Try again at once, if it waits to."""
+        self._hurried = True
         self._wake.set()
+
+    @asynccontextmanager
+    async def resting(self, seconds: float) -> AsyncIterator[bool]:
+        """A block in which it does not tick: False where the tick under way takes longer.
+
+        For who stops it under the catalog's turn: there nobody waits for upstream.
+        """
+        resting: Future[None] = Future()
+        self._resting = resting
+        self.retry()
+        if not self._threads or self._threads[0].life.ended:
+            resting.set_result(None)
+        try:
+            done, _ = await asyncio.wait({asyncio.wrap_future(resting)}, timeout=seconds)
+            yield bool(done)
+        finally:
+            self._resting = None
+            self.retry()
 
     def alter(self, item: Item) -> None:
         """Tick by itself from now on, or only when asked; keep more history, or less."""
@@ -108,32 +175,52 @@ class SourceWorker:
         self.active = bool(item.definition.get("active", True))
         if self.ingestion is not None:
             self.ingestion.retain_ms = RETAIN_MS if item.retain_ms is None else item.retain_ms
-        self._wake.set()
+        self.retry()
 
     # -- the thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
         pause_s = _PAUSE_FIRST_S
+        clock = self._database.clock
+        last = Pace(0.0, 0.0, float("-inf"))
+        asks = True
         while not self._stopping.is_set():
-            began = self._database.clock.monotonic()
+            if self._stand_still():
+                continue
+            began_s = clock.monotonic()
             try:
                 if self._is_due():
-                    self._tick()
+                    self._tick(asks)
             except Exception as error:
+                if self._stopping.is_set():
+                    break
                 if isinstance(error, NoonmarkError) and not isinstance(error, _TRANSIENT):
                     self._note(state="failed", error=str(error))
                     self._begin()
                     return
                 self._note(state="stalled", error=str(error))
-                self._sleep(pause_s)
+                self._pause(pause_s)
                 pause_s = min(2 * pause_s, _PAUSE_LARGEST_S)
+                asks = True
                 continue
             pause_s = _PAUSE_FIRST_S
             if self.ingestion is not None and self.ingestion.is_finished:
                 self._note(state="finished")
                 return
-            self._sleep(INTERVAL_S - (self._database.clock.monotonic() - began))
+            last = Pace(began_s, clock.monotonic(), began_s if asks else last.asked_s)
+            asks = self._rest(last)
         self._note(state="stopped")
+
+    def _stand_still(self) -> bool:
+        """Whether somebody wants it to rest; waits a little then."""
+        resting = self._resting
+        if resting is None:
+            return False
+        if not resting.done():
+            resting.set_result(None)
+        self._wake.wait(_REST_S)
+        self._wake.clear()
+        return True
 
     def _died(self, error: NoonmarkError) -> None:
         self._note(state="stalled", error=str(error))
@@ -144,19 +231,87 @@ class SourceWorker:
             return True
         if self.ingestion is None:
             return self._wanted > 0
-        upper = self.ingestion.remap.upper.only()
-        return upper is not None and upper <= self._wanted
+        return self._lacks(self._wanted)
 
-    def _sleep(self, seconds: float) -> None:
-        """Until the next interval, or until somebody wants more."""
-        if seconds > 0 or not self.active:
-            self._wake.wait(seconds if self.active else None)
-        self._wake.clear()
+    def _lacks(self, time: int) -> bool:
+        """Whether it has ticked before, and is not complete at a time."""
+        upper = None if self.ingestion is None else self.ingestion.remap.upper.only()
+        return upper is not None and upper <= time
 
-    def _tick(self) -> None:
+    def _pause(self, seconds: float) -> None:
+        """Until then, or until somebody wants more."""
+        ends_s = self._database.clock.monotonic() + seconds
+        while not (self._stopping.is_set() or self._hurried):
+            left_s = ends_s - self._database.clock.monotonic()
+            if left_s <= 0:
+                break
+            self._wake.wait(left_s)
+            self._wake.clear()
+        self._hurried = False
+
+    def _rest(self, last: Pace) -> bool:
+        """Until the next tick is due, or somebody wants more; whether it is to ask upstream."""
+        clock = self._database.clock
+        self._news = False
+        self._let_hear()
+        while not (self._stopping.is_set() or self._hurried):
+            left_s = None
+            if self.active:
+                early = self._news or self._lacks(self._pulled)
+                left_s = last.due_s(early=early) - clock.monotonic()
+                if left_s <= 0:
+                    break
+            self._wake.wait(left_s)
+            self._wake.clear()
+        if not self._stopping.is_set():
+            self._listening.clear()
+        hurried = self._hurried
+        if hurried:  # otherwise who comes now would be forgotten
+            self._hurried = False
+        return hurried or self._news or last.asks(clock.monotonic())
+
+    def _let_hear(self) -> None:
+        """Who ticks by itself is listened to; who ticks when asked holds nothing for that."""
+        source: object = self._source
+        if self.active:
+            self._listening.set()
+        elif isinstance(source, HasArrivals):
+            source.hush()
+
+    def _listen(self) -> None:
+        """Between ticks: wake the thread that ticks when records have come."""
+        source: object = self._source
+        assert isinstance(source, HasArrivals)
+        while not self._stopping.is_set():
+            self._listening.wait()
+            if self._stopping.is_set():
+                return
+            ingestion = self.ingestion
+            if ingestion is None:  # it has died, and is made again
+                self._stopping.wait(_LISTEN_S)
+                continue
+            try:
+                came = source.arrived(ingestion.remap.latest, _LISTEN_S)
+            except NoonmarkError:  # a tick will meet it, and say so
+                self._stopping.wait(INTERVAL_S)
+                continue
+            if came:
+                self._listening.clear()
+                self._news = True
+                self._wake.set()
+
+    def _bound(self, time: int) -> None:
+        """What is new is bound at a time: whoever shares a view with it is to be as far."""
+        for worker in self._database.work.neighbours(self.item.number):
+            worker.pull(time)
+
+    def _tick(self, asks: bool) -> None:
         if self.ingestion is None:
             self.ingestion = self._make()
-        tick = self.ingestion.tick()
+            if isinstance(self.source(), HasArrivals) and len(self._threads) < 2:
+                thread = self._database.supervisor.thread
+                self._threads.append(thread("arrivals", self.name, self._listen, self._stopping))
+        tick = self.ingestion.tick(asks=asks)
         self._count(tick)
         self._begin()
 
@@ -174,18 +329,24 @@ class SourceWorker:
             database.oracle.blocking,
             source,
             item.name,
-            self.engine(),
+            self.engine(self._reading),
             RETAIN_MS if item.retain_ms is None else item.retain_ms,
             feeds_of(database.catalog, item, source),
             parts["progress"].collection,
             parts["errors"].collection,
             remedy_of(database.catalog, item),
+            on_bound=self._bound,
+            release_pause_s=INTERVAL_S,
         ).start()
 
-    def engine(self) -> Engine:
-        """What reads for this source: little in this process, much on Spark."""
+    def engine(self, peer: Peer) -> Engine:
+        """What reads for this source by a peer: little in this process, much on Spark."""
+        return ApartEngine(self._engine, peer)
+
+    def _engine(self, limit: Limit) -> Engine:
         database = self._database
-        return BySizeEngine(SparkEngine(database.started_spark), self.rates, database.clock)
+        spark = SparkEngine(database.started_spark, limit)
+        return BySizeEngine(spark, self.rates, database.clock)
 
     def _count(self, tick: Tick) -> None:
         seen = self.status

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import PUBLIC, Item
+from noonmark.adapter.catalog.type_names import scalar_now
 from noonmark.rows.types import quote_name
 from noonmark.sql.lexer import Token, tokens_of
 
@@ -67,7 +68,10 @@ def shown_defaults(catalog: Catalog, item: Item, path: Sequence[str] = (PUBLIC,)
     if item.kind != "table":
         return {}
     found: Mapping[str, str] = item.definition.get("defaults", {})
-    return {name: shown(catalog, text, path) for name, text in found.items()}
+    return {
+        name: scalar_now(catalog, item, shown(catalog, text, path), path)
+        for name, text in found.items()
+    }
 
 
 def _names(text: str) -> Iterator[Token]:

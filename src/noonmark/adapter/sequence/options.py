@@ -48,6 +48,31 @@ def defined(options: Mapping[str, Any], fresh: str) -> Definition:
     return {**made, "state": fresh, "first": made["start"]}
 
 
+_WORDS = {
+    "increment": "INCREMENT BY",
+    "min": "MINVALUE",
+    "max": "MAXVALUE",
+    "start": "START WITH",
+    "cache": "CACHE",
+}
+
+
+def written(definition: Mapping[str, Any]) -> str:
+    """The options of a sequence that are not the usual ones, as they are written.
+
+    >>> written(defined({"type": "integer", "increment": -2, "maxvalue": 9, "cycle": True}, "x"))
+    'INCREMENT BY -2 MAXVALUE 9 CYCLE'
+    >>> written(defined({"type": "smallint"}, "x"))
+    ''
+    """
+    way = {name: definition[name] for name in ("type", "increment")}
+    usual = {**defined(way, ""), "increment": 1}
+    usual["start"] = definition["min" if definition["increment"] > 0 else "max"]
+    found = [f"{word} {definition[name]}" for name, word in _WORDS.items()
+             if definition[name] != usual[name]]  # fmt: skip
+    return " ".join([*found, *(["CYCLE"] if definition["cycle"] else [])])
+
+
 def altered(
     before: Definition, options: Mapping[str, Any], last: tuple[int, bool], fresh: str
 ) -> Definition:

@@ -46,7 +46,7 @@ Writes = Mapping[str, Sequence[tuple[Row, int]]]
 
 #: The kinds that a transaction may make and drop.
 STAGED: frozenset[Kind] = frozenset(
-    ("table", "view", "materialized-view", "index", "schema", "role", "sequence")
+    ("table", "view", "materialized-view", "index", "schema", "role", "sequence", "type")
 )
 _VIEWS = ("materialized-view", "index")
 

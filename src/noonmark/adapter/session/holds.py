@@ -8,9 +8,10 @@ otherwise when it has lived for `SOON_S`.
 Law: while `Held` is not released, every collection of it stays readable at its time; where that
 cannot be promised any more, `Holds.take` raises `BeforeSince` instead.
 
-Why the wait is safe: since follows upper at the distance of the history that is kept. When the wait
-begins, at least `NEAR_MS` of the timeline, which follows the clock, must pass before that distance
-is reached.
+Why the wait is safe: until a hold is durable it is among the `LocalHolds` of the process, which is
+the one that lets history go. A server that only reads follows another one, whose since follows its
+upper at the distance of the history that is kept: when the wait begins, at least `NEAR_MS` of the
+timeline, which follows the clock, must pass before that distance is reached.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Held:
         self.collections = collections
         self._client = client
         self._durable: list[HoldHandle] = []
+        self._let_go_here = client.local_holds.take(collections, time)
         self._later: asyncio.Task[None] | None = None
         self._acquiring = False
         self._released = False
@@ -58,6 +60,7 @@ class Held:
         finally:
             self._acquiring = False
         self._durable += handles
+        self._let_go_here()
         if self.is_released():  # while storage was asked
             await self._let_go()
 
@@ -95,6 +98,7 @@ class Held:
         if self._released:
             return
         self._released = True
+        self._let_go_here()
         if self._later is not None and self._acquiring:
             await asyncio.wait([self._later])  # it lets go of what it got
         elif self._later is not None:
@@ -133,7 +137,11 @@ class Holds:
             near = near or self._is_near(collection, time)
         held = Held(self._client, time, tuple(collection.id for collection in found))
         if near:
-            await held.make_durable()
+            try:
+                await held.make_durable()
+            except BaseException:
+                await held.release()
+                raise
         else:
             held.durable_after(self._client.clock, SOON_S)
         self.living.add(held)

@@ -25,8 +25,10 @@ from noonmark.adapter.statement.ddl import (
     source_tables,
     table,
     table_as,
+    types,
     view,
 )
+from noonmark.adapter.statement.ddl.column_types import typed
 from noonmark.adapter.statement.ddl.path import in_path
 from noonmark.adapter.statement.dml import copy, truncate, write
 from noonmark.adapter.statement.handler import (
@@ -67,6 +69,7 @@ _OF_THE_CATALOG = (
     source_tables,
     view,
     index,
+    types,
 )
 #: Those that reach outside, or change what others read: COMMIT could not make them one.
 _ALONE = (
@@ -102,7 +105,7 @@ def _guarded(kind: type[st.Statement], handler: Handler) -> Handler:
     """The handler of a statement that changes the catalog."""
 
     async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
-        return await handler(session, in_path(session, statement), values)
+        return await handler(session, typed(session, in_path(session, statement)), values)
 
     return to_the_end(alone(run) if kind in _ALONE else run)
 

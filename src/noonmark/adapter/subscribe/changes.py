@@ -1,20 +1,25 @@
 """What happened to a collection, read and decoded once for all who follow it.
 
-Time is cut into segments: a segment begins where the one before ends, and ends at the upper that
-was known when somebody first asked for it. Everybody who follows a collection walks the same
-segments at their own pace, so that those who keep up share each read. Only the last segments are
-kept: who falls behind reads again. What happened while somebody did not read stays stored, and
-is had piece by piece: a segment has at most `subscribe_rows_max` updates and `subscribe_memory`,
-and as many as one time has if those are more, up to what one statement may write
-(`statement_write_rows_max`, `copy_memory`).
+Time is cut into segments: a segment begins where somebody asked, and ends at the upper that was
+known then. Whoever follows a collection is given a few whole times of a segment after the other,
+and holds nothing else while its client does not read. The segments themselves are kept here, for
+all who follow: those who keep up share each read, and who falls behind so far that its segment is
+gone reads again. What happened meanwhile stays stored.
 
-Law: the segments after `t`, one after the other, have every update at times after t exactly once.
+Law: what `following` gives after t, one after the other, has every update at times after t exactly
+once.
+Law (memory): the segments that are kept use at most `subscribe_memory` together, as objects of
+Python. One has at most `subscribe_rows_max` updates, and its share of that; those of one time are
+one piece however many they are, up to what one statement may write (`statement_write_rows_max`,
+`copy_memory`).
+
 Where it runs: the adapter's loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,10 +35,14 @@ from noonmark.persist.log.state import Collection, State
 from noonmark.persist.read.plan import Query
 from noonmark.rows.schema import Schema
 
-#: Segments that are kept, over all collections, and the most that one of them may have to be kept.
+#: Segments that are kept, over all collections, and how many large ones there is room for.
 SEGMENTS_MAX = 256
-SEGMENT_ROWS_MAX = 10_000
-SEGMENT_BYTES_MAX = 1 << 20
+SEGMENTS_LARGE = 8
+#: What is given of a segment at once, unless one time has more.
+SLICE_ROWS = 1_000
+SLICE_BYTES = 1 << 20
+#: What a change uses beside its data, and each of its values.
+_CHANGE_BYTES, _VALUE_BYTES = 128, 64
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,19 @@ class ChangeRange:
     schema: Schema
     size_bytes: int = 0
 
+    def slice(self, after: int) -> ChangeRange:
+        """The first whole times after a time: a few updates, if one time has no more."""
+        start = bisect_right(self.changes, after, key=_time)
+        each = max(1, self.size_bytes // max(1, len(self.changes)))
+        stop = start + max(1, min(SLICE_ROWS, SLICE_BYTES // each))
+        upper = self.upper
+        if stop < len(self.changes):
+            last = _time(self.changes[stop - 1])
+            stop = bisect_right(self.changes, last, lo=stop, key=_time)
+            upper = last + 1 if stop < len(self.changes) else upper
+        found = self.changes[start:stop]
+        return ChangeRange(after, upper, found, self.schema, each * len(found))
+
     def before(self, upper: int | None) -> ChangeRange:
         """As far as a time, which is not beyond its own."""
         if upper == self.upper:
@@ -70,21 +92,37 @@ class Changes:
         self._limits = limits
         self._kept: OrderedDict[tuple[int, int], ChangeRange] = OrderedDict()
         self._turns: dict[int, asyncio.Lock] = {}
-        self.reads = 0
+        self.reads = self.kept_bytes = 0
 
     async def following(self, collection: int, after: int) -> ChangeRange:
-        """The segment after `after`, once there is one."""
-        key = (collection, after)
-        if key in self._kept:
-            return self._kept[key]
+        """What happened after `after`, once there is something: some whole times of it."""
+        if (known := self._known(collection, after)) is not None:
+            return known
         await self.moved((collection,), after + 1)
         async with self._turns.setdefault(collection, asyncio.Lock()):
-            if key in self._kept:
-                return self._kept[key]
+            if (known := self._known(collection, after)) is not None:
+                return known
             found = self._client.state.collection(collection)
             segment = await self.piece(found, after, found.upper.only())
-            self._keep(key, segment)
-            return segment
+            self._keep((collection, after), segment)
+            return segment.slice(after)
+
+    def _known(self, collection: int, after: int) -> ChangeRange | None:
+        """What a segment that is kept has after `after`."""
+        key: tuple[int, int] | None = (collection, after)
+        if key not in self._kept:
+            covering = (
+                (number, begin)
+                for (number, begin), each in self._kept.items()
+                if number == collection
+                and begin < after
+                and (each.upper is None or after + 1 < each.upper)
+            )
+            key = next(covering, None)
+        if key is None:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key].slice(after)
 
     async def piece(self, collection: Collection, after: int, upper: int | None) -> ChangeRange:
         """The updates at times after `after`, and before `upper` or as far as there is room.
@@ -130,7 +168,7 @@ class Changes:
         if tables is None:
             return None
         found = await asyncio.to_thread(_decoded, tables, collection)
-        size_bytes = sum(table.nbytes for table in tables)
+        size_bytes = sum(map(_size, tables))
         return ChangeRange(after, upper, found, collection.schema, size_bytes)
 
     async def moved(self, collections: tuple[int, ...], seen: int) -> None:
@@ -144,11 +182,13 @@ class Changes:
             await asyncio.wrap_future(self._client.runtime.submit(waiting))
 
     def _keep(self, key: tuple[int, int], segment: ChangeRange) -> None:
-        few = len(segment.changes) <= SEGMENT_ROWS_MAX
-        if few and segment.size_bytes <= SEGMENT_BYTES_MAX:
-            self._kept[key] = segment
-        while len(self._kept) > SEGMENTS_MAX:
-            self._kept.popitem(last=False)
+        room = self._limits().subscribe_memory_mb << 20
+        if segment.size_bytes > room:
+            return  # of one time: nobody else may need it
+        self._kept[key] = segment
+        self.kept_bytes += segment.size_bytes
+        while len(self._kept) > SEGMENTS_MAX or self.kept_bytes > room:
+            self.kept_bytes -= self._kept.popitem(last=False)[1].size_bytes
 
     async def _read(
         self, collection: int, query: Query, room: Room | None
@@ -161,7 +201,7 @@ class Changes:
             tables, rows, size_bytes = [], 0, 0
             async for table in reader.contents(plan):
                 rows += table.num_rows
-                size_bytes += table.nbytes
+                size_bytes += _size(table)
                 if room is not None and (rows > room.rows or size_bytes > room.size_bytes):
                     return None
                 tables.append(table)
@@ -172,10 +212,10 @@ class Changes:
 
 def _room(limits: Limits, alone: bool) -> Room:
     """What a piece may have; one of a single time as much as one statement may write."""
-    rows, size_mb = limits.subscribe_rows, limits.subscribe_memory_mb
-    if alone:
-        rows, size_mb = max(limits.write_rows, rows), max(limits.copy_memory_mb, size_mb)
-    return Room(rows, size_mb << 20)
+    if not alone:
+        return Room(limits.subscribe_rows, (limits.subscribe_memory_mb << 20) // SEGMENTS_LARGE)
+    size_mb = max(limits.copy_memory_mb, limits.subscribe_memory_mb)
+    return Room(max(limits.write_rows, limits.subscribe_rows), size_mb << 20)
 
 
 def _reached(collection: Collection, after: int, upper: int | None, rows_max: int) -> int | None:
@@ -190,6 +230,16 @@ def _reached(collection: Collection, after: int, upper: int | None, rows_max: in
     return upper
 
 
+def _time(change: Change) -> int:
+    return change[1]
+
+
+def _size(table: pa.Table) -> int:
+    """What the changes of a table use once they are decoded."""
+    each: int = _CHANGE_BYTES + _VALUE_BYTES * table.num_columns
+    return int(table.nbytes) + int(table.num_rows) * each
+
+
 def _decoded(tables: list[pa.Table], collection: Collection) -> tuple[Change, ...]:
     found = [change for table in tables for change in changes(table, collection.schema)]
-    return tuple(sorted(found, key=lambda change: change[1]))
+    return tuple(sorted(found, key=_time))

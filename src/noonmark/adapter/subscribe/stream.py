@@ -166,12 +166,14 @@ class Stream:
             segment = await self._reads.changes.following(number, seen)
             good, error = await self._good(segment.upper, seen, segment.changes)
             until = segment.upper if error is None else error.fields["time"]
-            yield await linear.changes(good, segment.schema), until
+            upper, made = segment.upper, await linear.changes(good, segment.schema)
+            del segment, good  # nothing else is held while the client does not read
+            yield made, until
             if error is not None:
                 raise error
-            if segment.upper is None:
+            if upper is None:
                 return
-            seen = segment.upper - 1
+            seen = upper - 1
 
     async def _linear_snapshot(self) -> AsyncIterator[Multiset]:
         peek = self._what.peek
@@ -244,7 +246,9 @@ class Stream:
                 for name, part in zip(self._names, parts, strict=True)
             }
             until = upper if end is None else end
-            yield await query.changes(happened, until), until
+            made = await query.changes(happened, until)
+            del parts, every, happened
+            yield made, until
             if error is not None:
                 raise error
             if upper is None:

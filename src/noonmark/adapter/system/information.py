@@ -6,14 +6,17 @@ from collections.abc import Iterable
 
 from noonmark.adapter.catalog.item import DATABASE, Item
 from noonmark.adapter.catalog.privilege import BUILT_IN, PRIVILEGES, has, owner_of
+from noonmark.adapter.catalog.user_types import made_types
 from noonmark.adapter.sequence.default import shown_defaults
 from noonmark.adapter.system.facts import Facts, Row, nothing, relation
+from noonmark.adapter.system.made_types import array_name
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.pg_roles import applicable_roles, enabled_roles
 from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.sequences import SEQUENCES
 from noonmark.adapter.system.types import TYPES
 from noonmark.adapter.table.constraints import foreigns_of, key_name, uniques_of
+from noonmark.adapter.table.generated import shown_generated
 from noonmark.rows import types as t
 from noonmark.rows.pg.oid import oid
 
@@ -58,14 +61,27 @@ def _columns(facts: Facts) -> Iterable[Row]:
             yield (
                 DATABASE, item.schema_name, item.name, column.name, at, defaults.get(column.name),
                 "NO" if not column.nullable or column.name in strict else "YES", _type_name(kind),
-                length, None, precision, radix, scale, _seconds(kind), None, DATABASE, "pg_catalog",
-                _UDT.get(number, str(kind)), str(at), "NO", *_identity(item, column.name),
+                length, None, precision, radix, scale, _seconds(kind), None, DATABASE,
+                *_udt(facts, kind, number), str(at), "NO", *_identity(facts, item, column.name),
                 updatable,
             )  # fmt: skip
 
 
-def _identity(item: Item, column: str) -> Row:
+def _udt(facts: Facts, kind: t.SqlType, number: int) -> tuple[str, str]:
+    """The schema and the name of a type."""
+    for made in made_types(kind):
+        item = facts.catalog.by_number.get(made.number)
+        if item is not None and not isinstance(kind, t.Record):
+            name = array_name(item) if isinstance(kind, t.Array) else item.name
+            return item.schema_name, name
+    return "pg_catalog", _UDT.get(number, str(kind))
+
+
+def _identity(facts: Facts, item: Item, column: str) -> Row:
     """is_identity, identity_generation, is_generated, generation_expression."""
+    computed = shown_generated(facts.catalog, item, facts.path).get(column)
+    if computed is not None:
+        return "NO", None, "ALWAYS", computed
     found = item.definition.get("identity", {}).get(column) if item.kind == "table" else None
     if found is None:
         return "NO", None, "NEVER", None
@@ -75,6 +91,8 @@ def _identity(item: Item, column: str) -> Row:
 def _type_name(kind: t.SqlType) -> str:
     if isinstance(kind, t.Array):
         return "ARRAY"
+    if isinstance(kind, t.Enum):
+        return "USER-DEFINED"
     return type(kind).spelling if isinstance(kind, t.Varchar | t.Char | t.Numeric) else str(kind)
 
 

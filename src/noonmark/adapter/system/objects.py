@@ -113,6 +113,49 @@ class Objects:
         in_path = self._find((item.name,)) == item
         return shown if in_path else f"{quote_name(item.schema_name)}.{shown}"
 
+    # -- types ---------------------------------------------------------------------------------
+
+    def type_oid(self, name: str) -> int:
+        """The oid of a type; raises `UndefinedObject`."""
+        found = int(name) if name.isdigit() else _own_type(name)
+        if found is not None:
+            return found
+        is_array = name.rstrip().endswith("[]")
+        item = self._find(parts_of(name.rstrip().removesuffix("[]")))
+        if item is None or item.kind != "type":
+            raise UndefinedObject(f'type "{name}" does not exist')
+        return item.oid + is_array
+
+    def to_type_oid(self, name: str) -> int | None:
+        """The oid of a type, if there is one of that name."""
+        try:
+            return self.type_oid(name)
+        except UndefinedObject:
+            return None
+
+    def format_type(self, number: int | None, modifier: int | None) -> str | None:
+        """The type's name as SQL writes it, with its schema where that is needed to find it."""
+        made = self._made_type(number)
+        if made is None:
+            return format_type(number, modifier)
+        name = self.class_name(made.oid)
+        return name if made.oid == number else f"{name}[]"
+
+    def type_visible(self, number: int) -> bool | None:
+        """Whether an unqualified name finds a type; None where there is no such type."""
+        made = self._made_type(number)
+        if made is None:
+            return True if number in TYPE_OIDS else None
+        return self._find((made.name,)) == made
+
+    def _made_type(self, number: int | None) -> Item | None:
+        """The type that somebody made of that number, or the one whose array has it."""
+        for each in (number, None if number is None else number - 1):
+            item = None if each is None else self.item(each)
+            if item is not None and item.kind == "type":
+                return item
+        return None
+
     def visible(self, number: int) -> bool | None:
         """Whether an unqualified name finds it; None where there is no such object."""
         item = self.item(number - KEY_OID_BASE if number > KEY_OID_BASE else number)
@@ -198,9 +241,9 @@ def _names(objects: Objects) -> list[Function]:
         ask("regclass", (_TEXT,), t.Integer(), objects.regclass, fallible=True),
         ask("regclass", (_INT,), text, objects.class_name),
         ask("to_regclass", (_TEXT,), t.Integer(), objects.to_regclass),
-        ask("regtype", (_TEXT,), t.Integer(), _type_oid, fallible=True),
-        ask("regtype", (_INT,), text, lambda number: format_type(number, None)),
-        ask("to_regtype", (_TEXT,), t.Integer(), _to_type_oid),
+        ask("regtype", (_TEXT,), t.Integer(), objects.type_oid, fallible=True),
+        ask("regtype", (_INT,), text, lambda number: objects.format_type(number, None)),
+        ask("to_regtype", (_TEXT,), t.Integer(), objects.to_type_oid),
         ask("regproc", (_INT,), text, lambda number: "-" if number == 0 else str(number)),
         # Functions have no oid here: pg_type names them, and a name stands for itself.
         ask("regproc", (_TEXT,), text, lambda name: parts_of(name)[-1]),
@@ -213,10 +256,10 @@ def _names(objects: Objects) -> list[Function]:
         ask("to_regrole", (_TEXT,), t.Integer(), objects.to_role),
         ask("pg_get_userbyid", (_INT,), text, objects.role_name),
         ask("pg_table_is_visible", (_INT,), t.Boolean(), objects.visible),
-        ask("pg_type_is_visible", (_INT,), t.Boolean(), lambda n: True if n in TYPE_OIDS else None),
+        ask("pg_type_is_visible", (_INT,), t.Boolean(), objects.type_visible),
         ask("pg_collation_is_visible", (_INT,), t.Boolean(), objects.collation_visible),
         *(ask(name, (_INT,), t.Boolean(), lambda _: None) for name in _NEVER_THERE),
-        ask("format_type", (_INT, _INT), text, format_type, strict=False),
+        ask("format_type", (_INT, _INT), text, objects.format_type, strict=False),
     ]
 
 
@@ -250,20 +293,12 @@ def parts_of(name: str) -> tuple[str, ...]:
     return tuple(words) or (name,)
 
 
-def _type_oid(name: str) -> int:
-    if name.isdigit():
-        return int(name)
+def _own_type(name: str) -> int | None:
+    """The oid of a type of PostgreSQL's own."""
     plain = name.removeprefix("pg_catalog.").strip('"')
     if plain in TYPE_NAMES:
         return TYPE_NAMES[plain]
     try:
         return oid(parse_type(plain))
-    except NoonmarkError:
-        raise UndefinedObject(f'type "{name}" does not exist') from None
-
-
-def _to_type_oid(name: str) -> int | None:
-    try:
-        return _type_oid(name)
     except NoonmarkError:
         return None

@@ -20,10 +20,12 @@ from noonmark.adapter.system.facts import (
     Row,
     relation,
 )
+from noonmark.adapter.system.made_types import made_rows
 from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.settings import VARIABLES, value_of
 from noonmark.adapter.system.types import STEMS, TYPES
 from noonmark.adapter.table.constraints import key_name, uniques_of
+from noonmark.adapter.table.generated import shown_generated
 from noonmark.rows.pg.oid import oid, type_size, typmod
 from noonmark.sql.scope import SYSTEM_COLUMN
 
@@ -102,6 +104,7 @@ def _pg_attribute(facts: Facts) -> Iterable[Row]:
     for item in listed(facts):
         own = item.definition if item.kind == "table" else {}
         defaults, identity = own.get("defaults", {}), own.get("identity", {})
+        computed = own.get("generated", {})
         declared = RELKIND[item.kind] in "rS"  # of views, PostgreSQL never says NOT NULL
         for at, column in enumerate(item.schema, 1):
             size, number = type_size(column.type), -6 if column.name == SYSTEM_COLUMN else at
@@ -109,8 +112,9 @@ def _pg_attribute(facts: Facts) -> Iterable[Row]:
                 item.oid, column.name, oid(column.type), -1, size, number, 0, -1,
                 typmod(column.type), 0 < size <= 8, "i", "p", "",
                 declared and (not column.nullable or column.name in own.get("not_null", ())),
-                column.name in defaults, False,
-                identity.get(column.name, [""])[0], "", False, True, 0,
+                column.name in defaults or column.name in computed, False,
+                identity.get(column.name, [""])[0], "s" if column.name in computed else "",
+                False, True, 0,
                 100 if _is_text(oid(column.type)) else 0, None, None, None, None,
             )  # fmt: skip
 
@@ -119,7 +123,7 @@ def _is_text(number: int) -> bool:
     return number in (25, 1042, 1043)
 
 
-def _pg_type(_: Facts) -> Iterable[Row]:
+def _pg_type(facts: Facts) -> Iterable[Row]:
     for row in TYPES:
         stem = "array_" if row.category == "A" else STEMS.get(row.name, row.name)
         yield (
@@ -129,6 +133,7 @@ def _pg_type(_: Facts) -> Iterable[Row]:
             "i", "p", False, 0, -1, 0, 100 if row.category == "S" else 0, None, None,
             None,
         )  # fmt: skip
+    yield from made_rows(facts)
 
 
 def default_oid(item: Item, column: str) -> int:
@@ -138,7 +143,9 @@ def default_oid(item: Item, column: str) -> int:
 
 def _pg_attrdef(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items("table"):
-        for name, text in shown_defaults(facts.catalog, item, facts.path).items():
+        shown = shown_defaults(facts.catalog, item, facts.path)
+        computed = shown_generated(facts.catalog, item, facts.path)
+        for name, text in {**shown, **computed}.items():
             at = item.schema.index(name) + 1
             yield (default_oid(item, name), item.oid, at, text)
 
@@ -147,10 +154,10 @@ def _pg_description(facts: Facts) -> Iterable[Row]:
     for item in facts.catalog.items():
         for column, text in item.comments.items():
             at = item.schema.index(column) + 1 if column in item.schema else 0
-            yield (item.oid, _CLASS, at, text)
+            yield (item.oid, _TYPE if item.kind == "type" else _CLASS, at, text)
 
 
-_CLASS = 1259
+_CLASS, _TYPE = 1259, 1247
 
 
 def _pg_database(facts: Facts) -> Iterable[Row]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.type_names import scalar_now
 from noonmark.adapter.system.facts import Facts, Row, relation
 from noonmark.adapter.system.pg_catalog import (
     CHECK_OID_BASE,
@@ -180,17 +181,19 @@ def constraint_definition(facts: Facts, number: int) -> str | None:
         return f"{kind} ({', '.join(_shown(index))})"
     for own, _item, foreign in _foreigns(facts):
         if own == number:
-            return _reference(facts, foreign)
+            return reference(facts.catalog, foreign, facts.path)
     for own, item, check in _checks(facts):
         if own == number:
-            return next(f"CHECK ({text})" for name, text, _ in texts_of(item) if name == check.name)
+            text = next(text for name, text, _ in texts_of(item) if name == check.name)
+            return f"CHECK ({scalar_now(facts.catalog, item, text, facts.path)})"
     return None
 
 
-def _reference(facts: Facts, foreign: Foreign) -> str:
-    parent = facts.catalog.by_number[foreign.parent]
+def reference(catalog: Catalog, foreign: Foreign, path: Sequence[str] = ()) -> str:
+    """A foreign key as it is written; its table needs no schema where that is in the path."""
+    parent = catalog.by_number[foreign.parent]
     table = quote_name(parent.name)
-    if parent.schema_name not in facts.path:
+    if parent.schema_name not in path:
         table = f"{quote_name(parent.schema_name)}.{table}"
     own, other = (", ".join(map(quote_name, names)) for names in (foreign.columns, foreign.others))
     when = " DEFERRABLE INITIALLY DEFERRED" if foreign.deferred else ""

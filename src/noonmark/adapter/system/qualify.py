@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog
-from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.item import PUBLIC, Item
+from noonmark.adapter.catalog.type_names import edited, type_edits
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
 from noonmark.sql.plan.row import name_of
@@ -30,18 +31,25 @@ def query_now(catalog: Catalog, view: Item, find: Find | None = None) -> str:
         for written, (number, _) in view.definition.get("names", {}).items()
         if number in catalog.by_number
     }
-    if find is None and all(
+    same = all(
         written in (item.name, f"{item.schema_name}.{item.name}") for written, item in means.items()
-    ):
+    )
+    if find is None and same and not view.types:
         return text
-    edits = []
-    for table, names in _tables(dialect.parse(text), frozenset()):
+    tree = dialect.parse(text)
+    edits = list(type_edits(catalog, view, text, tree, lambda item: _is_near(item, find)))
+    for table, names in _tables(tree, frozenset()):
         item = means.get(".".join(names))
         if item is not None:
             edits += _edit(table, names, item, find)
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
+    return edited(text, edits)
+
+
+def _is_near(item: Item, find: Find | None) -> bool:
+    """Whether a type is found without its schema."""
+    if find is None:
+        return item.schema_name == PUBLIC
+    return find((item.name,)) == item
 
 
 def _tables(tree: exp.Expr, own: frozenset[str]) -> Iterator[tuple[exp.Table, list[str]]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.system import (
     information,
+    made_types,
     mz,
     mz_history,
     own,
@@ -43,6 +44,7 @@ def relations() -> dict[str, SystemRelation]:
             *found,
             *pg_roles.LATER,
             *sequences.RELATIONS,
+            *made_types.RELATIONS,
             *mz_history.RELATIONS,
             *pg_absent.RELATIONS,
         )

@@ -13,8 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog.type_names import NO_TYPES, TypeNames
 from noonmark.errors import DuplicateObject, UsageError
 from noonmark.rows.schema import Schema
+from noonmark.rows.types import Enum, SqlType
 from noonmark.sql.dialect import parse_scalar
 from noonmark.sql.ir.scalar import Scalar, columns_of
 from noonmark.sql.plan.frame import Frame
@@ -27,6 +29,8 @@ _KEPT_MAX = 512
 
 #: Of each: its name, its text, and what the table was called when it was written.
 Texts = tuple[tuple[str, str, str], ...]
+#: The types of users that they name, and the labels of each: a text may be cast to it.
+Types = tuple[tuple[str, SqlType, tuple[str, ...]], ...]
 
 
 class CheckViolation(UsageError, id="check_violation", sqlstate="23514"):
@@ -43,7 +47,19 @@ class Check:
 
 def checks_of(item: Item) -> tuple[Check, ...]:
     """What the rows of a table fulfil."""
-    return _planned(item.schema, texts_of(item)) if "checks" in item.definition else ()
+    if "checks" not in item.definition:
+        return ()
+    return _planned(item.schema, texts_of(item), types_of(item))
+
+
+def types_of(item: Item) -> Types:
+    """The types of users that the expressions of a table name."""
+    return tuple((each, kind, labels(kind)) for each, kind in sorted(item.types.items()))
+
+
+def labels(kind: SqlType) -> tuple[str, ...]:
+    """What a type may get more of."""
+    return kind.labels if isinstance(kind, Enum) else ()
 
 
 def texts_of(item: Item) -> Texts:
@@ -52,14 +68,17 @@ def texts_of(item: Item) -> Texts:
 
 
 @lru_cache(_KEPT_MAX)
-def _planned(schema: Schema, texts: Texts) -> tuple[Check, ...]:
+def _planned(schema: Schema, texts: Texts, types: Types) -> tuple[Check, ...]:
+    names = TypeNames(None, {written: kind for written, kind, _ in types})
     return tuple(
-        Check(name, _condition(table, schema, parse_scalar(text))) for name, text, table in texts
+        Check(name, _condition(table, schema, parse_scalar(text), names))
+        for name, text, table in texts
     )
 
 
-def _condition(table: str, schema: Schema, tree: Any) -> Scalar:
-    row = Frame(Statement({})).row("check constraints", scope_of(table, schema))
+def _condition(table: str, schema: Schema, tree: Any, types: TypeNames) -> Scalar:
+    statement = Statement({}, types=types)
+    row = Frame(statement).row("check constraints", scope_of(table, schema))
     row.columns = schema.columns
     return plan_boolean(tree, row, "CHECK")
 
@@ -69,6 +88,7 @@ def named(
     schema: Schema,
     written: Sequence[st.CheckText],
     others: Iterable[str] = (),
+    types: TypeNames = NO_TYPES,
 ) -> list[list[str]]:
     """The conditions as the catalog keeps them, each with the name that PostgreSQL would give it.
 
@@ -82,7 +102,7 @@ def named(
     taken |= set(others)
     found: list[list[str]] = []
     for each in written:
-        condition = _condition(table, schema, each.condition.tree)
+        condition = _condition(table, schema, each.condition.tree, types)
         name = each.name
         if name is None:
             columns = [schema.columns[at].name for at in sorted(columns_of(condition))]

@@ -431,12 +431,13 @@ class Tables:
                 self._check_enforced(request)
                 writes = {**request.writes, **fresh}
                 weight = ROW_WEIGHT * sum(map(len, writes.values()))
+                keys = await aside(weight, self._checked_keys, request, present)
                 tried = await aside(weight, self._constraints.check, held, writes, trial)
-                present |= await aside(weight, self._checked_keys, request, present)
-                trial.take(tried)
             except NoonmarkError as error:
                 refuse(request.done, error)
                 continue
+            present |= keys
+            trial.take(tried)
             accepted.append(request)
             for name, encoded in request.encoded.items():
                 changed.add(name)

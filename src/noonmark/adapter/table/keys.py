@@ -24,7 +24,8 @@ _ROWS_SHOWN = 200
 #: What it takes to look at the key of a row, as characters of a text are counted (`aside`).
 ROW_WEIGHT = 20
 #: Types whose values are equal in SQL exactly when they are stored as the same bits.
-_SAME_BITS = (t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Date, t.Uuid, t.Boolean)
+_SAME_BITS = (t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Date, t.Uuid, t.Boolean,
+              t.Enum)  # fmt: skip
 
 
 @dataclass(frozen=True)

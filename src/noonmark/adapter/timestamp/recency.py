@@ -28,7 +28,7 @@ from noonmark.adapter.peek.planning import PlannedQuery
 from noonmark.adapter.schedule.ended import outputs_of
 from noonmark.adapter.system.settings import span_of
 from noonmark.adapter.upstream.prepare import open_source
-from noonmark.errors import QueryCanceled, Unsupported
+from noonmark.errors import QueryCanceled, SourceStalled, Unsupported
 from noonmark.persist.log.definite import error_at
 from noonmark.persist.log.state import State
 from noonmark.remap.rows import element_of
@@ -121,13 +121,20 @@ async def _time_of(database: Database, item: Item, waiting: dict[str, str]) -> i
     )
     uppers = _uppers(database, item)
     known = await _bound(database, progress)
+    worker = database.work.sources.get(item.number)
     source, reached = _source(database, item), START if known is None else known[1]
     waiting[item.name] = f'source "{item.name}", which has not said how far it is'
     if isinstance(source, HasAcknowledged):
         asked = source.acknowledged(reached)
     else:
         asked = source.latest(client.clock, reached)
-    latest = await asyncio.wrap_future(client.runtime.submit(asked))
+    try:
+        latest = await asyncio.wrap_future(client.runtime.submit(asked))
+    except SourceStalled:
+        now = database.catalog.by_number.get(item.number)
+        if worker is None or now is None or worker is database.work.sources.get(item.number):
+            raise
+        return await _time_of(database, now, waiting)  # it was begun anew, and says it again
     pause_s = _PAUSE_FIRST_S
     while known is None or not (
         known[1].at_or_beyond(latest) or _has_ended(database, item, known[0])

@@ -11,8 +11,10 @@ Clients of Kafka and PostgreSQL are imported when they are used: a server starts
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
@@ -21,6 +23,7 @@ from noonmark.adapter.statement.ddl.common import refuse_options
 from noonmark.adapter.upstream.connection import connection_of, kafka_options, postgres_url
 from noonmark.adapter.upstream.topic import topic_definition
 from noonmark.errors import InvalidValue, NoonmarkError, Unsupported
+from noonmark.peer import GRACE_S, Peer, ask
 from noonmark.rows.schema import Schema
 from noonmark.source.contract import Source
 from noonmark.source.impl import kafka, postgres
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from noonmark.adapter.database import Database
     from noonmark.adapter.session.session import AdapterSession
     from noonmark.source.impl.kafka import StartFrom
+
+LOG = logging.getLogger("noonmark.work")
 
 _KAFKA_OPTIONS = ("topic", "start_offset", "start_timestamp", "group_id_prefix")
 
@@ -53,9 +58,13 @@ class Prepared:
     async def abandon(self) -> None:
         """Unmake what was made upstream: the statement failed."""
         if self.definition["upstream"] == "postgres":
-            assert isinstance(self.source, postgres.Postgres)
-            self.source.close()
-            await postgres.drop_slot(self.source.url, self.source.slot)
+            source = self.source
+            assert isinstance(source, postgres.Postgres)
+            unmaking = partial(postgres.unmake, source)
+            try:
+                await ask("slot", source.slot, unmaking, seconds=GRACE_S)
+            except NoonmarkError as error:  # the statement has an error of its own to tell
+                LOG.warning('replication slot "%s" is still upstream: %s', source.slot, error)
 
 
 async def prepare(session: AdapterSession, statement: st.CreateSource) -> Prepared | None:
@@ -175,14 +184,21 @@ class Leftover:
     slot: str
 
     async def remove(self) -> str | None:
-        """Remove it; why that could not be, in a sentence, if it could not."""
+        """Remove it; why that could not be at once, in a sentence, if it could not.
+
+        Then it is tried again for a while, as long as the process lives.
+        """
+        peer = Peer("slot", self.slot)
+        removing = partial(postgres.drop_slot_now, self.url, self.slot)
         try:
-            await postgres.drop_slot(self.url, self.slot)
+            await peer.call(removing, seconds=GRACE_S)
         except NoonmarkError as error:
+            peer.leave(partial(postgres.drop_slot_later, self.url, self.slot))
             return (
                 f'replication slot "{self.slot}" of source "{self.source}" is still upstream, '
                 f"and keeps the log there: {error.message}"
             )
+        peer.leave()
         return None
 
 

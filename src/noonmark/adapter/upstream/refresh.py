@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
@@ -26,6 +28,7 @@ from noonmark.adapter.upstream.staging import create, forget, staging_name
 from noonmark.errors import NotYetComplete, SerializationFailure
 from noonmark.ingest.feed import postgres_table
 from noonmark.ingest.stage import Staging, stage
+from noonmark.peer import Peer
 from noonmark.persist.log import command as c
 from noonmark.source.contract import ERRORS_SCHEMA
 from noonmark.storage.transaction import completing
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 
 #: How long a source that was just taken up may take for its first tick.
 _BEGIN_S = 30.0
+#: How long a tick that is under way may take before a source is stopped for its tables.
+REST_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -93,30 +98,30 @@ async def read_beside(
             all of its tables.
     """
     # door: PostgreSQL's client: only who has such an object
-    from noonmark.source.impl.postgres.restage import restage
+    from noonmark.source.impl.postgres.restage import Restaged, restage
 
     worker = await at_work(database, item)
-    source: Any = await asyncio.to_thread(worker.source)
+    source: Any = worker.source()
     slot = f"noonmark_{database.clock.fresh_id()}"
     tables = [(each.upstream, each.relation()) for each in wanted]
-    with source.keeping_log():
-        restaged = await asyncio.to_thread(restage, source, tables, slot, new_slot=new_slot)
+    peer = Peer("statement", f'on source "{item.name}"', database.clock)
+    making = partial(restage, source, tables, slot, new_slot=new_slot)
+    async with source.keeping_log():
+        restaged = await peer.call(making, undo=Restaged.abandon)
         staged: list[_Staged] = []
         made: list[str] = []
         try:
             for each, output in zip(wanted, restaged.outputs, strict=True):
                 name = staging_name(database.client, item)
                 made += [name, f"{name}_errors"]
-                read = await asyncio.to_thread(_stage, database, item, restaged, (output, name))
+                read = await peer.call(partial(_stage, database, item, restaged, (output, name)))
                 staged.append(replace(read, wanted=each))
             await _join(database, item, restaged, staged, new_slot=new_slot)
         except BaseException:
-            try:
-                await asyncio.to_thread(restaged.abandon)
-            finally:
-                await asyncio.to_thread(forget, database.client, made)
+            peer.leave(restaged.abandon)
+            await asyncio.to_thread(forget, database.client, made)
             raise
-        await asyncio.to_thread(restaged.close)
+        peer.leave(restaged.close)
     return restaged.notices
 
 
@@ -155,10 +160,28 @@ def _stage(database: Database, item: Item, restaged: Restaged, to: tuple[int, st
     wanted = ((name, feed.schema, feed.key), (f"{name}_errors", ERRORS_SCHEMA, ("key",)))
     create(client, item, wanted, time)
     collection, errors = (client.state.collection(each) for each, _, _ in wanted)
-    worker = database.work.sources[item.number]
+    reading = Peer("statement", f'reading for source "{item.name}"', database.clock)
+    engine = database.work.sources[item.number].engine(reading)
     what = Staging(feed, collection, errors, time)
-    appends = stage(client, worker.engine(), source, restaged.splits(output), what)
+    appends = stage(client, engine, source, restaged.splits(output), what)
     return _Staged(output, name, errors.name, time, tuple(appends))
+
+
+@asynccontextmanager
+async def at_rest(database: Database, item: Item) -> AsyncIterator[None]:
+    """A block in which a source does not tick."""
+    worker = database.work.sources.get(item.number)
+    if worker is None:
+        yield
+        return
+    async with worker.resting(REST_S) as rests:
+        if not rests:
+            raise NotYetComplete(
+                f'source "{item.name}" reads for too long',
+                detail=worker.status.error,
+                hint="Run the statement again when it has caught up.",
+            )
+        yield
 
 
 async def _join(
@@ -174,7 +197,7 @@ async def _join(
     from noonmark.source.impl.postgres.restage import retired
 
     store, client = database.store, database.client
-    async with store.turn:
+    async with at_rest(database, item), store.turn:
         if store.catalog.by_number.get(item.number) is not item:
             raise SerializationFailure(
                 f'source "{item.name}" was changed meanwhile', hint="Run the statement again."

@@ -21,14 +21,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from noonmark.adapter.aside import to_its_end
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.audit import ACTING
 from noonmark.adapter.schedule.ended import remedy_of
 from noonmark.adapter.upstream import staging
-from noonmark.adapter.upstream.refresh import at_work
+from noonmark.adapter.upstream.refresh import at_rest, at_work
 from noonmark.adapter.upstream.swap import Read, Swap
 from noonmark.adapter.upstream.topic import topic_feed
 from noonmark.errors import (
@@ -39,6 +40,7 @@ from noonmark.errors import (
     StorageError,
 )
 from noonmark.ingest.ingestion import Ingestion
+from noonmark.peer import Peer, ask
 from noonmark.persist.log import command as c
 from noonmark.remap.rows import REMAP_SCHEMA
 from noonmark.source.contract import ERRORS_SCHEMA
@@ -47,11 +49,14 @@ from noonmark.tvc import Antichain, Partitioned, known_partitions, partition_fro
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
-    from noonmark.adapter.schedule.sources import SourceWorker
     from noonmark.ingest.engine import Engine
     from noonmark.source.impl.kafka import Kafka
 
+T = TypeVar("T")
+
 _TRANSIENT = (SourceStalled, StorageError)
+#: How long the last tick may take, for which all DDL waits.
+_LAST_TICK_S = 10.0
 _PAUSES_S = (0.25, 0.5, 1.0, 2.0, 0.0)
 
 
@@ -66,21 +71,24 @@ async def renew_topic(database: Database, item: Item) -> None:
     """
     from noonmark.source.impl import kafka  # door: its client: only who has such a source
 
-    async with database.store.turn:
-        worker = await _worker_of(database, item)
-    before = await asyncio.to_thread(worker.source)
+    worker = await at_work(database, item)
+    _check_same(database, item)
+    before = worker.source()
     assert isinstance(before, kafka.Kafka)
     source = await kafka.renew(before)
-    beside = _Beside(database, item, source, staging.staging_name(database.client, item))
+    peer = Peer("statement", f'reading for source "{item.name}"', database.clock)
+    name = staging.staging_name(database.client, item)
+    beside = _Beside(database, item, source, name, peer)
     try:
-        reading = await asyncio.to_thread(beside.begin, worker.engine())
-        await _patiently(beside, lambda: asyncio.to_thread(reading.tick))
+        reading = await beside.ask(partial(beside.begin, worker.engine(beside.peer)))
+        await _patiently(beside, lambda: beside.ask(reading.tick))
         await _patiently(beside, lambda: to_its_end(_switch(beside, reading)))
     except BaseException:
         await asyncio.to_thread(staging.forget, database.client, beside.names)
         raise
     finally:
-        await asyncio.to_thread(source.close)
+        beside.peer.leave()
+        source.leave()
 
 
 async def _patiently(beside: _Beside, act: Callable[[], Coroutine[Any, Any, object]]) -> None:
@@ -105,17 +113,20 @@ async def _patiently(beside: _Beside, act: Callable[[], Coroutine[Any, Any, obje
 async def _switch(beside: _Beside, reading: Ingestion) -> None:
     database, item = beside.database, beside.item
     store = database.store
-    async with store.turn:
-        worker = await _worker_of(database, item)
+    async with at_rest(database, item), store.turn:
+        _check_same(database, item)
+        worker = database.work.sources.get(item.number)
         await database.work.remove([item.number])
         try:
-            shown = worker.ingestion
+            shown = None if worker is None else worker.ingestion
             if shown is None or not shown.is_settled:
                 raise NotYetComplete(
                     f'source "{item.name}" has not read what it has bound',
-                    detail=worker.status.error,
+                    detail=None if worker is None else worker.status.error,
                     hint="Run the statement again when it has.",
                 )
+            # What came since the tick before: little, of somebody who has just answered.
+            await beside.ask(reading.tick, _LAST_TICK_S)
             switched = await asyncio.to_thread(beside.switched, shown, reading)
             await switched.txn.decide(patient=True)
             store.became(switched.catalog)
@@ -124,13 +135,12 @@ async def _switch(beside: _Beside, reading: Ingestion) -> None:
             await database.work.take_up([item.number])
 
 
-async def _worker_of(database: Database, item: Item) -> SourceWorker:
-    """The worker of a source that is what it was; the caller holds the catalog's turn."""
+def _check_same(database: Database, item: Item) -> None:
+    """Refuse a source that is not what it was."""
     if database.store.catalog.by_number.get(item.number) is not item:
         raise SerializationFailure(
             f'source "{item.name}" was changed meanwhile', hint="Run the statement again."
         )
-    return await at_work(database, item)
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,11 @@ class _Beside:
     item: Item
     source: Kafka
     name: str
+    peer: Peer
+
+    async def ask(self, act: Callable[[], T], seconds: float | None = None) -> T:
+        """Do what asks the topic, in a thread that nobody else needs."""
+        return await ask("statement", f'on source "{self.item.name}"', act, seconds=seconds)
 
     @property
     def names(self) -> tuple[str, str, str]:
@@ -179,7 +194,6 @@ class _Beside:
     def switched(self, shown: Ingestion, reading: Ingestion) -> _Switched:
         """The switch, while the source is stopped; blocks."""
         database, item, client = self.database, self.item, self.database.client
-        reading.tick()
         time, txn = database.oracle.blocking.write_ts(), Transaction(client)
         swap = Swap(database, item, txn, time)
         was, now = _last(shown), _last(reading)

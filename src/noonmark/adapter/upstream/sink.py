@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.adapter.catalog import Catalog, Item
@@ -22,6 +22,7 @@ from noonmark.errors import (
     Unsupported,
     WrongObjectType,
 )
+from noonmark.peer import Peer, ask
 from noonmark.rows.schema import Schema
 from noonmark.sink.encode import JsonEncoding
 from noonmark.sink.envelope import Envelope, Kind
@@ -98,12 +99,15 @@ async def _format(
 
     registry = registry_of(access.catalog, registry_item)
     encoding = AvroEncoding(schema, statement.key, statement.envelope == "debezium")
-    value_number = await asyncio.to_thread(
-        registry.register, f"{topic}-value", encoding.value_schema
-    )
+
+    async def register(part: str, text: str) -> int:
+        asking = partial(registry.register, f"{topic}-{part}", text)
+        return await ask("statement", "on a registry", asking)
+
+    value_number = await register("value", encoding.value_schema)
     key_number = 0
     if encoding.key_schema is not None:
-        key_number = await asyncio.to_thread(registry.register, f"{topic}-key", encoding.key_schema)
+        key_number = await register("key", encoding.key_schema)
     numbers = {"key_number": key_number, "value_number": value_number}
     return {"kind": "avro", "registry": registry_item.number, **numbers}
 
@@ -139,7 +143,8 @@ def open_sink(database: Database, item: Item) -> Sink:
     encoding = _encoding(read.schema, key, known)
     envelope = Envelope(cast(Kind, known["envelope"]), read.schema, key, encoding)
     writer = Writer(options, known["topic"], known["progress_topic"], known["id"])
-    return Sink(database.client, read.collection, envelope, writer, database.clock)
+    peer = Peer("sink", f'"{item.name}"', database.clock)
+    return Sink(database.client, read.collection, envelope, writer, database.clock, peer)
 
 
 def _encoding(schema: Schema, key: tuple[str, ...], known: Mapping[str, Any]) -> Encoding:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from noonmark.ingest.ingestion import Ingestion
 
 _LOOK_S = 0.05
+#: How long a tick that is under way may take before the source is asked again.
+_REST_S = 600.0
 
 
 async def finish(database: Database, number: int) -> None:
@@ -50,8 +52,11 @@ async def finish(database: Database, number: int) -> None:
             return
         worker = database.work.sources.get(number)
         if worker is not None and worker.ingestion is not None:
-            if _has_joined(worker.ingestion, item) and await _switch(database, item, worker):
-                return
+            if _has_joined(worker.ingestion, item):
+                # Outside of the catalog's turn: a tick may take its time, or for ever.
+                async with worker.resting(_REST_S) as rests:
+                    if rests and await _switch(database, item, worker):
+                        return
             worker.want(await database.oracle.read_ts())
         await database.clock.sleep(_LOOK_S)
 

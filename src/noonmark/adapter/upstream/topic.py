@@ -11,9 +11,9 @@ both have is read from the key.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from noonmark.adapter.catalog import Catalog
@@ -23,6 +23,7 @@ from noonmark.adapter.statement.ddl.columns import columns_of
 from noonmark.adapter.upstream.connection import registry_named, registry_of
 from noonmark.errors import InvalidValue, Unsupported
 from noonmark.ingest.feed import Feed, raw
+from noonmark.peer import ask
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
 from noonmark.source.contract import Source
@@ -102,7 +103,8 @@ async def _format(access: Access, written: st.Format, subject: str) -> dict[str,
             "FORMAT AVRO needs a schema",
             hint="USING SCHEMA '...', or USING CONFLUENT SCHEMA REGISTRY CONNECTION c.",
         )
-    schema = await asyncio.to_thread(registry_of(access.catalog, found).latest, subject)
+    registry = registry_of(access.catalog, found)
+    schema = await ask("statement", "on a registry", partial(registry.latest, subject))
     return {"kind": "avro", "schema": schema, "header": True, "registry": found.number}
 
 

@@ -27,6 +27,9 @@ from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.node import Node
 from noonmark.sql.ir.scalar import Scalar
 
+#: What a file says beside its columns: how many rows it has. Without a column of multiplicities,
+#: each is there once.
+ROWS = b"noonmark.rows"
 #: Rows that are made for the client at once.
 _PIECE = 10_000
 
@@ -88,9 +91,12 @@ def _read(each: Input, path: str, errors: Errors) -> Rows:
     """The rows of one input, mapped and not copied."""
     with pa.memory_map(path) as file:
         table = pa.ipc.open_file(file).read_all()
-    diff = one_array(table.column(DIFF)).to_numpy()
-    if (diff < 0).any():
-        raise NoKernel  # who reads it another way says which rows they are
+    count = int(table.schema.metadata[ROWS])
+    diff = np.broadcast_to(np.int64(1), count)
+    if DIFF in table.schema.names:
+        diff = one_array(table.column(DIFF)).to_numpy()
+        if (diff < 0).any():
+            raise NoKernel  # who reads it another way says which rows they are
     columns = tuple(one_array(table.column(name)) for name in each.schema.names)
-    rows = Rows(columns, np.zeros(len(diff), np.int64), diff)
+    rows = Rows(columns, np.broadcast_to(np.int64(0), count), diff)
     return rows if each.test is None else rows.take(kept(each.test, rows, errors))

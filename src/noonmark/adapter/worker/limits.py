@@ -23,8 +23,8 @@ class Limits:
         memory_mb: what one of them may use of memory.
         write_rows: the rows that one statement may write, or has of one time of a subscription.
         copy_memory_mb: what the rows of all COPYs that have not ended may use.
-        subscribe_rows: the changes that a subscription has in memory at once.
-        subscribe_memory_mb: what those changes may use.
+        subscribe_rows: the changes that are read at once for a subscription.
+        subscribe_memory_mb: what the changes may use that were read, of all subscriptions.
         mirror_memory_mb: what the collections that are kept in memory may use.
         tick_timeout_s: how long a small change of one view may take.
         connections: how many clients may be connected over PostgreSQL's protocol.
@@ -84,8 +84,8 @@ SETTINGS = (
     Setting("statement_worker_memory", "memory_mb", "MB", 64, "What a statement may use."),
     Setting("statement_write_rows_max", "write_rows", "", 1, "The rows that it may write."),
     Setting("copy_memory", "copy_memory_mb", "MB", 16, "What COPYs may use, all together."),
-    Setting("subscribe_rows_max", "subscribe_rows", "", 1, "Changes in memory of a SUBSCRIBE."),
-    Setting("subscribe_memory", "subscribe_memory_mb", "MB", 1, "What those changes may use."),
+    Setting("subscribe_rows_max", "subscribe_rows", "", 1, "Changes that are read at once."),
+    Setting("subscribe_memory", "subscribe_memory_mb", "MB", 1, "Changes read for SUBSCRIBEs."),
     Setting("mirror_memory", "mirror_memory_mb", "MB", 4, "Collections that are kept in memory."),
     Setting(
         "tick_timeout", "tick_timeout_s", "s", 1, "How long a small change of a view may take."

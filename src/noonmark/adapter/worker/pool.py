@@ -6,9 +6,6 @@ A statement that needs a worker takes one that is free, or a new one as long as 
 Law (cancel): when the task that runs a job is cancelled, the worker is killed before the task ends.
 Law (alone): a worker that dies fails its own statement, with `OutOfMemory` when the system killed
 it and `WorkerLost` else; the next statement gets another.
-Law (short first): a job that takes longer than `LONG_S` goes on at a lower priority, and at a lower
-one still when it takes much longer, so that many long ones do not keep short ones, and the
-adapter's loop, from the processor.
 
 Where it runs: the adapter's loop; only forking and reaping are in a thread.
 """
@@ -35,6 +32,7 @@ from noonmark.adapter.worker import frames as f
 from noonmark.adapter.worker.errors import OutOfMemory, WorkerLost
 from noonmark.adapter.worker.job import Given, Job, is_small
 from noonmark.adapter.worker.limits import Limits
+from noonmark.adapter.worker.pace import Pace
 from noonmark.adapter.worker.scratch import scratch_folder
 from noonmark.adapter.worker.zygote import ZYGOTE
 from noonmark.errors import NoonmarkError, Stopped
@@ -42,10 +40,6 @@ from noonmark.sql.functions.function import Function
 
 T = TypeVar("T")
 
-#: A job that takes longer makes room for shorter ones.
-LONG_S = 0.1
-#: How low its priority is after so long; workers begin with that of `child`.
-PRIORITIES = ((LONG_S, 12), (5 * LONG_S, 15))
 #: Workers that are kept for the next statements.
 _SPARE = 2
 #: Rows of an input that are sent at once: pickling them takes about a millisecond.
@@ -61,14 +55,6 @@ class _Worker:
         link.setblocking(False)
         self.is_slow = False
 
-    def slow_down(self, priority: int) -> None:
-        """What takes long waits for what does not; it cannot be taken back."""
-        self.is_slow = True
-        with contextlib.suppress(OSError):
-            # Linux has a priority for each thread, and the one that works is not the first.
-            for thread in _threads(self.pid):
-                os.setpriority(os.PRIO_PROCESS, thread, priority)
-
     def kill(self) -> None:
         """End it at once. Its id is its own until it is reaped."""
         self.link.close()
@@ -83,12 +69,6 @@ _ZYGOTE_THREAD = ThreadPoolExecutor(1, "noonmark-fork")
 async def _apart(act: Callable[[int], T], number: int) -> T:
     """Ask the zygote, in its thread."""
     return await asyncio.get_running_loop().run_in_executor(_ZYGOTE_THREAD, act, number)
-
-
-def _threads(pid: int) -> list[int]:
-    """The threads of a process; where the system does not list them, the process."""
-    folder = Path(f"/proc/{pid}/task")
-    return [int(each.name) for each in folder.iterdir()] if folder.is_dir() else [pid]
 
 
 @dataclass
@@ -162,8 +142,7 @@ class Pool:
         for name, path in (tables or {}).items():
             body += f.frame(f.TABLE, f.dumps((name, str(path))))
         worker = await self._take()
-        loop = asyncio.get_running_loop()
-        timers = [loop.call_later(after_s, worker.slow_down, to) for after_s, to in PRIORITIES]
+        pace = Pace(worker.pid)
         spool = self._spool()
         try:
             await self._send(worker, body, inputs or {}, spool)
@@ -173,8 +152,8 @@ class Pool:
             spool.unlink(missing_ok=True)
             raise
         finally:
-            for timer in timers:
-                timer.cancel()
+            pace.end()
+            worker.is_slow = pace.is_lowered
         self._give_back(worker, is_good)
         if isinstance(answer, BaseException):
             raise answer

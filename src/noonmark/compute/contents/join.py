@@ -50,7 +50,7 @@ def join(node: r.Join, left: Rows, right: Rows, errors: Errors) -> Rows:
         matched[lefts] = True
         wanted = matched if node.kind is r.JoinKind.SEMI else ~matched
         return left.take(np.flatnonzero(wanted))
-    parts = [_beside(left.take(lefts), right.take(rights))]
+    parts = [_beside(_taken(left, lefts), right.take(rights))]
     if node.kind in (r.JoinKind.LEFT, r.JoinKind.FULL):
         alone = left.take(_others(lefts, len(left)))
         parts.append(_beside(alone, _nulls(node.right.schema, alone)))
@@ -58,6 +58,13 @@ def join(node: r.Join, left: Rows, right: Rows, errors: Errors) -> Rows:
         alone = right.take(_others(rights, len(right)))
         parts.append(_beside(_nulls(node.left.schema, alone), alone))
     return concat(parts, node.schema)
+
+
+def _taken(rows: Rows, places: Ints) -> Rows:
+    """The rows at the places; often these are all, in their order."""
+    if len(places) == len(rows) and (places[1:] > places[:-1]).all():
+        return rows
+    return rows.take(places)
 
 
 def _pairs(node: r.Join, left: Rows, right: Rows, errors: Errors) -> tuple[Ints, Ints]:
@@ -84,8 +91,15 @@ def _stretches(lefts: Ints, rights: Ints, fine: np.ndarray, count: int) -> tuple
     left_places = np.flatnonzero(fine[: len(lefts)])
     right_places = np.flatnonzero(fine[len(lefts) :])
     numbers = rights[right_places]
-    right_places = right_places[np.argsort(numbers, kind="stable")]
     sizes = np.bincount(numbers, minlength=count)
+    if sizes.max(initial=0) <= 1:  # as where the right side is joined by its own key
+        only = np.full(count, -1, np.int64)
+        only[numbers] = right_places
+        partners = only[lefts[left_places]]
+        met = np.flatnonzero(partners >= 0)
+        _check_pairs(len(met))
+        return left_places[met], partners[met]
+    right_places = right_places[np.argsort(numbers, kind="stable")]
     begins = np.cumsum(sizes) - sizes
     asked = lefts[left_places]
     times = sizes[asked]

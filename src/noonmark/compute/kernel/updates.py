@@ -155,14 +155,37 @@ def group_ids(arrays: Sequence[pa.Array], count: int) -> tuple[Ints, Ints]:
     For types whose stored values are the same iff they are equal.
     """
     ids, firsts = np.zeros(count, np.int64), np.zeros(min(count, 1), np.int64)
-    for array in arrays:
-        codes = array.dictionary_encode().indices
-        if codes.null_count:
-            codes = pc.fill_null(codes, -1)
-        wide = codes.to_numpy(zero_copy_only=False).astype(np.int64) + 1
-        size = int(wide.max(initial=0)) + 1
-        ids, firsts = _numbered(ids * size + wide, len(firsts) * size)
+    for at, array in enumerate(arrays):
+        codes, size = _by_value(array) or _by_table(array)
+        if at and _is_sparse(len(firsts) * size, count):
+            codes, places = _numbered(codes, size)
+            size = len(places)
+        ids, firsts = _numbered(ids * size + codes if at else codes, len(firsts) * size)
     return ids, firsts
+
+
+def _by_value(array: pa.Array) -> tuple[Ints, int] | None:
+    """Whole numbers that are close together are their own codes, above 0, which is NULL's."""
+    if not pa.types.is_signed_integer(array.type) or array.null_count == len(array):
+        return None
+    ends = pc.min_max(array).as_py()
+    least, size = ends["min"], ends["max"] - ends["min"] + 2
+    if _is_sparse(size, len(array)):
+        return None
+    filled = pc.fill_null(array, least) if array.null_count else array
+    codes = filled.to_numpy(zero_copy_only=False).astype(np.int64) - least + 1
+    if array.null_count:
+        codes *= array.is_valid().to_numpy(zero_copy_only=False)
+    return codes, size
+
+
+def _by_table(array: pa.Array) -> tuple[Ints, int]:
+    """Codes of values in the order in which they come, above 0, which is NULL's; how many."""
+    codes = array.dictionary_encode().indices
+    if codes.null_count:
+        codes = pc.fill_null(codes, -1)
+    made = codes.to_numpy(zero_copy_only=False).astype(np.int64) + 1
+    return made, int(made.max(initial=0)) + 1
 
 
 def distinct_keys(keys: Sequence[pa.Array]) -> list[pa.Array]:
@@ -171,9 +194,14 @@ def distinct_keys(keys: Sequence[pa.Array]) -> list[pa.Array]:
     return [key.take(pa.array(firsts)) for key in keys]
 
 
+def _is_sparse(size: int, count: int) -> bool:
+    """Whether a table of so many places is too large for so many numbers."""
+    return size > 4 * count + 1024
+
+
 def _numbered(ids: Ints, size: int) -> tuple[Ints, Ints]:
     """Numbers below `size` without gaps, in the same order, and where each is first."""
-    if size > 4 * len(ids) + 1024:
+    if _is_sparse(size, len(ids)):
         _, firsts, ids = np.unique(ids, return_index=True, return_inverse=True)
         return ids, firsts.astype(np.int64)
     first = np.full(size, -1, np.int64)

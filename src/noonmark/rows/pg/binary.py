@@ -58,6 +58,8 @@ def decode(raw: bytes, sql_type: t.SqlType) -> Any:
                 return fit_numeric(_decode_numeric(raw), sql_type)
             case t.Varchar() | t.Char():
                 return parse_value(raw.decode(), sql_type)
+            case t.Enum():
+                return sql_type.label(raw.decode())
             case t.Array(element):
                 return _decode_array(raw, element)
             case t.Record(fields):
@@ -250,6 +252,7 @@ _ENCODE: dict[type[t.SqlType], Callable[[Any], bytes]] = {
     t.Interval: _encode_interval,
     t.Uuid: lambda value: value.bytes,
     t.Json: str.encode,
+    t.Enum: str.encode,
     t.Jsonb: lambda value: _JSONB_VERSION + canonical(value).encode(),
 }
 

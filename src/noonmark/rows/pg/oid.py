@@ -1,7 +1,8 @@
 """PostgreSQL's numbers for types: oid, size and typmod, as RowDescription and pgoutput carry them.
 
-Law: ``type_of(oid(t), typmod(t)) == t`` for every type without records in it. A record's oid says
-nothing of its fields, so it cannot be turned back; and an `Oid` is no type of values.
+Law: ``type_of(oid(t), typmod(t)) == t`` for every type that is PostgreSQL's own, without records in
+it. A record's oid says nothing of its fields, so it cannot be turned back; and an `Oid` is no type
+of values. The oid of a type that somebody made is known to the catalog.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _CATALOG = (t.Oid, t.RegProc)
 _BY_OID = {row[0]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
 _BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
 _TEXT_LIKE = frozenset({25, 705, 1042, 1043})
+#: Numbers below are PostgreSQL's own: an item of the catalog is this much above its number, and the
+#: array of a type that is an item one more.
+FIRST_OID = 16_384
 _HEADER = 4  # a typmod counts the four bytes of a length word
 
 
@@ -46,12 +50,18 @@ def oid(sql_type: t.SqlType) -> int:
     if isinstance(sql_type, t.Vector):
         return 22 if isinstance(sql_type.element, t.SmallInt) else 30
     if isinstance(sql_type, t.Array):
+        if isinstance(sql_type.element, t.Enum):
+            return oid(sql_type.element) + 1
         return _NUMBERS[type(sql_type.element)][1]
+    if isinstance(sql_type, t.Enum):
+        return FIRST_OID + sql_type.number
     return _NUMBERS[type(sql_type)][0]
 
 
 def type_size(sql_type: t.SqlType) -> int:
     """The size in bytes, or -1 when it varies."""
+    if isinstance(sql_type, t.Enum):
+        return 4
     return -1 if isinstance(sql_type, t.Array) else _NUMBERS[type(sql_type)][2]
 
 

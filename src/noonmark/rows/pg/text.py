@@ -92,6 +92,8 @@ def parse_value(text: str, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Any
             return _cut(text, length, sql_type).ljust(length)
         case t.TimestampTz():
             return parse_timestamptz(text, zone)
+        case t.Enum():
+            return sql_type.label(text)
         case t.Array(element):
             return [
                 None if item is None else parse_value(item, element, zone)
@@ -270,6 +272,7 @@ _FORMAT: dict[type[t.SqlType], Callable[[Any], str]] = {
     t.Uuid: str,
     t.Jsonb: canonical,
     t.Json: str,
+    t.Enum: str,
 }
 
 _PARSE: dict[type[t.SqlType], Callable[[str], Any]] = {

@@ -2,6 +2,8 @@
 
 noonmark_work_deaths_total{kind}  background work that died and was begun again, by its kind
 noonmark_work_failing{kind}       how much of it keeps dying
+noonmark_calls_abandoned_total{kind}  calls to the outside that nobody waits for, by who made them
+noonmark_calls_silent{kind}       how many of those have not come back
 noonmark_spark_restarts_total     how often Spark was lost and started again
 noonmark_ready                    1 while every part that serves people does
 noonmark_statements_total{kind, outcome}  statements that were run, by what they are
@@ -15,6 +17,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from noonmark import peer
 
 if TYPE_CHECKING:
     from noonmark.adapter.database import Database
@@ -54,7 +58,7 @@ class WorkFigures(Collector):
             "1 while every part that serves people does; /readyz says why not.",
             value=int(not database.troubles()),
         )
-        return (deaths, failing, restarts, ready, self._statements())
+        return (deaths, failing, *_outside(), restarts, ready, self._statements())
 
     def _statements(self) -> Metric:
         totals = self._database.statements
@@ -67,3 +71,21 @@ class WorkFigures(Collector):
             told.add_metric([kind, "ok"], totals.ok[kind])
             told.add_metric([kind, "failed"], totals.failed[kind])
         return told
+
+
+def _outside() -> Iterable[Metric]:
+    abandoned = CounterMetricFamily(
+        "noonmark_calls_abandoned",
+        "Calls to the outside that were given up because they did not come back.",
+        labels=["kind"],
+    )
+    for kind, count in sorted(peer.abandoned().items()):
+        abandoned.add_metric([kind], count)
+    silent = GaugeMetricFamily(
+        "noonmark_calls_silent",
+        "Calls to the outside that were given up and have not come back.",
+        labels=["kind"],
+    )
+    for kind, count in sorted(peer.silent().items()):
+        silent.add_metric([kind], count)
+    return abandoned, silent

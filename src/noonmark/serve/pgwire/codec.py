@@ -18,7 +18,7 @@ from noonmark.adapter.contract import Field
 from noonmark.errors import InvalidBytes, InvalidValue, ProtocolViolation
 from noonmark.rows import types as t
 from noonmark.rows.pg.binary import encode as encode_binary
-from noonmark.rows.pg.oid import oid, type_of, type_size, typmod
+from noonmark.rows.pg.oid import FIRST_OID, oid, type_of, type_size, typmod
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.postgres import decode_binary, decode_text
 from noonmark.serve.pgwire.reply import cstring, frame
@@ -54,8 +54,11 @@ def time_zone(name: str | None) -> dt.tzinfo:
 
 
 def parameter_type(type_oid: int) -> t.SqlType | None:
-    """The type that a client states for a parameter; None when it leaves it open."""
-    if type_oid in _UNKNOWN_OIDS:
+    """The type that a client states for a parameter; None when it leaves it open.
+
+    One of the types that somebody made is open, too: the place where it stands says which.
+    """
+    if type_oid in _UNKNOWN_OIDS or type_oid >= FIRST_OID:
         return None
     return _OF_THE_CATALOG.get(type_oid) or type_of(type_oid)
 

@@ -13,20 +13,22 @@ What is a definite error of one file, and of no other:
 
 A file that goes away after it was read is no error; what it said stays true.
 
-Where it runs: as `noonmark.source.contract` says; `latest` looks at files in a thread.
+Where it runs: as `noonmark.source.contract` says; `latest` looks at files by its peer.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from noonmark.clock import Clock
 from noonmark.errors import SourceBroken
+from noonmark.peer import Peer
 from noonmark.source.contract import (
     START,
     Frontier,
@@ -84,6 +86,10 @@ class Files:
     _seen: dict[str, tuple[Entry, int, int]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    # Who has them may be far away.
+    _peer: Peer = field(
+        default_factory=lambda: Peer("source", "of files"), init=False, repr=False, compare=False
+    )
 
     def check(self) -> None:
         """Refuse what may not be read, as far as that is known without reading it.
@@ -96,7 +102,15 @@ class Files:
             store.check()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_seen": {}}
+        lasting = ("url", "form", "name", "settle_ms", "guard")
+        return {name: self.__dict__[name] for name in lasting}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _seen={}, _peer=Peer("source", "of files"))
+
+    def leave(self) -> Future[Any]:
+        """See `HasPeer.leave`."""
+        return self._peer.leave()
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -132,7 +146,8 @@ class Files:
             return known
         offsets = known_partitions(known)
         now_ms = clock.now_ms()
-        found = await asyncio.to_thread(self._look, offsets, now_ms)
+        looking = partial(self._look, offsets, now_ms)
+        found = await self._peer.call(looking)
         return partition_frontier({**offsets, **found})
 
     def _look(self, known: dict[Partition, int], now_ms: int) -> dict[Partition, int]:

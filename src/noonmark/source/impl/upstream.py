@@ -2,6 +2,7 @@
 
 A source is a description that pickles; the clients that its process has opened for it are not part
 of it (`Live`). They are made again where they are needed, and let go with the process's own source.
+What it asks of upstream on the driver, it asks by its peer (`noonmark.peer`).
 
 Where it runs: as `noonmark.source.contract` says.
 """
@@ -10,9 +11,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from noonmark.peer import Peer
 from noonmark.source.contract import PartitionKind
 
 
@@ -40,6 +43,7 @@ class Live(ABC):
     """What a process holds of upstream: never pickled, never compared. One thread at a time."""
 
     mutex: threading.Lock = field(default_factory=threading.Lock, kw_only=True)
+    peer: Peer = field(default_factory=lambda: Peer("source"), kw_only=True)
 
     def __del__(self) -> None:
         self.let_go()
@@ -68,3 +72,8 @@ class Holding:
         """Let go of what this process holds; what upstream has of ours stays."""
         with self._live.mutex:
             self._live.let_go()
+
+    def leave(self) -> Future[Any]:
+        """See `HasPeer.leave`."""
+        peer: Peer = self._live.peer
+        return peer.leave(self.close)

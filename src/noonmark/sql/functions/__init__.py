@@ -10,6 +10,7 @@ from noonmark.sql.functions import (
     aggregate,
     array,
     document,
+    enums,
     identifier,
     json,
     jsonb,
@@ -29,6 +30,7 @@ FUNCTIONS: Table[Function] = Table()
 for _module in (
     *(arithmetic, numeric, angle, characters, regexp, unicode, quoting, binary, digest, identifier),
     *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),
+    enums,
     jsonpath,
 ):
     FUNCTIONS.add(_module.TABLE)

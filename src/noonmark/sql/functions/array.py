@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -83,21 +84,25 @@ def _trimmed(array: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     return array[: len(array) - count]
 
 
-def _filled(
-    value: Any, sizes: tuple[int | None, ...] | None, starts: Any = (1,)
-) -> tuple[Any, ...]:
+def _filled(value: Any, sizes: tuple[int | None, ...] | None, *given: Any) -> tuple[Any, ...]:
+    starts = given[0] if given else (1,) * len(sizes or ())
     if sizes is None or starts is None:
         raise NullRefused("dimension array or low bound array cannot be null")
     if None in sizes or None in starts:
         raise NullRefused("dimension values cannot be null")
-    if not sizes:
-        return ()
-    if len(sizes) > 1 or starts != (1,):
-        raise NotHeldHere("an array of several dimensions, or one that starts elsewhere than at 1")
-    size = sizes[0] or 0
-    if not 0 <= size <= _ITEMS_MAX:
+    if len(starts) != len(sizes):
+        raise NoSuchSubscript(
+            "wrong number of array subscripts",
+            detail="Low bound array has different size than dimensions array.",
+        )
+    whole = [size or 0 for size in sizes]
+    if min(whole, default=0) < 0 or math.prod(whole) > _ITEMS_MAX:
         raise TooManyItems(f"array size exceeds the maximum allowed ({_ITEMS_MAX})")
-    return (value,) * size
+    if not whole or 0 in whole:
+        return ()
+    if len(whole) > 1 or starts != (1,):
+        raise NotHeldHere("an array of several dimensions, or one that starts elsewhere than at 1")
+    return (value,) * whole[0]
 
 
 def _remove(types: Types, array: tuple[Any, ...] | None, unwanted: Any) -> Any:

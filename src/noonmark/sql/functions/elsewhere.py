@@ -71,7 +71,7 @@ _OWN_CATEGORIES: dict[type[t.SqlType], str] = {
     **dict.fromkeys((t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double, t.Oid), "N"),
     **dict.fromkeys((t.Text, t.Varchar, t.Char), "S"),
     **dict.fromkeys((t.Date, t.Time, t.Timestamp, t.TimestampTz), "D"),
-    t.Interval: "T", t.Boolean: "B", t.Array: "A", t.Record: "P",
+    t.Interval: "T", t.Boolean: "B", t.Array: "A", t.Record: "P", t.Enum: "E",
 }  # fmt: skip
 _PREFERRED = (t.Double, t.Oid, t.Text, t.TimestampTz, t.Interval, t.Boolean)
 
@@ -83,6 +83,11 @@ def category(kind: Kind) -> tuple[str, bool]:
     if isinstance(kind, str):
         return _CATEGORIES.get(kind, "U"), kind in _FOREIGN_PREFERRED
     return _OWN_CATEGORIES.get(kind, "U"), kind in _PREFERRED
+
+
+def element_of(kind: str) -> type[t.SqlType] | None:
+    """The element of an array, if that is of a type of our own."""
+    return _OWN.get(kind.removeprefix("_")) if kind.startswith("_") else None
 
 
 def _read() -> dict[str, list[tuple[Kind, ...]]]:

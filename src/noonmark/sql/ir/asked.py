@@ -37,11 +37,15 @@ class Parameter(Scalar):
 
     def declared(self, target: t.SqlType) -> Parameter:
         """The parameter once its place asks for a type: the first place decides."""
-        return Parameter(self.types.setdefault(self.index, _plain(target)), self.index, self.types)
+        return Parameter(self.types.setdefault(self.index, unsized(target)), self.index, self.types)
 
 
-def _plain(target: t.SqlType) -> t.SqlType:
-    """A parameter takes any value of its kind: lengths and digits are the column's business."""
+def unsized(target: t.SqlType) -> t.SqlType:
+    """The type without a length and digits: what a parameter, or a literal of no type, is read as.
+
+    >>> str(unsized(t.Numeric(10, 2))), str(unsized(t.Array(t.Varchar(3))))
+    ('numeric', 'character varying[]')
+    """
     match target:
         case t.Numeric():
             return t.Numeric()
@@ -49,6 +53,8 @@ def _plain(target: t.SqlType) -> t.SqlType:
             return t.Varchar()
         case t.Char():
             return t.Char(None)
+        case t.Array(element):
+            return t.Array(unsized(element))
     return target
 
 

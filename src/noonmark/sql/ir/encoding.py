@@ -32,6 +32,7 @@ from typing import Any
 
 from noonmark.errors import Unsupported, UsageError
 from noonmark.rows import value as v
+from noonmark.rows.label import Label
 from noonmark.rows.numeral import Numeral
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import Field, SqlType
@@ -48,8 +49,8 @@ _NODES = (Node, SqlType, Schema, Column, Field)
 
 (
     _NULL, _FALSE, _TRUE, _INTEGER, _FLOAT, _TEXT, _BYTES, _DECIMAL, _TUPLE, _NODE, _ENUM,
-    _DATE, _TIME, _TIMESTAMP, _TIMESTAMPTZ, _INTERVAL, _UUID,
-) = range(17)  # fmt: skip
+    _DATE, _TIME, _TIMESTAMP, _TIMESTAMPTZ, _INTERVAL, _UUID, _LABEL,
+) = range(18)  # fmt: skip
 
 
 _SMALL = [bytes([number]) for number in range(0x80)]
@@ -189,6 +190,7 @@ _WRITE: dict[type[Any], Callable[[Any], bytes]] = {
     v.FarTimestamp: lambda value: bytes([_TIMESTAMP]) + _whole(value.micros),
     v.Interval: _interval,
     uuid.UUID: lambda value: bytes([_UUID]) + value.bytes,
+    Label: lambda value: bytes([_LABEL]) + _long(value.stored),
 }
 
 
@@ -280,4 +282,5 @@ _READ: dict[int, Callable[[_Reader], Any]] = {
     _TIMESTAMPTZ: lambda given: v.timestamptz_of(given.whole()),
     _INTERVAL: lambda given: v.Interval(given.whole(), given.whole(), given.whole()),
     _UUID: _Reader.identifier,
+    _LABEL: lambda given: Label.of(given.long()),
 }

@@ -141,6 +141,7 @@ TYPES = (
     _kind(149, t.Vector, "element"),
     _kind(150, t.RegProc),
     _kind(151, t.Json),
+    _kind(152, t.Enum, "uid"),
 )
 
 KINDS = (*RELATIONS, *PARTS, *SCALARS, *TYPES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -14,6 +14,7 @@ from noonmark.errors import (
     OutOfRange,
 )
 from noonmark.rows import types as t
+from noonmark.sql.assign import is_assignable
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
@@ -31,7 +32,7 @@ from noonmark.sql.ir.scalar import (
     Scalar,
     When,
 )
-from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.row import Row, Statement, name_of, unsupported
 from noonmark.sql.plan.scalar import (
     Planner,
     call,
@@ -61,8 +62,54 @@ def _case(tree: exp.Case, row: Row) -> Scalar:
     return Case(whens, otherwise)
 
 
-def type_named(tree: exp.DataType) -> t.SqlType:
+def written_type(tree: exp.Expr) -> tuple[str, ...] | None:
+    """The parts of the name of a type that is none of PostgreSQL's grammar."""
+    kind = tree.args.get("kind") if isinstance(tree, exp.DataType) else None
+    if isinstance(kind, exp.Identifier):
+        return (name_of(kind),)
+    if isinstance(kind, exp.Dot) and isinstance(kind.this, exp.Identifier):
+        return name_of(kind.this), name_of(kind.expression)
+    return None
+
+
+def made_type(tree: exp.Expr, statement: Statement) -> t.SqlType | None:
+    """The type that somebody made of the name that a syntax tree spells, or its array."""
+    kept: t.SqlType | None = tree.meta.get(_MADE)
+    if kept is not None:
+        return kept
+    if isinstance(tree, exp.DataType) and tree.this == exp.DType.ARRAY and tree.expressions:
+        element = made_type(tree.expressions[0], statement)
+        return None if element is None else t.Array(element)
+    parts = written_type(tree)
+    if parts is None or parts[:-1] == ("pg_catalog",):
+        return None
+    return statement.types(parts)
+
+
+_MADE = "made"
+
+
+def cast_tree(tree: exp.Expr, kind: t.SqlType) -> exp.Cast:
+    """The tree of a cast to a type that is known."""
+    to = exp.DataType(this=exp.DType.USERDEFINED)
+    to.meta[_MADE] = kind
+    return exp.Cast(this=tree, to=to)
+
+
+def with_types(tree: exp.Expr, types: Callable[[Sequence[str]], t.SqlType | None]) -> exp.Expr:
+    """The tree of a text that was kept: each name of a type means what it means there."""
+    for node in tree.walk():
+        parts = written_type(node)
+        if parts is not None:
+            node.meta[_MADE] = types(parts)
+    return tree
+
+
+def type_named(tree: exp.Expr, statement: Statement) -> t.SqlType:
     """The type that a syntax tree spells."""
+    made = made_type(tree, statement)
+    if made is not None:
+        return made
     try:
         return t.parse_type(tree.sql(dialect="postgres"))
     except NoonmarkError as error:
@@ -70,19 +117,19 @@ def type_named(tree: exp.DataType) -> t.SqlType:
         raise
 
 
-def _empty_array(tree: exp.Cast) -> Scalar | None:
+def _empty_array(tree: exp.Cast, row: Row) -> Scalar | None:
     """``ARRAY[]::integer[]``: only the cast says of what it is."""
     inner = tree.this
     while isinstance(inner, exp.Paren):
         inner = inner.this
     if not isinstance(inner, exp.Array) or inner.expressions:
         return None
-    target = type_named(tree.args["to"])
+    target = type_named(tree.args["to"], row.statement)
     return MakeArray(target, ()) if isinstance(target, t.Array) else None
 
 
 def _cast(tree: exp.Cast, row: Row) -> Scalar:
-    empty = _empty_array(tree)
+    empty = _empty_array(tree, row)
     if empty is not None:
         return empty
     scalar = plan(tree.this, row)
@@ -91,13 +138,14 @@ def _cast(tree: exp.Cast, row: Row) -> Scalar:
         if isinstance(scalar.type, TEXTS):
             scalar = Literal(UNKNOWN, scalar.value)
         return _oid(scalar, position_of(tree))
-    if row.statement.session is not None and spelled in _SYSTEM_TYPES:
-        return coerce(scalar, _SYSTEM_TYPES[spelled], position_of(tree))
+    if row.statement.session is not None and spelled in SYSTEM_TYPES:
+        return coerce(scalar, SYSTEM_TYPES[spelled], position_of(tree))
     if row.statement.session is not None and spelled in REGISTERED:
         return _registered(spelled, scalar, tree, row)
-    if spelled is not None:
+    made = made_type(tree.args["to"], row.statement)
+    if spelled is not None and made is None:
         return cast_to(scalar, t.parse_type(spelled), position_of(tree))
-    return cast_to(scalar, type_named(tree.args["to"]), position_of(tree))
+    return cast_to(scalar, made or type_named(tree.args["to"], row.statement), position_of(tree))
 
 
 _OIDS = 1 << 32
@@ -119,7 +167,7 @@ def _oid(literal: Literal, position: int | None) -> Scalar:
 
 
 #: Types of PostgreSQL's catalog that ours has as another type: an oid is an integer here.
-_SYSTEM_TYPES: dict[str, t.SqlType] = {
+SYSTEM_TYPES: dict[str, t.SqlType] = {
     "oid": t.Integer(),
     "xid": t.Integer(),
     "name": t.Text(),
@@ -261,15 +309,29 @@ def _bracket(tree: exp.Bracket, row: Row) -> Scalar:
     (at,) = tree.expressions
     if isinstance(array.type, t.Jsonb):
         return _member(array, at, tree, row)
-    if isinstance(at, exp.Slice):
-        if at.this is None or at.expression is None:
-            raise unsupported("a slice without both bounds", tree)
-        return call("slice", [array, plan(at.this, row), plan(at.expression, row)], tree, False)
-    if isinstance(array.type, t.Text) and row.statement.session is not None:
+    is_slice = isinstance(at, exp.Slice)
+    if isinstance(array.type, t.Text) and row.statement.session is not None and not is_slice:
         from noonmark.sql.plan.function import ask  # door: it plans arguments by this module
 
         return ask("name_character", [array, plan(at, row)], tree, row)
-    return call("subscript", [array, plan(at, row)], tree, operator=False)
+    if not isinstance(array.type, t.Array):
+        message = f"cannot subscript type {array.type} because it does not support subscripting"
+        raise DatatypeMismatch(message, position=position_of(tree))
+    if not is_slice:
+        return call("subscript", [array, _place(at, row)], tree, operator=False)
+    if at.this is None or at.expression is None:
+        raise unsupported("a slice without both bounds", tree)
+    bounds = [_place(each, row) for each in (at.this, at.expression)]
+    return call("slice", [array, *bounds], tree, operator=False)
+
+
+def _place(tree: exp.Expr, row: Row) -> Scalar:
+    """A subscript of an array: an integer, or what goes into one without a written cast."""
+    place = plan(tree, row)
+    if place.type != UNKNOWN and not is_assignable(place.type, t.Integer()):
+        message = "array subscript must have type integer"
+        raise DatatypeMismatch(message, position=position_of(tree))
+    return coerce(place, t.Integer(), position_of(tree))
 
 
 def _member(document: Scalar, at: exp.Expr, tree: exp.Bracket, row: Row) -> Scalar:

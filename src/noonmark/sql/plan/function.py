@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
@@ -13,6 +13,7 @@ from noonmark.errors import (
     InvalidSyntax,
     NoonmarkError,
     UndefinedFunction,
+    Unsupported,
     WrongObjectType,
 )
 from noonmark.rows import types as t
@@ -25,7 +26,7 @@ from noonmark.sql.functions.statistics import HYPOTHETICAL
 from noonmark.sql.ir.asked import Ask, Now
 from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Compare, Literal, Scalar, When
 from noonmark.sql.plan.form import cast_to, record
-from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.row import DEFINITIONS, Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, comparable, plan, plan_value, same_type
 from noonmark.sql.plan.subquery import array_subquery
 
@@ -48,6 +49,9 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         message = f"window function {name} requires an OVER clause"
         raise WrongObjectType(message, position=position)
     if name in TABLE_FUNCTIONS.by_name:
+        if row.place in DEFINITIONS:
+            message = f"set-returning functions are not allowed in {row.place}"
+            raise Unsupported(message, position=position)
         raise unsupported(f"the set-returning function {name} in {row.place}", tree)
     if name == "mz_now" and not tree.expressions:
         return Now(position)
@@ -224,6 +228,11 @@ def _type_name(tree: exp.Anonymous, row: Row) -> Scalar:
     return Literal(t.Text(), re.sub(r"\(\d+(,-?\d+)?\)", "", str(kind)))
 
 
+def _merge_action(tree: exp.Anonymous, _: Row) -> NoReturn:
+    message = "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command"
+    raise InvalidSyntax(message, position=position_of(tree))
+
+
 _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "coalesce": _coalesce,
     "greatest": _extreme,
@@ -237,4 +246,5 @@ _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "pg_typeof": _type_name,
     "quote_literal": _quoted,
     "quote_nullable": _quoted,
+    "merge_action": _merge_action,
 }

@@ -141,6 +141,8 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     where = tree.expression if isinstance(tree, exp.Filter) else None
     test = None if where is None else plan_boolean(where.this, row, "FILTER")
     keys = tuple(sort_key(each, plan_value(each.this, row)) for each in parts.order)
+    if entry.name in _IN_ORDER and not keys and not parts.distinct:
+        keys = row.order
     if within is not None:
         keys = (replace(keys[0], scalar=arguments[-1]),)
         if any(isinstance(x, ColumnRef) for each in arguments[:-1] for x in walk(each)):
@@ -152,6 +154,12 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     if refs and not any(isinstance(node, ColumnRef) for node in refs):
         raise unsupported("an aggregate of the columns of an outer query", tree)
     return result
+
+
+#: Aggregates whose result depends on the order of the rows.
+_IN_ORDER = frozenset(
+    ("array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg")
+)
 
 
 def _ordered_set(parts: Arguments, within: exp.WithinGroup) -> Arguments:

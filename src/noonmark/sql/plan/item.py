@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from noonmark.rows.types import SqlType
+from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.scope import Scope
 
 
 @dataclass(frozen=True)
 class Source:
-    """A relation and the names of its columns."""
+    """A relation and the names of its columns; `order` is that of a subquery."""
 
     relation: Relation
     scope: Scope
+    order: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True)

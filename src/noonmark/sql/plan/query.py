@@ -172,6 +172,7 @@ def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
 
     source = plan_from(tree, frame)
     row = frame.row("WHERE", source.scope, source.relation)
+    row.order = source.order
     where = tree.args.get("where")
     if where is not None:
         filter_by(where.this, row)

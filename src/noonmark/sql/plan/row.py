@@ -18,10 +18,20 @@ from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import Field, Record, SqlType, Text
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions.function import Function, Table
+from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import Apply, JoinKind, Relation
 from noonmark.sql.ir.scalar import ColumnRef, MakeRecord, OuterRef, Scalar, column
 from noonmark.sql.scope import Scope, missing_column
 
+#: The places of expressions that a table is defined by: over one row, and nothing else.
+DEFINITIONS = frozenset(
+    (
+        "DEFAULT expressions",
+        "check constraints",
+        "column generation expressions",
+        "transform expressions",
+    )
+)
 POSITION = "\0"
 """Before a number: a column by its position. No statement can write it."""
 
@@ -38,6 +48,7 @@ class Statement:
         values: the parameters' values, when the plan is for one execution only.
         session: the functions that the session answers; None where none may be asked.
         late: whether the plan depends on the values: it is made again for each execution.
+        types: the types that somebody made, by the parts of their names.
     """
 
     schemas: Mapping[str, Schema]
@@ -46,6 +57,7 @@ class Statement:
     values: Sequence[Any] | None = None
     session: Table[Function] | None = None
     late: bool = False
+    types: Callable[[Sequence[str]], SqlType | None] = lambda _: None
 
     def parameter_types(self) -> tuple[SqlType, ...]:
         """The types of $1, $2, ... once all is planned; text where nothing says another."""
@@ -70,6 +82,7 @@ class Row:
     outer: Row | None = None
     outer_scope: int = 0  # the number of the Apply that gives the row outside
     names: Mapping[str, Relation] = field(default_factory=dict)  # WITH
+    order: tuple[SortKey, ...] = ()  # of the one subquery that the rows are of
     computed: dict[exp.Expr, Scalar] = field(default_factory=dict)
     match: Callable[[exp.Expr], Scalar | None] | None = None  # group keys
     refuse: Callable[[str, str | None, int | None], NoReturn] | None = None  # ungrouped columns
@@ -152,6 +165,9 @@ class Row:
     def attach(self, relation: Relation, scope: int, tree: exp.Expr) -> ColumnRef:
         """The one column of a relation of one row, asked for every row here."""
         if self.relation is None:
+            if self.place in DEFINITIONS:
+                message = f"cannot use subquery in {self.place.removesuffix('s')}"
+                raise Unsupported(message, position=position_of(tree))
             raise unsupported(f"a subquery in {self.place}", tree)
         self.relation = Apply(JoinKind.INNER, self.relation, relation, scope)
         return self.column_at(len(self.relation.schema) - 1)

@@ -26,7 +26,7 @@ from noonmark.loops import WORKING
 from noonmark.rows import types as t
 from noonmark.rows.order import has_equality, is_ordered
 from noonmark.sql.choose import resolve
-from noonmark.sql.coerce import UNKNOWN, coerce, common_type, compared_type, settle
+from noonmark.sql.coerce import UNKNOWN, coerce, common_type_of, compared_type, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.number.fit import numeric_for
@@ -114,7 +114,7 @@ def call(name: str, arguments: Sequence[Scalar], tree: exp.Expr, operator: bool)
 
 def same_type(scalars: Sequence[Scalar], place: str, tree: exp.Expr) -> list[Scalar]:
     """All of them as their common type."""
-    target = common_type([each.type for each in scalars], place, position_of(tree))
+    target = common_type_of(scalars, place, position_of(tree))
     return [coerce(each, target, position_of(tree)) for each in scalars]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -10,9 +10,11 @@ from sqlglot import exp
 from noonmark.errors import InvalidSyntax
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
-from noonmark.sql.coerce import UNKNOWN, coerce, common_type
+from noonmark.sql.coerce import UNKNOWN, coerce, common_type, common_type_of
 from noonmark.sql.dialect import position_of
+from noonmark.sql.edition import keeps_written
 from noonmark.sql.evaluate import evaluate
+from noonmark.sql.ir.asked import unsized
 from noonmark.sql.ir.relation import (
     ONE_ROW,
     Constant,
@@ -24,7 +26,7 @@ from noonmark.sql.ir.relation import (
     Union,
     distinct_names,
 )
-from noonmark.sql.ir.scalar import Literal, Scalar, column
+from noonmark.sql.ir.scalar import Cast, Literal, Scalar, column
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.query import plan_query
@@ -41,8 +43,7 @@ def plan_values(tree: exp.Values, frame: Frame) -> Planned:
     places = [frame.row("VALUES", Scope(), ONE_ROW) for _ in rows]
     planned = [[plan(each, place) for each in row] for row, place in zip(rows, places, strict=True)]
     types = [
-        common_type([each.type for each in values], "VALUES", position_of(tree))
-        for values in zip(*planned, strict=True)
+        common_type_of(values, "VALUES", position_of(tree)) for values in zip(*planned, strict=True)
     ]
     unknown = frozenset(
         at
@@ -114,7 +115,9 @@ def _plan_union_all(tree: exp.SetOperation, frame: Frame) -> Planned:
             for at, pair in enumerate(pairs)
         ]
         unknown = both
-    settled = [t.Text() if at in unknown else kind for at, kind in enumerate(types)]
+    settled = [
+        t.Text() if at in unknown else _as_written(kind, sides, at) for at, kind in enumerate(types)
+    ]
     relations = tuple([_as_types(side, settled, first.names) for side in sides])
     flat: list[Relation] = []
     for each in relations:
@@ -133,7 +136,9 @@ def plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
             f"each {word} query must have the same number of columns", position=position_of(tree)
         )
     types = [
-        common_type([_type_at(side, at) for side in sides], word, position_of(tree))
+        _as_written(
+            common_type([_type_at(side, at) for side in sides], word, position_of(tree)), sides, at
+        )
         for at in range(len(sides[0].names))
     ]
     check_equality(types, tree)
@@ -146,6 +151,22 @@ def plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
 
 def _type_at(planned: Planned, at: int) -> t.SqlType:
     return UNKNOWN if at in planned.unknown else planned.relation.schema.columns[at].type
+
+
+def _as_written(kind: t.SqlType, sides: Sequence[Planned], at: int) -> t.SqlType:
+    """The type without its length and digits where one side has a literal of no type."""
+    return unsized(kind) if any(_has_literal(side, at) for side in sides) else kind
+
+
+def _has_literal(planned: Planned, at: int) -> bool:
+    """Whether a column without a type of its own is something other than NULL."""
+    if at not in planned.unknown or not keeps_written():
+        return False
+    relation = planned.relation
+    scalar = relation.scalars[at] if isinstance(relation, Project) else None
+    while isinstance(scalar, Cast):
+        scalar = scalar.operand
+    return not (isinstance(scalar, Literal) and scalar.value is None)
 
 
 def _as_types(planned: Planned, types: list[t.SqlType], names: tuple[str, ...]) -> Relation:

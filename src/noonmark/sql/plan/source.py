@@ -17,6 +17,7 @@ from noonmark.errors import (
 )
 from noonmark.sql.coerce import coerce, common_type
 from noonmark.sql.dialect import USING_ALIAS, position_of
+from noonmark.sql.edition import keeps_order
 from noonmark.sql.ir.relation import (
     ONE_ROW,
     Apply,
@@ -32,7 +33,7 @@ from noonmark.sql.ir.scalar import TRUE, Coalesce, Scalar, column, conjunction
 from noonmark.sql.plan.form import type_named
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.item import Alias, Source
-from noonmark.sql.plan.row import name_of, unsupported
+from noonmark.sql.plan.row import Statement, name_of, unsupported
 from noonmark.sql.plan.scalar import compare, plan_boolean
 from noonmark.sql.plan.table_function import plan_call, plan_rows_from, plan_unnest
 from noonmark.sql.scope import Entry, Scope, scope_of
@@ -222,7 +223,7 @@ def _lateral(left: Source, join: exp.Join, frame: Frame, kind: JoinKind = JoinKi
 
 def plan_item(tree: exp.Expr, frame: Frame) -> Source:
     """One item of FROM."""
-    alias = _alias(tree)
+    alias = _alias(tree, frame.statement)
     if isinstance(tree, exp.Lateral):
         only(tree, "this", "alias", "ordinality")
         inner = tree.this
@@ -276,17 +277,21 @@ def _derived(tree: exp.Query | exp.Values, alias: Alias, frame: Frame) -> Source
     planned = plan_query(tree, frame)
     scope = Scope.of(alias.name or "", planned.names)
     scope = scope if alias.name else Scope(scope.entries, ())
-    return _renamed(Source(planned.output(), scope), alias, tree)
+    source = Source(planned.output(), scope)
+    if planned.order and keeps_order():
+        # Behind its columns stand those that only its order uses: no name is theirs.
+        source = Source(planned.relation, scope, planned.order)
+    return _renamed(source, alias, tree)
 
 
-def _alias(tree: exp.Expr) -> Alias:
+def _alias(tree: exp.Expr, statement: Statement) -> Alias:
     alias = tree.args.get("alias")
     if not isinstance(alias, exp.TableAlias):
         return Alias()
     name = None if alias.this is None else name_of(alias.this)
     columns = alias.args.get("columns") or ()
     kinds = [each.args.get("kind") if isinstance(each, exp.ColumnDef) else None for each in columns]
-    types = [type_named(each) for each in kinds if each is not None]
+    types = [type_named(each, statement) for each in kinds if each is not None]
     names = [name_of(each.this if isinstance(each, exp.ColumnDef) else each) for each in columns]
     return Alias(name, names, types)
 
@@ -327,4 +332,4 @@ def _renamed(source: Source, alias: Alias, tree: exp.Expr) -> Source:
     shown = [*names, *(entry.name for entry in entries[len(names) :])]
     renamed = [Entry(name, each, entry.index) for each, entry in zip(shown, entries, strict=True)]
     system = [replace(entry, table=name) for entry in source.scope.entries if entry.system]
-    return Source(source.relation, Scope((*renamed, *system), (name,)))
+    return Source(source.relation, Scope((*renamed, *system), (name,)), source.order)

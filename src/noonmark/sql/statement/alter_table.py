@@ -18,7 +18,8 @@ def alter_table(reader: Reader, name: Name, if_exists: bool) -> s.AlterTable | s
     actions = reader.list_of(lambda: _action(reader, name.last))
     if len(actions) == 1 and isinstance(actions[0], s.AddColumnAction):
         made, spec = actions[0], actions[0].column
-        more = spec.default or spec.checks or spec.serial or spec.identity or made.constraints
+        sources = (spec.default, spec.serial, spec.identity, spec.generated)
+        more = any(sources) or spec.checks or made.constraints
         if spec.nullable and not more:
             return s.AddColumn(name, spec, made.if_not_exists)
     return s.AlterTable(name, actions, if_exists)
@@ -56,6 +57,8 @@ def _column_action(reader: Reader) -> s.TableAction:
         return s.SetDefault(column, reader.scalar_to(","))
     if reader.accept("drop", "default"):
         return s.SetDefault(column, None)
+    if reader.accept("drop", "expression"):
+        return s.DropExpression(column, reader.if_exists())
     if reader.accept("set", "not", "null"):
         return s.SetNotNull(column, True)
     if reader.accept("drop", "not", "null"):

@@ -46,24 +46,26 @@ def column_list(reader: Reader, table: str = "") -> s.Columns:
         if reader.accept("like"):
             found = replace(found, likes=(*found.likes, _like(reader, len(columns))))
         elif is_constraint_next(reader):
-            found = _with(found, table_constraint(reader))
+            found = _with(found, table_constraint(reader), table)
         else:
             column, constraints = column_spec(reader, table)
             columns.append(column)
             for each in (*column.checks, *constraints):
-                found = _with(found, each)
+                found = _with(found, each, table)
         if not reader.is_next(")"):
             reader.expect(",")
     return replace(found, columns=tuple(columns))
 
 
-def _with(found: s.Columns, one: Constraint) -> s.Columns:
+def _with(found: s.Columns, one: Constraint, table: str) -> s.Columns:
     if isinstance(one, s.CheckText):
         return replace(found, checks=(*found.checks, one))
     if isinstance(one, s.ForeignText):
         return replace(found, foreigns=(*found.foreigns, one))
     if one.primary and found.key:
-        raise InvalidSyntax("a table cannot have two primary keys", position=one.position)
+        raise s.InvalidTable(
+            f'multiple primary keys for table "{table}" are not allowed', position=one.position
+        )
     return replace(found, uniques=(*found.uniques, one))
 
 
@@ -248,15 +250,10 @@ def _check_sources(before: s.ColumnSpec, after: s.ColumnSpec, table: str) -> Non
     given = [name for name in _SOURCES if getattr(after, name) is not getattr(before, name)]
     if not taken or not given:
         return
-    kinds = sorted({_SOURCES[taken[0]], _SOURCES[given[0]]})
-    what = f"both {' and '.join(kinds)} specified"
+    kinds = {_SOURCES[taken[0]], _SOURCES[given[0]]}
+    what = f"both {' and '.join(each for each in _TWICE if each in kinds)} specified"
     if len(kinds) == 1:
-        single = kinds[0] == "identity"
-        what = (
-            "multiple identity specifications"
-            if single
-            else f"multiple {kinds[0]} values specified"
-        )
+        what = _TWICE[kinds.pop()]
     raise InvalidSyntax(
         f'{what} for column "{after.name}" of table "{table}"', position=after.position
     )
@@ -267,4 +264,10 @@ _SOURCES = {
     "default": "default",
     "identity": "identity",
     "generated": "generation expression",
+}
+#: What is said of two of a kind.
+_TWICE = {
+    "default": "multiple default values specified",
+    "identity": "multiple identity specifications",
+    "generation expression": "multiple generation clauses specified",
 }

@@ -13,6 +13,7 @@ from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import create_role
 from noonmark.sql.statement.sequence import create_sequence
 from noonmark.sql.statement.source import create_sink, create_source
+from noonmark.sql.statement.types import create_type
 
 _TEMPORARY = ("global temporary", "global temp", "local temporary", "local temp",
               "temporary", "temp")  # fmt: skip
@@ -295,4 +296,5 @@ _CREATE: dict[str, Callable[[Reader], s.Statement]] = {
     "user": create_role,
     "schema": _schema,
     "database": _database,
+    "type": create_type,
 }

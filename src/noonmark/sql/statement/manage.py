@@ -11,6 +11,7 @@ from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import alter_default_privileges, alter_role
 from noonmark.sql.statement.sequence import alter_sequence
 from noonmark.sql.statement.source import subsource
+from noonmark.sql.statement.types import alter_type
 
 _KINDS = (
     "materialized view",
@@ -26,6 +27,7 @@ _KINDS = (
     "user",
     "schema",
     "database",
+    "type",
 )
 
 
@@ -64,6 +66,8 @@ def alter(reader: Reader) -> s.Statement:
         old = reader.identifier()
         reader.expect("to")
         return s.AlterTable(name, (s.RenameColumn(old, reader.identifier()),), if_exists)
+    if kind == "type" and (of_type := alter_type(reader, name)) is not None:
+        return of_type
     if reader.accept("rename"):
         reader.expect("to")
         return s.Rename(kind, name, reader.identifier(), if_exists)

@@ -68,12 +68,11 @@ def merge(reader: Reader) -> Statement:
     whens: list[When] = []
     while reader.accept("when"):
         whens.append(_when(reader))
-    if reader.is_next("returning"):
-        raise reader.unsupported("RETURNING of MERGE", "Read the table after it.")
     if not whens:
         raise reader.invalid()
+    returning = reader.select_list() if reader.accept("returning") else ()
     _check_reachable(whens)
-    return Merge(table, alias, source, name, condition, tuple(whens), (), reader.text)
+    return Merge(table, alias, source, name, condition, tuple(whens), returning, reader.text)
 
 
 def _source(reader: Reader) -> tuple[exp.Expr, str]:

@@ -221,6 +221,7 @@ ObjectKind = Literal[
     "database",
     "column",
     "sequence",
+    "type",
 ]
 
 

@@ -7,13 +7,15 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from noonmark.errors import InvalidSyntax, NoonmarkError, Unsupported
-from noonmark.rows.types import SqlType, parse_type
+from noonmark.errors import InvalidSyntax, InvalidValue, NoonmarkError, UndefinedObject, Unsupported
+from noonmark.rows.types import Array, SqlType, parse_type
 from noonmark.sql import dialect
 from noonmark.sql.lexer import Token
 from noonmark.sql.statement.base import Name, QueryText, ScalarText
+from noonmark.sql.statement.named_types import NamedType
 
 T = TypeVar("T")
+_SELECT = "SELECT "
 
 
 class Reader:
@@ -191,15 +193,40 @@ class Reader:
         text, offset = self.slice(start, end)
         return ScalarText(text, offset + 1, dialect.parse_order(text, offset))
 
+    def select_list(self) -> tuple[exp.Expr, ...]:
+        """The rest of the statement, as items of a select list."""
+        text, offset = self.slice(*self.skip_to())
+        tree = dialect.parse(_SELECT + text, offset - len(_SELECT))
+        if any(value for name, value in tree.args.items() if name not in ("kind", "expressions")):
+            raise InvalidSyntax("syntax error in RETURNING", position=offset + 1)
+        return tuple(tree.expressions)
+
     def type_to(self, *stops: str) -> SqlType:
-        """The type that is spelled up to a stop."""
+        """The type that is spelled up to a stop; one that has only a name, where it is no other."""
         start, end = self.skip_to(*stops)
         text, offset = self.slice(start, end)
         try:
             return parse_type(text)
         except NoonmarkError as error:
+            named = self._named_type(start, end)
+            if named is not None and isinstance(error, UndefinedObject | InvalidValue):
+                return named
             error.position = offset + 1
             raise
+
+    def _named_type(self, start: int, end: int) -> SqlType | None:
+        """``[schema.]name [[]]``, if that is all of it."""
+        inner = Reader(self.text, [*self.tokens[start:end], self.tokens[-1]])
+        try:
+            name = inner.name()
+            is_array = inner.accept("[")
+            if is_array:
+                _ = inner.is_next("]") or inner.integer()
+                inner.expect("]")
+        except InvalidSyntax:
+            return None
+        made = NamedType(name)
+        return (Array(made) if is_array else made) if inner.ended else None
 
     # --- errors
 

@@ -98,7 +98,7 @@ def _subject(
             return privileges, f"all {what}", reader.list_of(reader.name), ()
     if reader.is_next("all"):
         raise reader.unsupported("GRANT ON ALL", "ALL TABLES IN SCHEMA, or name the objects.")
-    kinds = ("table", "sequence", "schema", "database", "secret", "connection")
+    kinds = ("table", "sequence", "type", "schema", "database", "secret", "connection")
     kind = reader.accept_any(*kinds) or "table"
     return privileges, kind, reader.list_of(reader.name), ()
 
@@ -127,7 +127,7 @@ def alter_default_privileges(reader: Reader) -> s.Statement:
     else:
         privileges = _checked(reader, reader.list_of(reader.identifier))
     reader.expect("on")
-    kind = reader.accept_any("tables", "sequences", "schemas", "connections", "secrets")
+    kind = reader.accept_any("tables", "sequences", "types", "schemas", "connections", "secrets")
     if kind is None:
         raise reader.unsupported(
             "ALTER DEFAULT PRIVILEGES of these objects", "TABLES, SCHEMAS, CONNECTIONS, SECRETS."

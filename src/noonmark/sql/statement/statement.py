@@ -18,6 +18,7 @@ from sqlglot import exp
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
 from noonmark.sql.statement.literals import LiteralRows
+from noonmark.sql.statement.named_types import AddLabel, CreateEnum, NamedType, RenameLabel
 from noonmark.sql.statement.notify import Notify
 from noonmark.sql.statement.objects import (
     AlterConnection,
@@ -93,6 +94,7 @@ __all__ = [
     "AddColumn",
     "AddColumnAction",
     "AddConstraint",
+    "AddLabel",
     "AlterConnection",
     "AlterDefaultPrivileges",
     "AlterOwner",
@@ -116,6 +118,7 @@ __all__ = [
     "Copy",
     "CreateConnection",
     "CreateDatabase",
+    "CreateEnum",
     "CreateIndex",
     "CreateMaterializedView",
     "CreateRole",
@@ -150,6 +153,7 @@ __all__ = [
     "Lock",
     "Maintain",
     "Name",
+    "NamedType",
     "Notify",
     "ObjectKind",
     "Options",
@@ -162,6 +166,7 @@ __all__ = [
     "Release",
     "Rename",
     "RenameColumn",
+    "RenameLabel",
     "ResetVariable",
     "Revoke",
     "Rollback",

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from noonmark.errors import SqlError
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
+
+
+class InvalidTable(SqlError, id="invalid_table", sqlstate="42P16"):
+    """A table that cannot be like that: two primary keys, a key of columns that take NULL."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,14 @@ class SetDefault(TableAction):
 
     column: str
     default: ScalarText | None
+
+
+@dataclass(frozen=True)
+class DropExpression(TableAction):
+    """ALTER COLUMN c DROP EXPRESSION [IF EXISTS]."""
+
+    column: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True)

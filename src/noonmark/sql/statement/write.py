@@ -157,8 +157,7 @@ def _insert_defaults(reader: Reader) -> s.Insert:
     reader.expect("default", "values")
     returning: tuple[exp.Expr, ...] = ()
     if reader.accept("returning"):
-        found = reader.list_of(lambda: reader.scalar_to(","))
-        returning = tuple(each.tree for each in found)
+        returning = reader.select_list()
     return s.Insert(table, (), None, returning, text=reader.text)
 
 

@@ -1,8 +1,8 @@
 """Statements that change a table: INSERT, UPDATE, DELETE and MERGE, most with RETURNING.
 
 Every statement has one outcome: a row is changed by one other row at the most. RETURNING shows the
-table that is changed alone (Noonmark refuses others there by name). What is assigned is
-now and then of another type than the column, so that assignment casts, or their lack, are seen.
+table that is changed and the tables beside it. What is assigned is now and then of another type
+than the column, so that assignment casts, or their lack, are seen.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Changes:
         return [(f"{alias}.{name}", kind) for name, kind in table.columns]
 
     def _returning(self, scope: Scope) -> str:
-        form = self.choices.below(4)
+        form = self.choices.below(5)
         if form == 0:
             return ""
-        if form == 1:
-            return " returning x.*"
+        if form < 3:
+            return f" returning {('x.*', '*')[form - 1]}"
         kind = self.choices.pick(list(TYPES))
         return f" returning x.k, {self.scalars.scalar(kind, scope, 1)} as made"
 
@@ -121,14 +121,13 @@ class Changes:
         where = f"{on} and {self.scalars.boolean(scope, 1)}"
         sets = self._sets(table, scope)
         head = f"update {table.name} as x set {sets}{beside}"
-        return f"{head} where {where}{self._returning(self._scope(table, 'x'))}"
+        return f"{head} where {where}{self._returning(scope)}"
 
     def _delete(self, table: Table) -> str:
         beside, on, more = self._beside(table, "using")
         scope = [*self._scope(table, "x"), *more]
         where = f"{on} and {self.scalars.boolean(scope, 1)}"
-        shown = self._returning(self._scope(table, "x"))
-        return f"delete from {table.name} as x{beside} where {where}{shown}"
+        return f"delete from {table.name} as x{beside} where {where}{self._returning(scope)}"
 
     def _merge(self, table: Table) -> str:
         other = self.choices.pick([each for each in self.tables if each.key])
@@ -146,4 +145,8 @@ class Changes:
                 f"when not matched by source and {self.scalars.boolean(target, 0)} then delete"
             )
         on = f"merge into {table.name} as x using {other.name} as s on x.k = s.k"
-        return f"{on} {' '.join(parts)}"
+        shown = self._returning(both)
+        if shown and self.choices.often(1, 2):
+            self.met["merge_action"] += 1
+            shown += ", merge_action()"
+        return f"{on} {' '.join(parts)}{shown}"

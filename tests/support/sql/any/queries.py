@@ -140,7 +140,8 @@ class Queries(Sources):
         condition = self.scalars.boolean(scope, 1)
         frame = self.choices.pick(FRAMES)
         by = f"partition by {a} " if self.choices.often(1, 2) else ""
-        order = f"{b}{self.choices.pick(('', ' desc', ' nulls first'))}, {a}"
+        # Equal values are written alike, or told apart: which comes first is nobody's promise.
+        order = f"{b}{self.choices.pick(('', ' desc', ' nulls first'))}, {a}, {b}::text, {a}::text"
         over = f"({by}order by {order}{frame})"
         made = [self.choices.pick(windows(a, kind, b, other, condition))
                 for _ in range(1 + self.choices.below(2))]  # fmt: skip
@@ -237,8 +238,8 @@ class Queries(Sources):
         forms = [
             (f"(select count(*) from {inside} where {where})", "int8"),
             (f"(select string_agg({name}::text, ',' order by {name}::text) from {inside} where {where})", "text"),
-            (f"array(select {name} from {inside} where {where} order by 1)::text", "text"),
-            (f"(select {name} from {inside} where {where} order by 1 limit 1)", kind),
+            (f"array(select {name} from {inside} where {where} order by 1, {name}::text)::text", "text"),
+            (f"(select {name} from {inside} where {where} order by 1, {name}::text limit 1)", kind),
             (f"({self._condition(scope)})", "bool"),
         ]  # fmt: skip
         item, result = self.choices.pick(forms)

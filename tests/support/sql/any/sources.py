@@ -202,7 +202,9 @@ class Sources:
         alias = self.fresh("l")
         if self.choices.often(1, 3):
             self.met["lateral limit"] += 1
-            query = f"(select {name} from {text} where {where} order by 1 desc limit 1)"
+            query = (
+                f"(select {name} from {text} where {where} order by 1 desc, {name}::text limit 1)"
+            )
             return self._named(query, alias, [kind])
         query = f"(select count(*), count(distinct {name}) from {text} where {where})"
         return self._named(query, alias, ["int8", "int8"])

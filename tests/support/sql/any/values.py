@@ -72,7 +72,8 @@ PLAIN: dict[str, list[str]] = {
 STRANGE: dict[str, list[str]] = {
     "int4": ["2147483647", "-2147483648", "99", "1000000"],
     "text": ["it's", '"', "\\", "--", "/*", ";", "$1", "$$", "NULL", "\t", "日本語", "𝔸", "Scan t", " x ",
-             "e\u0301", "ß", "ALL OF IT", "{", "_", "\\%", "\u00a0", "a\nb", "{a,b}", "(1,2)", "x" * 70],
+             "e\u0301", "ß", "ALL OF IT", "{", "_", "\\%", "\u00a0", "a\nb", "{a,b}", "(1,2)", "x" * 70,
+             "AS OF 5", "mz_now()", "'; drop table t0", "\\x", "U&'\\0061'", '{"a": 1}', "\u202e", "#0:a"],
     "bool": ["true"],
     "int8": ["4611686018427387904", "-4611686018427387904", "1000000000000"],
     "int2": ["32767", "-32768"],
@@ -129,6 +130,10 @@ HOSTILE: dict[str, list[str]] = {
     "int4s": ["{1,x}", "{ 1 , 2 }", "1", "{NULL,null}", "{{1,2},{3,4}}", "[2:3]={1,2}", "{1,2"],
     "texts": ['{"a,b","c\\"d"}', "{a b, c}", '{"{}"}', "{NULL,\"NULL\"}", "{it's}", "{"],
 }  # fmt: skip
+
+#: What columns are called, some of them: words of both syntaxes, quotes, signs, letters.
+NAMES = ("of", '"AS OF"', '"a""b"', '"a.b"', '"select"', "a$b", '"Ü x"', '"$1"', "\"it's\"", '"(c)"',
+         "subscribe", '"Scan t"', "now", '"A"', "date", '"returns=False"', '"--"')  # fmt: skip
 
 ORDERED = [kind for kind in TYPES if kind != "jsonb"]
 
@@ -205,7 +210,8 @@ def schema(choices: Choices) -> list[Table]:
         own = [("k", "int4")]
         width = 4 + choices.below(4)
         for at in range(width):
-            own.append((f"c{at}", kinds[(number * 6 + at * 5 + choices.below(3)) % len(kinds)]))
+            name = NAMES[(number * 4 + at) % len(NAMES)] if choices.often(1, 4) else f"c{at}"
+            own.append((name, kinds[(number * 6 + at * 5 + choices.below(3)) % len(kinds)]))
         tables.append(Table(f"t{number}", own, key=number % 2 == 1))
     whole = [("k", "int4")] + [(f"a{at}", kind) for at, kind in enumerate(kinds)]
     return [*tables, Table("every", whole, key=True)]

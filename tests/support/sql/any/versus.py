@@ -7,7 +7,8 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
     form        the same rows, except that one of several equal intervals stands for them in another
                 form (1 day, 24:00:00), or one of the two zeros of a float (0, -0): which one
                 DISTINCT, GROUP BY, a set operation, min or max keeps, and which of them ORDER BY
-                puts first, is nobody's promise. Only in statements that have one of these.
+                puts first, is nobody's promise. Only in statements that have one of these; and
+                where the order is total, rows that differ in more than that stand in one order.
                 Likewise which of two equal numerics (0, 0.00) DISTINCT, GROUP BY and a set
                 operation keep: PostgreSQL the one that it meets first.
     order       both fail, in a statement with more than one row or condition, with errors of values
@@ -182,16 +183,13 @@ def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -
         return "wrong"
     if _same(mine.rows, theirs.rows, ordered=ordered):
         return "answered"
-    forms = [_form(oid, sql) for oid in _oids(mine)]
-    plain = [
-        [
-            tuple(cell and form(cell) for cell, form in zip(row, forms, strict=True))
-            for row in each.rows
-        ]
-        for each in (mine, theirs)
-    ]
-    kept = not one_row and _KEEPS_ONE.search(sql)
-    return "form" if kept and _same(plain[0], plain[1], ordered=False) else "wrong"
+    if one_row or not _KEEPS_ONE.search(sql):
+        return "wrong"
+    if not _same(*(_in_forms(each, _KEEPS_KEY.search(sql)) for each in (mine, theirs))):
+        return "wrong"
+    if ordered and not _same(*(_in_forms(each, True) for each in (mine, theirs)), ordered=True):
+        return "wrong"
+    return "form"
 
 
 _NUMERIC, _FLOATS = 1700, (700, 701)
@@ -206,11 +204,20 @@ _SPAN = re.compile(
 )
 
 
-def _form(oid: int, sql: str) -> Callable[[str], str]:
+def _in_forms(seen: Seen, numerics: object) -> list[Row]:
+    """The rows with equal values written alike, those of numerics too if that is asked for."""
+    forms = [_form(oid, numerics) for oid in _oids(seen)]
+    return [
+        tuple(cell and form(cell) for cell, form in zip(row, forms, strict=True))
+        for row in seen.rows
+    ]
+
+
+def _form(oid: int, numerics: object) -> Callable[[str], str]:
     """The text of a cell of that type, in which equal values are written alike."""
     if oid in _FLOATS:
         return lambda cell: "0" if cell == "-0" else cell
-    if oid == _NUMERIC and _KEEPS_KEY.search(sql):
+    if oid == _NUMERIC and numerics:
         return lambda cell: cell.rstrip("0").rstrip(".") if "." in cell else cell
     return _of_spans
 
@@ -227,7 +234,7 @@ def _hours(match: re.Match[str]) -> Fraction:
     return ((years * 12 + months) * 30 + days) * 24 + (-clock if match[4] == "-" else clock)
 
 
-def _same(mine: Sequence[Row], theirs: Sequence[Row], *, ordered: bool) -> bool:
+def _same(mine: Sequence[Row], theirs: Sequence[Row], *, ordered: bool = False) -> bool:
     if ordered:
         return tuple(mine) == tuple(theirs)
     return sorted(map(repr, mine)) == sorted(map(repr, theirs))

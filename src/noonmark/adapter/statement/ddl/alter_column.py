@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog.type_names import TypeNames, remembering
+from noonmark.adapter.statement.ddl.columns import DuplicateColumn
 from noonmark.adapter.statement.ddl.constraints import constrained
 from noonmark.adapter.statement.ddl.rewrite import Row, refuse_readers, rewritten
 from noonmark.adapter.statement.ddl.sequence import serials
 from noonmark.adapter.statement.dml.fitting import fitted_rows
-from noonmark.adapter.statement.dml.target import default_of, is_assignable, loose
+from noonmark.adapter.statement.dml.target import default_of
 from noonmark.adapter.table.checks import checks_of, named
 from noonmark.adapter.table.constraints import (
     foreigns_of,
@@ -20,6 +22,9 @@ from noonmark.adapter.table.constraints import (
     uniques_of,
 )
 from noonmark.adapter.table.enforce import Columns
+from noonmark.adapter.table.expressions import renamed
+from noonmark.adapter.table.generated import texts_of, users_of, with_generated
+from noonmark.adapter.table.needed import refuse_defaults
 from noonmark.adapter.worker.values import values_of
 from noonmark.errors import (
     DatatypeMismatch,
@@ -32,6 +37,7 @@ from noonmark.errors import (
 )
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import quote_name
+from noonmark.sql.assign import is_assignable, loose
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import parse_scalar
 from noonmark.sql.ir.asked import bind
@@ -49,8 +55,8 @@ if TYPE_CHECKING:
 Rows = dict[Row, int]
 
 
-class DuplicateColumn(UsageError, id="duplicate_column_name", sqlstate="42701"):
-    """A column of that name is there."""
+class InvalidUsing(UsageError, id="invalid_using", sqlstate="42611"):
+    """USING for a column that has its values from an expression."""
 
 
 def check_column(item: Item, name: str) -> None:
@@ -62,26 +68,37 @@ def check_column(item: Item, name: str) -> None:
 async def add_column(session: AdapterSession, item: Item, spec: st.ColumnSpec, rows: Rows) -> Item:
     """ADD COLUMN: the rows that are there have its default."""
     catalog = session.store.catalog
-    if spec.generated is not None:
-        raise Unsupported("a generated column of a table is not supported")
     refuse_readers(session, item, f'add column "{spec.name}"')
     added = Column(spec.name, spec.type, spec.nullable)
     wide = replace(item, schema=Schema((*item.schema.columns, added)))
     wide, more = serials(session, catalog, wide, (spec,), catalog.next_number)
     if spec.checks:
         before = wide.definition.get("checks", [])
-        texts = named(item.name, wide.schema, spec.checks, names_of(item))
+        types = TypeNames(session.access("SHOW", catalog))
+        texts = named(item.name, wide.schema, spec.checks, names_of(item), types)
         wide = replace(wide, definition={**wide.definition, "checks": [*before, *texts]})
     if more:
         await session.store.change(more)
+    wide = with_generated(session.access("SHOW", catalog), wide, (spec,), session.functions)
+    wide = remembering(session.access("SHOW", catalog), wide)
     scalar = _planned(session, default_of(wide, added), added)
+    has_values = spec.default or spec.serial or spec.identity or spec.generated
+    if rows and not spec.nullable and not has_values:
+        raise contains_null(item, spec.name)
+    try:
+        return await _recomputed(session, item, wide, rows, scalar=scalar, at=None)
+    except NotNullViolation:
+        raise contains_null(item, spec.name) from None
 
-    if rows and not spec.nullable and spec.default is None and not (spec.serial or spec.identity):
-        raise NotNullViolation(
-            f'column "{spec.name}" of relation "{item.name}" contains null values',
-            column=spec.name,
-        )
-    return await _recomputed(session, item, wide, rows, scalar=scalar, at=None)
+
+def contains_null(item: Item, name: str) -> NotNullViolation:
+    """What is said of a column that may have no NULL, and has."""
+    return NotNullViolation(
+        f'column "{name}" of relation "{item.name}" contains null values',
+        schema=item.schema_name,
+        table=item.name,
+        column=name,
+    )
 
 
 async def _recomputed(
@@ -101,49 +118,79 @@ async def _recomputed(
     return await rewritten(session, item, new, rows, lambda _: next(made))
 
 
+def _statement(session: AdapterSession) -> Statement:
+    types = TypeNames(session.access("SHOW", session.store.catalog))
+    return Statement({}, session=session.functions, types=types)
+
+
 def _planned(session: AdapterSession, tree: Any, column: Column) -> Any:
-    row = Frame(Statement({}, session=session.functions)).row("DEFAULT", Scope())
+    row = Frame(_statement(session)).row("DEFAULT expressions", Scope())
     return bind(coerce(plan(tree, row), loose(column.type)), ())
 
 
 async def drop_column(
     session: AdapterSession, item: Item, action: st.DropColumn, rows: Rows
-) -> Item:
-    """DROP COLUMN: with it go its constraints and its sequence."""
+) -> tuple[Item, str | None]:
+    """DROP COLUMN: with it go its constraints, its sequence and, by CASCADE, what it generates."""
     name, store = action.name, session.store
     refuse_readers(session, item, f"drop column {name}")
-    at = item.schema.index(name)
+    above = users_of(item, name)
+    if above and not action.cascade:
+        raise DependentObjects(
+            f"cannot drop column {name} of table {item.name} because other objects depend on it",
+            detail="\n".join(
+                f"column {each} of table {item.name} depends on column {name} of table {item.name}"
+                for each in above
+            ),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    gone = {name, *above}
     for child, foreign in referencing(store.catalog, item):
-        if name in foreign.others and child.number != item.number:
+        lost = next((each for each in foreign.others if each in gone), None)
+        if lost is not None and child.number != item.number:
             raise DependentObjects(
-                f"cannot drop column {name} of table {item.name} because other objects "
+                f"cannot drop column {lost} of table {item.name} because other objects "
                 "depend on it",
-                detail=f"constraint {foreign.name} on table {child.name} depends on column {name} "
+                detail=f"constraint {foreign.name} on table {child.name} depends on column {lost} "
                 f"of table {item.name}",
                 hint="Drop that constraint first.",
             )
-    gone = {check.name for check in checks_of(item) if at in columns_of(check.condition)}
-    definition = dict(item.definition)
-    definition["checks"] = [each for each in definition.get("checks", ()) if each[0] not in gone]
-    definition["uniques"] = [u.stored() for u in uniques_of(item) if name not in u.columns]
-    definition["foreigns"] = [f.stored() for f in foreigns_of(item) if name not in f.columns]
-    for part in ("defaults", "identity"):
-        definition[part] = {c: v for c, v in definition.get(part, {}).items() if c != name}
-    definition["not_null"] = [c for c in definition.get("not_null", ()) if c != name]
-    if not definition["checks"]:
-        del definition["checks"]
-    key = () if name in item.key else item.key
-    schema = Schema(tuple(column for column in item.schema if column.name != name))
     owned = [
-        each.number
+        each
         for each in store.catalog.parts_of(item.number)
-        if each.definition.get("column") == name
+        if each.definition.get("column") in gone
     ]
+    what = f"column {name} of table {item.name}"
+    refuse_defaults(store.catalog, owned, what, action.cascade, own=item.number)
     if owned:
-        await store.change(removed=owned)
-    comments = {where: text for where, text in item.comments.items() if where != name}
-    new = replace(item, schema=schema, key=key, definition=definition, comments=comments)
-    return await rewritten(session, item, new, rows, lambda row: (*row[:at], *row[at + 1 :]))
+        await store.change(removed=[each.number for each in owned])
+    new = _without(item, gone)
+    left = [at for at, each in enumerate(item.schema.names) if each not in gone]
+    made = await rewritten(session, item, new, rows, lambda row: tuple([row[at] for at in left]))
+    told = [f"drop cascades to column {each} of table {item.name}" for each in above]
+    if len(told) > 1:
+        told = [f"drop cascades to {len(told)} other objects"]
+    return made, told[0] if told else None
+
+
+def _without(item: Item, gone: set[str]) -> Item:
+    """The table without some columns, and without the constraints that name them."""
+    places = {item.schema.index(name) for name in gone}
+    lost = {check.name for check in checks_of(item) if places & columns_of(check.condition)}
+    definition = dict(item.definition)
+    definition["checks"] = [each for each in definition.get("checks", ()) if each[0] not in lost]
+    definition["uniques"] = [u.stored() for u in uniques_of(item) if not gone & {*u.columns}]
+    definition["foreigns"] = [f.stored() for f in foreigns_of(item) if not gone & {*f.columns}]
+    for part in ("defaults", "identity", "generated"):
+        definition[part] = {c: v for c, v in definition.get(part, {}).items() if c not in gone}
+    definition["not_null"] = [c for c in definition.get("not_null", ()) if c not in gone]
+    for part in ("checks", "generated"):
+        if not definition[part]:
+            del definition[part]
+    key = () if gone & {*item.key} else item.key
+    schema = Schema(tuple(column for column in item.schema if column.name not in gone))
+    comments = {where: text for where, text in item.comments.items() if where not in gone}
+    return replace(item, schema=schema, key=key, definition=definition, comments=comments)
 
 
 async def rename_column(
@@ -155,11 +202,6 @@ async def rename_column(
     if new in item.schema:
         raise DuplicateColumn(f'column "{new}" of relation "{item.name}" already exists')
     refuse_readers(session, item, f"rename column {old}")
-    if any(item.schema.index(old) in columns_of(each.condition) for each in checks_of(item)):
-        raise Unsupported(
-            f'RENAME COLUMN "{old}" that a CHECK names is not supported',
-            hint="Drop the constraint, rename the column, and add the constraint again.",
-        )
 
     def moved(name: str) -> str:
         return new if name == old else name
@@ -167,6 +209,15 @@ async def rename_column(
     definition = dict(item.definition)
     for part in ("defaults", "identity"):
         definition[part] = {moved(c): v for c, v in definition.get(part, {}).items()}
+    if "checks" in definition:
+        definition["checks"] = [
+            [name, renamed(text, old, new), table] for name, text, table in definition["checks"]
+        ]
+    if "generated" in definition:
+        definition["generated"] = {
+            moved(c): [renamed(text, old, new), table]
+            for c, (text, table) in definition["generated"].items()
+        }
     definition["not_null"] = [moved(c) for c in definition.get("not_null", ())]
     definition["uniques"] = [
         replace(u, columns=tuple(map(moved, u.columns))).stored() for u in uniques_of(item)
@@ -217,10 +268,18 @@ async def alter_type(session: AdapterSession, item: Item, action: st.AlterType, 
     check_column(item, action.column)
     refuse_readers(session, item, f"alter type of column {action.column}")
     at, own = item.schema.index(action.column), item.schema[action.column]
+    if above := users_of(item, own.name):
+        raise Unsupported(
+            "cannot alter type of a column used by a generated column",
+            detail=f'Column "{own.name}" is used by generated column "{above[0]}".',
+        )
+    if action.using is not None and own.name in texts_of(item):
+        raise InvalidUsing(
+            "cannot specify USING when altering type of generated column",
+            detail=f'Column "{own.name}" is a generated column.',
+        )
     target = Column(own.name, action.type, own.nullable)
-    row_ = Frame(Statement({}, session=session.functions)).row(
-        "transform expressions", scope_of(item.name, item.schema)
-    )
+    row_ = Frame(_statement(session)).row("transform expressions", scope_of(item.name, item.schema))
     row_.columns = item.schema.columns
     if action.using is None:
         if not is_assignable(own.type, target.type):
@@ -245,9 +304,7 @@ async def add_key(session: AdapterSession, item: Item, written: st.UniqueText, r
     for name in written.columns:
         place = item.schema.index(name)
         if any(row[place] is None for row in rows):
-            raise NotNullViolation(
-                f'column "{name}" of relation "{item.name}" contains null values', column=name
-            )
+            raise contains_null(item, name)
     _check_distinct(item, written, rows, key_name(named_))
     columns = tuple(
         replace(c, nullable=False) if c.name in written.columns else c for c in item.schema

@@ -15,19 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.aside import cancellable
 from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog.type_names import TypeNames, remembering
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.ddl.alter_column import (
-    DuplicateColumn,
     add_column,
     add_key,
     alter_type,
+    check_column,
+    contains_null,
     drop_column,
     drop_key,
     drop_not_null,
     rename_column,
 )
+from noonmark.adapter.statement.ddl.columns import DuplicateColumn
 from noonmark.adapter.statement.ddl.constraints import (
     constrained,
     with_unique,
@@ -46,11 +49,11 @@ from noonmark.adapter.table.constraints import (
     uniques_of,
 )
 from noonmark.adapter.table.enforce import Columns, absent
+from noonmark.adapter.table.generated import texts_of
 from noonmark.errors import (
     DependentObjects,
     DuplicateObject,
     InvalidSyntax,
-    NotNullViolation,
     SerializationFailure,
     UndefinedColumn,
     UndefinedObject,
@@ -60,6 +63,7 @@ from noonmark.errors import (
 )
 from noonmark.sql.ir.relation import Scan
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.tables import DropExpression, InvalidTable
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -68,8 +72,8 @@ Rows = dict[tuple[Any, ...], int]
 _TRIES_MAX = 20
 
 
-class InvalidTable(UsageError, id="invalid_table", sqlstate="42P16"):
-    """A table that cannot be like that."""
+class NotGenerated(UsageError, id="not_generated", sqlstate="55000"):
+    """A column that has no expression to drop."""
 
 
 async def retried(
@@ -199,9 +203,11 @@ async def _check_references(session: AdapterSession, item: Item) -> None:
 
 async def _add_check(session: AdapterSession, item: Item, written: st.CheckText) -> Item:
     before = item.definition.get("checks", [])
-    (made,) = named(item.name, item.schema, (written,), names_of(item))
+    access = session.access("SHOW", session.store.catalog)
+    (made,) = named(item.name, item.schema, (written,), names_of(item), TypeNames(access))
     changed = replace(item, definition={**item.definition, "checks": [*before, made]})
-    alone = replace(item, definition={"checks": [made]})
+    changed = remembering(access, changed)
+    alone = replace(item, definition={"checks": [made]}, types=changed.types)
     rows = list(await rows_of(session, item))
     name, _ = await broken_check(session.database.workers, alone, rows)
     if name is not None:
@@ -244,27 +250,46 @@ def _refuse_referenced(
             )
 
 
-def _check_column(item: Item, name: str) -> None:
-    if name not in item.schema:
-        raise UndefinedColumn(f'column "{name}" of relation "{item.name}" does not exist')
-
-
 async def _default(session: AdapterSession, item: Item, action: st.SetDefault) -> Changed:
-    _check_column(item, action.column)
+    check_column(item, action.column)
     if action.column in item.definition.get("identity", {}):
         raise InvalidSyntax(
             f'column "{action.column}" of relation "{item.name}" is an identity column'
+        )
+    if action.column in texts_of(item):
+        dropped = "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."
+        raise InvalidSyntax(
+            f'column "{action.column}" of relation "{item.name}" is a generated column',
+            hint=dropped if action.default is None else None,
         )
     defaults = dict(item.definition.get("defaults", {}))
     defaults.pop(action.column, None)
     if action.default is not None:
         text = kept_default(session, session.store.catalog, action.default)
         defaults[action.column] = text
-    return replace(item, definition={**item.definition, "defaults": defaults}), None
+    changed = replace(item, definition={**item.definition, "defaults": defaults})
+    return remembering(session.access("SHOW", session.store.catalog), changed), None
+
+
+async def _drop_expression(_: AdapterSession, item: Item, action: DropExpression) -> Changed:
+    """The column keeps its values, and takes others from now on."""
+    check_column(item, action.column)
+    if action.column not in texts_of(item):
+        message = f'column "{action.column}" of relation "{item.name}" is not a generated column'
+        if action.if_exists:
+            return item, f"{message}, skipping"
+        raise NotGenerated(message)
+    definition = dict(item.definition)
+    definition["generated"] = {
+        name: each for name, each in definition["generated"].items() if name != action.column
+    }
+    if not definition["generated"]:
+        del definition["generated"]
+    return replace(item, definition=definition), None
 
 
 async def _not_null(session: AdapterSession, item: Item, action: st.SetNotNull) -> Changed:
-    _check_column(item, action.column)
+    check_column(item, action.column)
     stored, more = item.schema[action.column], list(item.definition.get("not_null", ()))
     if not action.not_null:
         if action.column in item.key:
@@ -278,12 +303,7 @@ async def _not_null(session: AdapterSession, item: Item, action: st.SetNotNull) 
         return item, None
     place = item.schema.index(action.column)
     if any(row[place] is None for row in await rows_of(session, item)):
-        raise NotNullViolation(
-            f'column "{action.column}" of relation "{item.name}" contains null values',
-            schema=item.schema_name,
-            table=item.name,
-            column=action.column,
-        )
+        raise contains_null(item, action.column)
     definition = {**item.definition, "not_null": [*more, action.column]}
     return replace(item, definition=definition), None
 
@@ -310,7 +330,7 @@ async def _drop_column(session: AdapterSession, item: Item, action: st.DropColum
         if action.if_exists:
             return item, f"{message}, skipping"
         raise UndefinedColumn(message)
-    return await drop_column(session, item, action, await rows_of(session, item)), None
+    return await drop_column(session, item, action, await rows_of(session, item))
 
 
 async def _rename_column(session: AdapterSession, item: Item, action: st.RenameColumn) -> Changed:
@@ -325,6 +345,7 @@ _ACTIONS: dict[type[st.TableAction], Callable[[Any, Item, Any], Awaitable[Change
     st.AddConstraint: _add,
     st.DropConstraint: _drop,
     st.SetDefault: _default,
+    DropExpression: _drop_expression,
     st.SetNotNull: _not_null,
     st.AddColumnAction: _add_column,
     st.DropColumn: _drop_column,

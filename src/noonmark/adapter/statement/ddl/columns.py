@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.errors import NameTaken, UndefinedColumn, UndefinedObject
+from noonmark.errors import UndefinedColumn, UndefinedObject, UsageError
 from noonmark.rows.order import has_equality
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement import statement as st
+
+
+class DuplicateColumn(UsageError, id="duplicate_column", sqlstate="42701"):
+    """A column of that name is there, or is named twice."""
 
 
 def check_key(name: str, kind: SqlType) -> None:
@@ -30,7 +34,7 @@ def columns_of(specs: Sequence[st.ColumnSpec], key: Sequence[str]) -> Schema:
     seen: set[str] = set()
     for spec in specs:
         if spec.name in seen:
-            raise NameTaken(
+            raise DuplicateColumn(
                 f'column "{spec.name}" specified more than once', position=spec.position
             )
         seen.add(spec.name)

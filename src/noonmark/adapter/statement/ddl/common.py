@@ -95,6 +95,12 @@ def require_place(session: AdapterSession, use: str, name: Name) -> None:
     require_create(session, session.catalog, schema, use)
 
 
+def is_free(session: AdapterSession, use: str, name: Name) -> bool:
+    """As `require_place`; whether nothing has the name, or the statement will not get that far."""
+    require_place(session, use, name)
+    return place(session.catalog, name) not in session.catalog.by_name
+
+
 def stored(catalog: Catalog, item: Item) -> Item:
     """An item that can be changed: what is always there becomes an item of its own."""
     return item if item.number else replace(item, number=catalog.next_number)
@@ -106,7 +112,7 @@ def check_free(session: AdapterSession, created: Created) -> None:
     for item in created.items:
         other = catalog.by_name.get((item.schema_name, item.name))
         if other is not None and other.number not in created.removed:
-            raise name_taken(item)
+            raise name_taken(item, other)
         # Of an item it goes, or is renamed, in the same commit.
         name = replace(item, stored_as="").collection
         if name in state.names and session.database.catalog.of_collection(name) is None:

@@ -10,12 +10,19 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.aside import cancellable
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.peek.planning import value_of
-from noonmark.adapter.statement.ddl.common import Created, create, place, require_place
+from noonmark.adapter.statement.ddl.common import (
+    Created,
+    create,
+    is_free,
+    place,
+    require_place,
+)
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.upstream.connection import (
     check_connection,
@@ -34,6 +41,7 @@ from noonmark.errors import (
     SqlError,
     UndefinedObject,
 )
+from noonmark.peer import ask
 from noonmark.source.impl import kafka, postgres
 from noonmark.sql.statement import statement as st
 
@@ -48,11 +56,14 @@ async def run_create_connection(
     superuser = is_superuser(session.catalog, session.user)
     check_connection(statement.kind, statement.options, names_files=superuser)
 
+    if statement.validate and is_free(session, "CREATE CONNECTION", statement.name):
+        # Outside of the catalog's turn: who is asked may not answer.
+        catalog = session.catalog
+        item = _connection(session, catalog, catalog.next_number, statement)
+        await cancellable(validate(catalog, item))
+
     async def make(catalog: Catalog, number: int) -> Created:
-        item = _connection(session, catalog, number, statement)
-        if statement.validate:
-            await validate(catalog, item)
-        return Created((item,), lambda _: ())
+        return Created((_connection(session, catalog, number, statement),), lambda _: ())
 
     done, _created = await create(
         session, "CREATE CONNECTION", statement.name, statement.if_not_exists, make
@@ -140,7 +151,7 @@ async def run_validate_connection(
             f'connection "{statement.name}" does not exist', position=statement.name.position
         )
     access.check("connection", item)
-    await validate(session.catalog, item)
+    await cancellable(validate(session.catalog, item))
     return Done("VALIDATE CONNECTION")
 
 
@@ -153,7 +164,7 @@ async def validate(catalog: Catalog, item: Item) -> None:
         await kafka.validate(kafka_options(catalog, item))
     else:
         try:
-            await asyncio.to_thread(registry_of(catalog, item).validate)
+            await ask("statement", "on a registry", registry_of(catalog, item).validate)
         except RefusedHere:
             raise
         except SourceStalled as error:
@@ -165,7 +176,7 @@ async def run_create_sink(
 ) -> Outcome:
     """CREATE SINK."""
     require_place(session, "CREATE SINK", statement.name)
-    definition = await sink_definition(session, statement)
+    definition = await cancellable(sink_definition(session, statement))
 
     async def make(catalog: Catalog, number: int) -> Created:
         item = sink_item(session, catalog, number, statement, definition)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.statement.ddl.columns import check_key
+from noonmark.adapter.statement.ddl.columns import DuplicateColumn, check_key
 from noonmark.adapter.table.constraints import (
     Foreign,
     Unique,
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 _NAME_LENGTH_MAX = 63
 _INTEGERS = (t.SmallInt, t.Integer, t.BigInt)
 _TEXTS = (t.Text, t.Varchar, t.Char)
-
-
-class ColumnTwice(UsageError, id="duplicate_column", sqlstate="42701"):
-    """A column that is named twice."""
 
 
 class InvalidForeignKey(UsageError, id="invalid_foreign_key", sqlstate="42830"):
@@ -68,7 +64,7 @@ def with_unique(
     if len(set(written.columns)) < len(written.columns):
         twice = next(c for c in written.columns if written.columns.count(c) > 1)
         kind = "primary key" if written.primary else "unique"
-        raise ColumnTwice(
+        raise DuplicateColumn(
             f'column "{twice}" appears twice in {kind} constraint', position=written.position
         )
     if written.primary:

@@ -16,11 +16,16 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, PUBLIC, TEMPORARY
 from noonmark.adapter.catalog.rights import Access, require_role
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.sequence.default import used
 from noonmark.adapter.session.commit import STAGED
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.handler import Handlers
-from noonmark.adapter.table.constraints import referencing, uniques_of
+from noonmark.adapter.table.constraints import uniques_of
+from noonmark.adapter.table.needed import (
+    named,
+    refuse_columns,
+    refuse_defaults,
+    refuse_referenced,
+)
 from noonmark.adapter.upstream.prepare import leftovers
 from noonmark.errors import (
     DependentObjects,
@@ -28,7 +33,6 @@ from noonmark.errors import (
     NoonmarkError,
     UndefinedObject,
     UndefinedTable,
-    Unsupported,
     WrongObjectType,
 )
 from noonmark.persist.log import command as c
@@ -70,12 +74,13 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
         going = doomed(catalog, targets, statement.cascade)
         if len(going) > len(targets):
             told += _cascaded(targets, going)
+        behind = leftovers(catalog, going)
         if going:
-            behind = leftovers(catalog, going)
             await remove(session, going)
-            told += [
-                Notice(why, severity="WARNING") for each in behind if (why := await each.remove())
-            ]
+    # Outside of the turn: who is asked may not answer.
+    for why in await asyncio.gather(*(each.remove() for each in behind)):
+        if why is not None:
+            told.append(Notice(why, severity="WARNING"))
     return Done(tag, tuple(told))
 
 
@@ -88,8 +93,8 @@ def _unique_index(access: Access, name: st.Name) -> Item | None:
                 if unique.is_constraint:
                     raise DependentObjects(
                         f"cannot drop index {unique.name} because constraint {unique.name} on "
-                        f"{_named(item)} requires it",
-                        hint=f"You can drop constraint {unique.name} on {_named(item)} instead.",
+                        f"{named(item)} requires it",
+                        hint=f"You can drop constraint {unique.name} on {named(item)} instead.",
                     )
                 return item
     return None
@@ -163,9 +168,9 @@ def doomed(
             if item.kind == "sequence":
                 column = item.definition["column"]
                 raise DependentObjects(
-                    f"cannot drop {_named(item)} because column {column} of {_named(owner)} "
+                    f"cannot drop {named(item)} because column {column} of {named(owner)} "
                     "requires it",
-                    hint=f"You can drop column {column} of {_named(owner)} instead.",
+                    hint=f"You can drop column {column} of {named(owner)} instead.",
                 )
             raise DependentObjects(
                 f"cannot drop {item} because {owner} requires it",
@@ -176,8 +181,8 @@ def doomed(
         if always or item.kind == "database" or (item.kind == "schema" and item.name == PUBLIC):
             raise DependentObjects(f"cannot drop {item} because the database system requires it")
     _refuse_owners(catalog, targets)
-    refuse_defaults(catalog, targets, cascade)
-    _refuse_referenced(catalog, targets)
+    refuse_columns(catalog, targets, cascade)
+    refuse_referenced(catalog, targets)
     own = [*targets, *_contents(catalog, targets, cascade)]
     numbers = [item.number for item in own]
     needing = [item for item in catalog.dependents(numbers) if item.number not in numbers]
@@ -185,53 +190,10 @@ def doomed(
         dependents_refused(catalog, targets, "drop")
     parts = [part for number in numbers for part in catalog.parts_of(number)]
     parts += [part for each in needing for part in catalog.parts_of(each.number)]
-    return list({item.number: item for item in (*needing, *parts, *own)}.values())
-
-
-def refuse_defaults(catalog: Catalog, targets: list[Item], cascade: bool) -> None:
-    """A sequence that the default of a column takes from stays, unless its table goes with it."""
-    going = {item.number for item in targets}
-    for item in (each for each in targets if each.kind == "sequence"):
-        lines = [
-            f"default value for column {column} of {table} depends on {item}"
-            for table in catalog.items("table")
-            for column, text in table.definition.get("defaults", {}).items()
-            if table.number not in going and item.definition["uid"] in used(text)
-        ]
-        if not lines:
-            continue
-        if cascade:
-            raise Unsupported(
-                f"DROP ... CASCADE of {item} that a default takes from is not supported",
-                hint="ALTER TABLE ... ALTER COLUMN ... DROP DEFAULT first.",
-            )
-        raise DependentObjects(
-            f"cannot drop {_named(item)} because other objects depend on it",
-            detail="\n".join(lines).replace('"', ""),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
-        )
-
-
-def _refuse_referenced(catalog: Catalog, targets: list[Item]) -> None:
-    """A table that foreign keys of others refer to stays."""
-    going = {item.number for item in targets}
-    schemas = {item.name for item in targets if item.kind == "schema"}
-    for item in (each for each in targets if each.kind == "table"):
-        lines = [
-            f"constraint {foreign.name} on {_named(child)} depends on {_named(item)}"
-            for child, foreign in referencing(catalog, item)
-            if child.number not in going and child.schema_name not in schemas
-        ]
-        if lines:
-            raise DependentObjects(
-                f"cannot drop {_named(item)} because other objects depend on it",
-                detail="\n".join(lines),
-                hint="Drop the tables together, or ALTER TABLE ... DROP CONSTRAINT first.",
-            )
-
-
-def _named(item: Item) -> str:
-    return f"{_shown(item.kind)} {item.name}"
+    going = list({item.number: item for item in (*needing, *parts, *own)}.values())
+    if targets:
+        refuse_defaults(catalog, going, named(targets[0]), cascade)
+    return going
 
 
 def _stands_alone(item: Item) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog.item import GLOBAL, PUBLIC
 from noonmark.adapter.system.settings import path_of, search_path
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.named_types import SetSchema
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -27,6 +28,7 @@ _MAKES = (
     st.CreateConnection,
     st.CreateSecret,
     st.CreateSequence,
+    st.CreateEnum,
 )
 
 
@@ -43,6 +45,9 @@ _CHANGES = (
     st.Refresh,
     st.AlterSequence,
     st.AlterTable,
+    st.AddLabel,
+    st.RenameLabel,
+    SetSchema,
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.aside import cancellable
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
@@ -21,7 +22,7 @@ from noonmark.adapter.statement.ddl.drop import find, missing
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.upstream.connection import check_connection
 from noonmark.adapter.upstream.secret import seal
-from noonmark.errors import ConfigError
+from noonmark.errors import ConfigError, SerializationFailure
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -49,17 +50,32 @@ async def run_alter_connection(
 ) -> Outcome:
     """ALTER CONNECTION name SET (...) or RESET (...)."""
     store = session.database.store
+    validated = await _validated(session, statement) if statement.validate else None
     async with store.turn:
         access = session.access("ALTER CONNECTION", store.catalog)
         item = _found(access, "connection", statement.name, statement.if_exists)
         if item is None:
             return _skipped("ALTER CONNECTION", statement.name)
         changed = _altered(access, item, statement)
-        if statement.validate:
-            await validate(store.catalog.changed([changed]), changed)
+        if statement.validate and changed != validated:
+            raise SerializationFailure(
+                f'connection "{item.name}" was changed meanwhile', hint="Run the statement again."
+            )
         await store.change([changed])
     await session.database.work.restart_above(item.number)
     return Done("ALTER CONNECTION")
+
+
+async def _validated(session: AdapterSession, statement: st.AlterConnection) -> Item | None:
+    """The connection as it is to be, which connects; outside of the catalog's turn."""
+    catalog = session.database.store.catalog
+    access = session.access("ALTER CONNECTION", catalog)
+    item = _found(access, "connection", statement.name, statement.if_exists)
+    if item is None:
+        return None
+    changed = _altered(access, item, statement)
+    await cancellable(validate(catalog.changed([changed]), changed))
+    return changed
 
 
 def _found(access: Access, kind: str, name: st.Name, if_exists: bool) -> Item | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.type_names import TypeNames
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.sequence.default import default_text, kept
 from noonmark.adapter.sequence.options import SCHEMA, altered, defined
@@ -175,7 +176,9 @@ def kept_default(session: AdapterSession, catalog: Catalog, default: ScalarText)
     Raises:
         SqlError: it means nothing, or more than a default may: no subquery, no column.
     """
-    plan(default.tree, Frame(Statement({}, session=session.functions)).row("DEFAULT", Scope()))
+    types = TypeNames(session.access("SHOW", catalog))
+    statement = Statement({}, session=session.functions, types=types)
+    plan(default.tree, Frame(statement).row("DEFAULT expressions", Scope()))
 
     def sequence(name: str) -> Item:
         access = session.access("SHOW", catalog)

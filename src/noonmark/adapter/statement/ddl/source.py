@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from noonmark.adapter.aside import cancellable
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.privilege import is_superuser
@@ -72,7 +73,7 @@ async def run_create_source(
             "only a source FROM WEBHOOK has a CHECK", position=statement.check.condition.position
         )
     require_place(session, "CREATE SOURCE", statement.name)
-    prepared = await _prepared(session, statement)
+    prepared = await cancellable(_prepared(session, statement))
 
     async def make(catalog: Catalog, number: int) -> Created:
         items = _items(session, catalog, number, statement, prepared)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import TEMPORARY
 from noonmark.adapter.catalog.privilege import with_defaults
+from noonmark.adapter.catalog.type_names import TypeNames, remembering
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.session.transaction import current
-from noonmark.adapter.statement.ddl.alter_column import DuplicateColumn
-from noonmark.adapter.statement.ddl.alter_table import run_alter_table
-from noonmark.adapter.statement.ddl.columns import columns_of
+from noonmark.adapter.statement.ddl.alter_table import retried, run_alter_table
+from noonmark.adapter.statement.ddl.columns import DuplicateColumn, columns_of
 from noonmark.adapter.statement.ddl.common import (
     Created,
     create,
@@ -25,9 +25,12 @@ from noonmark.adapter.statement.ddl.common import (
     storage_parameters,
 )
 from noonmark.adapter.statement.ddl.constraints import constrained
+from noonmark.adapter.statement.ddl.index import run_create_index
+from noonmark.adapter.statement.ddl.like import copied_from
 from noonmark.adapter.statement.ddl.sequence import serials
 from noonmark.adapter.statement.handler import Handlers, alone
 from noonmark.adapter.table.checks import named
+from noonmark.adapter.table.generated import with_generated
 from noonmark.errors import (
     DuplicateObject,
     SchemaMismatch,
@@ -47,10 +50,27 @@ if TYPE_CHECKING:
 async def run_create_table(
     session: AdapterSession, statement: st.CreateTable, _: Sequence[Any]
 ) -> Outcome:
-    """CREATE TABLE: an empty collection that sessions write."""
+    """CREATE TABLE; one that is LIKE others is made with its indexes, in one commit."""
+    if not statement.likes:
+        return await _make(session, statement, {})
+    return await retried(session, lambda: _make_like(session, statement))
+
+
+async def _make_like(session: AdapterSession, statement: st.CreateTable) -> Outcome:
+    copied = copied_from(session, statement)
+    done = await _make(session, copied.statement, copied.comments)
+    if not done.notices:  # of IF NOT EXISTS
+        for index in copied.indexes:
+            await run_create_index(session, index, ())
+    return done
+
+
+async def _make(
+    session: AdapterSession, statement: st.CreateTable, comments: Mapping[str, str]
+) -> Done:
+    """An empty collection that sessions write."""
     options, told = storage_parameters(statement.options)
     refuse_options("a table", options, ("retain_history",))
-    _refuse_unbuilt(statement)
     made = await placed(session, statement)
 
     async def make(catalog: Catalog, number: int) -> Created:
@@ -58,7 +78,8 @@ async def run_create_table(
         definition: dict[str, Any] = {"text": session.text, "defaults": {}}
         schema = columns_of(statement.columns, statement.key)
         if statement.checks:
-            definition["checks"] = named(name, schema, statement.checks)
+            types = TypeNames(session.access("SHOW", catalog))
+            definition["checks"] = named(name, schema, statement.checks, (), types)
         if statement.on_commit_drop:
             definition["on_commit"] = "drop"
         item = Item(
@@ -71,22 +92,17 @@ async def run_create_table(
             definition,
             owner=session.user,
             retain_ms=retain_ms(options),
+            comments=dict(comments),
         )
+        access = session.access("SHOW", catalog)
+        item = with_generated(access, item, statement.columns, session.functions)
         item = constrained(session, catalog, item, statement.uniques, statement.foreigns)
         item, more = serials(session, catalog, item, statement.columns, number + 1)
+        item = remembering(access, item)
         return Created((item, *more), lambda time: (creation(item, time),))
 
     done, _created = await create(session, "CREATE TABLE", made.name, statement.if_not_exists, make)
     return replace(done, notices=(*told, *done.notices))
-
-
-def _refuse_unbuilt(statement: st.CreateTable) -> None:
-    for found, what in (
-        (statement.likes, "LIKE"),
-        (any(each.generated for each in statement.columns), "a generated column"),
-    ):
-        if found:
-            raise Unsupported(f"{what} of a table is not supported")
 
 
 async def run_add_column(

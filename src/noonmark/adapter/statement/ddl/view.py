@@ -13,6 +13,7 @@ from noonmark.adapter.aside import spark_modules
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.catalog import name_taken
 from noonmark.adapter.catalog.item import Kind
+from noonmark.adapter.catalog.user_types import uids_in
 from noonmark.adapter.contract import Outcome
 from noonmark.adapter.names import Planned, plan_tree, with_columns
 from noonmark.adapter.planner import PLANNER, text_weight, views_weight
@@ -27,6 +28,7 @@ from noonmark.compute.plan.operators import Way
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
 from noonmark.persist.pending import with_pending
+from noonmark.sql.edition import EDITION
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.ir.call import TableCall
@@ -75,9 +77,13 @@ def view_item(
         "query": statement.query.text,
         "names": {written: list(pin) for written, pin in planned.pins.items()},
         "columns": list(statement.columns),
+        "edition": EDITION,
     }
+    if planned.types:
+        definition["types"] = dict(planned.types)
     if Now in asked(planned.query.relation):
         definition["follows_time"] = True
+    types = {catalog.types[uid].number for uid in uids_in(planned.query.relation)}
     options = getattr(statement, "options", {})
     if "maintenance" in options:
         definition["maintenance"] = options["maintenance"]
@@ -88,7 +94,8 @@ def view_item(
         name,
         query.relation.schema,
         definition=definition,
-        needs=tuple(sorted({item.number for item in planned.items})),
+        needs=tuple(sorted({*(item.number for item in planned.items), *types})),
+        types={written: catalog.types[uid] for written, uid in planned.types.items()},
         owner=session.user,
         retain_ms=retain_ms(options),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -18,24 +19,27 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.actions import Move
 from noonmark.adapter.statement.dml.fitting import fitted_rows
-from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
+from noonmark.adapter.statement.dml.mistake import check_assignments
+from noonmark.adapter.statement.dml.plan import Planning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
+from noonmark.adapter.statement.dml.returning import Beside, Returning, joined, plan_returning
 from noonmark.adapter.statement.dml.target import (
     Row,
-    assigned,
     check_given,
     columns_of,
     default_of,
     is_default,
-    loose,
 )
+from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.order import row_key, total_key
 from noonmark.rows.types import SqlType
+from noonmark.sql.assign import assigned, loose
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.relation import Project, Scan
 from noonmark.sql.ir.scalar import Scalar, column
+from noonmark.sql.plan.form import cast_tree
 from noonmark.sql.statement import statement as st
 
 
@@ -44,7 +48,8 @@ class ChangePlan:
     """See the module.
 
     Attributes:
-        source: rows of the table's columns, then the new values.
+        source: rows of the table's columns, then the new values, then what RETURNING needs of
+            other tables.
         places: the columns that get the new values; none for DELETE.
         joined: whether a row may match several times.
     """
@@ -61,17 +66,46 @@ class ChangePlan:
 
 def plan_update(planning: Planning, item: Item, statement: st.Update) -> ChangePlan:
     """The plan of an UPDATE."""
+    try:
+        return _plan_update(planning, item, statement)
+    except NoonmarkError:
+        _check_update(planning, item, statement)
+        raise
+
+
+def _check_update(planning: Planning, item: Item, statement: st.Update) -> None:
+    """Raise the first mistake of an UPDATE."""
+    froms = () if statement.source is None else (statement.source.this,)
+    names = tuple(name for name, _ in statement.assignments)
+    select = _select(item, statement, froms, ())
+    beside = _beside(planning, item, statement, select)
+    planning.query(select)
+    _returning(planning, item, statement, beside)
+    check_assignments(
+        planning,
+        item,
+        columns_of(item, names, statement.table.position),
+        [tree for _, tree in statement.assignments],
+        select=partial(_select, item, statement, froms),
+        typed=partial(new_value, item),
+    )
+
+
+def _plan_update(planning: Planning, item: Item, statement: st.Update) -> ChangePlan:
     names = tuple(name for name, _ in statement.assignments)
     places = columns_of(item, names, statement.table.position)
     trees = [
         new_value(item, at, tree)
         for at, (_, tree) in zip(places, statement.assignments, strict=True)
     ]
-    others = () if statement.source is None else (statement.source.this,)
-    select = _select(item, statement, others, trees)
+    froms = () if statement.source is None else (statement.source.this,)
+    select = _select(item, statement, froms, trees)
+    beside = _beside(planning, item, statement, select)
     planned = planning.query(select)
     relation, width = planned.output(), len(item.schema)
+    returning, others = _returning(planning, item, statement, beside)
     kept: list[Scalar] = [column(at, relation.schema.columns[at]) for at in range(width)]
+    first = width + len(places)
     for given, at in enumerate(places, width):
         own = column(given, relation.schema.columns[given])
         spec = item.schema.columns[at]
@@ -79,31 +113,48 @@ def plan_update(planning: Planning, item: Item, statement: st.Update) -> ChangeP
         kept.append(
             coerce(own, spec.type) if literal else assigned(own, spec, trees[given - width])
         )
+    kept += [column(first + at, relation.schema.columns[first + at]) for at in others]
     shown = relation.schema.names[: len(kept)]
     source = planning.read(Project(relation, tuple(kept), shown), statement.table.position)
-    returning = _returning(planning, item, statement)
     types = planning.statement.parameter_types()
-    joined = statement.source is not None
-    return ChangePlan(planning.catalog, item, types, source, places, joined, returning, False)
+    several = statement.source is not None
+    return ChangePlan(planning.catalog, item, types, source, places, several, returning, False)
 
 
 def plan_delete(planning: Planning, item: Item, statement: st.Delete) -> ChangePlan:
     """The plan of a DELETE."""
-    planned = planning.query(_select(item, statement, statement.using, ()))
-    source = planning.read(planned.output(), statement.table.position)
-    returning = _returning(planning, item, statement)
+    select = _select(item, statement, statement.using, ())
+    beside = _beside(planning, item, statement, select)
+    relation, width = planning.query(select).output(), len(item.schema)
+    returning, others = _returning(planning, item, statement, beside)
+    places = [*range(width), *(width + at for at in others)]
+    kept = tuple(column(at, relation.schema.columns[at]) for at in places)
+    shown = relation.schema.names[: len(kept)]
+    source = planning.read(Project(relation, kept, shown), statement.table.position)
     types = planning.statement.parameter_types()
-    joined = bool(statement.using)
-    return ChangePlan(planning.catalog, item, types, source, (), joined, returning, True)
+    several = bool(statement.using)
+    return ChangePlan(planning.catalog, item, types, source, (), several, returning, True)
+
+
+def _beside(
+    planning: Planning, item: Item, statement: st.Update | st.Delete, select: exp.Select
+) -> Beside | None:
+    """What RETURNING sees if there are other tables; their columns are added to the query."""
+    reads = statement.using if isinstance(statement, st.Delete) else statement.source
+    if not statement.returning or not reads:
+        return None
+    beside = joined(planning, select, len(item.schema))
+    select.set("expressions", [*select.expressions, *beside.items])
+    return beside
 
 
 def _returning(
-    planning: Planning, item: Item, statement: st.Update | st.Delete
-) -> Returning | None:
-    if not statement.returning:
-        return None
-    joined = bool(statement.using if isinstance(statement, st.Delete) else statement.source)
-    return planning.returning(item, statement.alias, statement.returning, joined=joined)
+    planning: Planning, item: Item, statement: st.Update | st.Delete, beside: Beside | None
+) -> tuple[Returning | None, tuple[int, ...]]:
+    """RETURNING, and which columns of other tables it needs."""
+    if beside is None:
+        return planning.returning(item, statement.alias, statement.returning), ()
+    return plan_returning(planning, statement.returning, beside)
 
 
 def new_value(item: Item, at: int, tree: exp.Expr, verb: str = "update") -> exp.Expr:
@@ -117,7 +168,7 @@ def new_value(item: Item, at: int, tree: exp.Expr, verb: str = "update") -> exp.
         isinstance(tree, exp.Literal) and tree.is_string
     ):
         kind = t.Numeric() if isinstance(spec.type, t.Numeric) else loose(spec.type)
-        typed = exp.Cast(this=tree, to=exp.DataType.build(str(kind), dialect="postgres"))
+        typed = cast_tree(tree, kind)
         place = position_of(tree)
         if place is not None:
             typed.meta["start"] = place - 1
@@ -165,7 +216,11 @@ _ROW_WEIGHT = 5
 
 @dataclass(frozen=True)
 class Changed:
-    """What a statement writes, the rows as RETURNING sees them, and what became of each."""
+    """What a statement writes, the rows as RETURNING sees them, and what became of each.
+
+    Attributes:
+        rows: each as it is now (or was, if it is gone), and what RETURNING needs of other tables.
+    """
 
     writes: list[Write]
     rows: list[Row]
@@ -183,12 +238,12 @@ async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> 
     weight = len(found) * (1 + width) * _ROW_WEIGHT
     wholes = await aside(weight, _wholes, plan, found)
     news = await fitted_rows(reading.session.database.workers, item, wholes)
-    return await aside(weight, _updated, found, width, news)
+    return await aside(weight, _updated, plan, found, news)
 
 
 def _deleted(found: dict[Row, int], width: int) -> Changed:
     moves: list[Move] = [(row[:width], None, count) for row, count in found.items()]
-    touched = [old for old, _, count in moves for _ in range(count)]
+    touched = [row for row, count in found.items() for _ in range(count)]
     return Changed([(old, -count) for old, _, count in moves], touched, moves)
 
 
@@ -198,20 +253,22 @@ def _wholes(plan: ChangePlan, found: dict[Row, int]) -> list[list[Any]]:
     made = []
     for row in found:
         whole = list(row[:width])
-        for at, value in zip(plan.places, row[width:], strict=True):
+        for at, value in zip(plan.places, row[width:], strict=False):
             whole[at] = value
         made.append(whole)
     return made
 
 
-def _updated(found: dict[Row, int], width: int, news: Sequence[Row]) -> Changed:
+def _updated(plan: ChangePlan, found: dict[Row, int], news: Sequence[Row]) -> Changed:
+    width = len(plan.item.schema)
+    first = width + len(plan.places)
     writes: list[Write] = []
     touched: list[Row] = []
     moves: list[Move] = []
     for (row, count), new in zip(found.items(), news, strict=True):
         old = row[:width]
         writes += [(old, -count), (new, count)]
-        touched += [new] * count
+        touched += [new + row[first:]] * count
         moves.append((old, new, count))
     return Changed(writes, touched, moves)
 

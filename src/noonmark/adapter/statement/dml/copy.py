@@ -6,6 +6,7 @@ COPY FROM is one commit: nothing of it is there before `finish` returned, and th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,16 +17,18 @@ from noonmark.adapter.session.transaction import writing
 from noonmark.adapter.statement.dml.default import default_value
 from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.read import write
-from noonmark.adapter.statement.dml.target import columns_of, loose, target
+from noonmark.adapter.statement.dml.target import columns_of, target
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.system.settings import path_of
-from noonmark.errors import InvalidSyntax, InvalidValue
+from noonmark.adapter.table.generated import texts_of
+from noonmark.errors import InvalidReference, InvalidSyntax, InvalidValue
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type, from_table, to_table
 from noonmark.rows.identity import hashable
 from noonmark.rows.refine import refine
 from noonmark.rows.types import quote_name
 from noonmark.sql import dialect
+from noonmark.sql.assign import loose
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -171,14 +174,33 @@ async def run_copy(session: AdapterSession, statement: st.Copy, _: Sequence[Any]
         item = target(session, session.catalog, statement.table, "copy to")
         session.access("COPY FROM").check("target", item)
         await writing(session)
-        places = columns_of(item, statement.columns, statement.table.position)
+        places = columns_of(item, _copied(item, statement), statement.table.position)
         return CopyFrom(session, item, places, made)
-    if statement.table is not None and statement.columns:
+    if statement.table is not None:
         item = session.catalog.resolve(statement.table.parts, path=path_of(session))
+        statement = replace(statement, columns=_copied(item, statement))
         columns_of(item, statement.columns, None)
     outcome = await session.run(statement.statement or _select(statement))
     assert isinstance(outcome, Rows), "a query gives rows"
     return CopyOut(outcome.fields, outcome.chunks, made)
+
+
+def _copied(item: Item, statement: st.Copy) -> tuple[str, ...]:
+    """The columns that a COPY names; without generated ones if it names none.
+
+    Raises:
+        InvalidReference: a generated one is named.
+    """
+    computed = texts_of(item)
+    for name in statement.columns:
+        if name in computed:
+            raise InvalidReference(
+                f'column "{name}" is a generated column',
+                detail="Generated columns cannot be used in COPY.",
+            )
+    if statement.columns or not computed:
+        return statement.columns
+    return tuple(name for name in item.schema.names if name not in computed)
 
 
 def _select(statement: st.Copy) -> st.Select:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.statement.dml.target import default_of, loose
+from noonmark.adapter.statement.dml.target import default_of
 from noonmark.adapter.worker.values import little_value
+from noonmark.sql.assign import loose
 from noonmark.sql.coerce import coerce
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.plan.frame import Frame
@@ -21,5 +22,5 @@ if TYPE_CHECKING:
 def default_value(session: AdapterSession, item: Item, at: int) -> Any:
     """The default of the column at a place."""
     column = item.schema.columns[at]
-    row = Frame(Statement({}, session=session.functions)).row("DEFAULT", Scope())
+    row = Frame(Statement({}, session=session.functions)).row("DEFAULT expressions", Scope())
     return little_value(bind(coerce(plan(default_of(item, column), row), loose(column.type)), ()))

@@ -18,11 +18,11 @@ from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.actions import Move, has_key
 from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.literals import literal_rows
-from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
+from noonmark.adapter.statement.dml.plan import Planning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
+from noonmark.adapter.statement.dml.returning import Returning
 from noonmark.adapter.statement.dml.target import (
     Row,
-    assigned,
     check_given,
     columns_of,
     default_of,
@@ -41,6 +41,7 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.rows.order import row_key
 from noonmark.rows.types import SqlType
+from noonmark.sql.assign import assigned
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.asked import bind
@@ -99,9 +100,7 @@ def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertP
         rows, source = _plan_values(planning, item, places, statement.query.tree)
     else:
         source = _plan_query(planning, item, places, statement.query)
-    returning = None
-    if statement.returning:
-        returning = planning.returning(item, statement.alias, statement.returning)
+    returning = planning.returning(item, statement.alias, statement.returning)
     conflict = _plan_conflict(planning, item, statement)
     types = planning.statement.parameter_types()
     made = (rows, source, returning, conflict, literals or ())
@@ -110,7 +109,7 @@ def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertP
 
 def _default(planning: Planning, item: Item, at: int) -> Scalar:
     spec = item.schema.columns[at]
-    row = Frame(planning.statement).row("DEFAULT", Scope())
+    row = Frame(planning.statement).row("DEFAULT expressions", Scope())
     return assigned(plan(default_of(item, spec), row), spec)
 
 
@@ -149,8 +148,7 @@ def _value(planning: Planning, item: Item, at: int, tree: exp.Expr, place: PlanR
     overriding = planning.overriding
     if overriding == "user" and spec.name in item.definition.get("identity", {}):
         return _default(planning, item, at)
-    if overriding is None:
-        check_given(item, spec, planning.verb)
+    check_given(item, spec, planning.verb, overriding)
     return assigned(plan(tree, place), spec, tree)
 
 
@@ -173,8 +171,7 @@ def _plan_query(
         spec = item.schema.columns[at]
         if planning.overriding == "user" and spec.name in item.definition.get("identity", {}):
             continue
-        if planning.overriding is None:
-            check_given(item, spec, "insert")
+        check_given(item, spec, "insert", planning.overriding)
         # What was a quoted literal in the select list takes the column's type, as it is written.
         literal = source in planned.unknown and isinstance(own.type, t.Text)
         given[at] = coerce(own, spec.type) if literal else assigned(own, spec, query.tree)

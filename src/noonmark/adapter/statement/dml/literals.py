@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from noonmark.adapter.catalog import Item
-from noonmark.adapter.statement.dml.target import loose
 from noonmark.rows import types as t
 from noonmark.rows.array import from_array
 from noonmark.source.format.convert import from_texts
+from noonmark.sql.assign import loose
 from noonmark.sql.statement.literals import LiteralRows
 
 _WORDS = {"null": None, "true": "true", "false": "false"}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -24,20 +25,35 @@ from noonmark.adapter.statement.dml.actions import Move
 from noonmark.adapter.statement.dml.change import Changed, new_value
 from noonmark.adapter.statement.dml.default import default_value
 from noonmark.adapter.statement.dml.fitting import fitted_rows
-from noonmark.adapter.statement.dml.plan import Planning, Returning, Source
+from noonmark.adapter.statement.dml.mistake import check_assignments
+from noonmark.adapter.statement.dml.plan import Planning, Source
 from noonmark.adapter.statement.dml.read import Reading, Write
+from noonmark.adapter.statement.dml.returning import (
+    Beside,
+    Returning,
+    plan_returning,
+    with_action,
+)
 from noonmark.adapter.statement.dml.target import (
     Row,
-    assigned,
     check_given,
     columns_of,
     is_default,
 )
-from noonmark.errors import DuplicateAlias, InvalidSyntax, TooManyRows, UndefinedTable
+from noonmark.errors import (
+    DuplicateAlias,
+    InvalidSyntax,
+    NoonmarkError,
+    TooManyRows,
+    UndefinedTable,
+)
+from noonmark.rows.schema import Column
 from noonmark.rows.types import SqlType
+from noonmark.sql.assign import assigned
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.relation import Project, Scan
 from noonmark.sql.ir.scalar import Scalar, column
+from noonmark.sql.scope import Entry, Scope, scope_of
 from noonmark.sql.statement.merge import Merge, Verb, When
 
 #: What the query calls the marks of rows that are there.
@@ -56,14 +72,22 @@ class Action:
 
 @dataclass(frozen=True)
 class MergePlan:
-    """See the module; rows of `source` are the table's columns, the WHEN's number, its values."""
+    """See the module.
+
+    Attributes:
+        source: rows of the table's columns, the WHEN's number, its values, and what RETURNING needs
+            of the source, from `first` on.
+        acts: whether RETURNING needs what was done.
+    """
 
     catalog: Catalog
     item: Item
     parameters: tuple[SqlType, ...]
     source: Source
     actions: tuple[Action, ...]
-    returning: Returning | None = None
+    returning: Returning | None
+    first: int
+    acts: bool
 
 
 def plan_merge(planning: Planning, item: Item, statement: Merge) -> MergePlan:
@@ -74,7 +98,34 @@ def plan_merge(planning: Planning, item: Item, statement: Merge) -> MergePlan:
             f'name "{own}" specified more than once',
             detail="The name is used both as MERGE target table and data source.",
         )
-    names = planning.query(_select_all(statement.source)).output().schema.names
+    try:
+        return _plan_merge(planning, item, statement)
+    except NoonmarkError:
+        _check_merge(planning, item, statement)
+        raise
+
+
+def _check_merge(planning: Planning, item: Item, statement: Merge) -> None:
+    """Raise the first mistake of a MERGE."""
+    names = planning.query(_select_all(statement.source)).names
+    planning.query(_select(item, statement, []))
+    for when in statement.whens:
+        planning.query(_select(item, statement, [_condition(statement, item, when, names)]))
+        if when.verb in ("delete", "nothing"):
+            continue
+        places, values = _assigned(item, when)
+        check_assignments(
+            planning,
+            item,
+            places,
+            [_seen(statement, item, when, names, tree) for tree in values],
+            select=partial(_select, item, statement),
+            typed=partial(new_value, item, verb=when.verb),
+        )
+
+
+def _plan_merge(planning: Planning, item: Item, statement: Merge) -> MergePlan:
+    names = planning.query(_select_all(statement.source)).names
     width = len(item.schema)
     conditions = [_condition(statement, item, when, names) for when in statement.whens]
     which = exp.Case(
@@ -91,21 +142,64 @@ def plan_merge(planning: Planning, item: Item, statement: Merge) -> MergePlan:
         places += action.places
         trees += [_only_when(conditions, at, _seen(statement, item, when, names, each))
                   for each in given]  # fmt: skip
-    relation = planning.query(_select(item, statement, [which, *trees])).output()
+    first = width + 1 + len(trees)
+    given_names = names if statement.returning else ()
+    select = _select(item, statement, [which, *trees])
+    select.set("expressions", [*select.expressions, *_beside(item, statement, given_names).items])
+    relation = planning.query(select).output()
     kept: list[Scalar] = [column(each, relation.schema.columns[each]) for each in range(width + 1)]
     for given_at, (place, tree) in enumerate(zip(places, trees, strict=True), width + 1):
         value = column(given_at, relation.schema.columns[given_at])
         kept.append(assigned(value, item.schema.columns[place], tree))
-    shown = Project(relation, tuple(kept), relation.schema.names)
+    returning, others = None, tuple[int, ...]()
+    if statement.returning:
+        seen = _beside(item, statement, names, relation.schema.columns[first:])
+        returning, others = plan_returning(
+            planning, statement.returning, with_action(seen), acts=True
+        )
+    acts = len(names) in others
+    places_of = [first + at for at in others if at < len(names)]
+    kept += [column(at, relation.schema.columns[at]) for at in places_of]
+    shown = Project(relation, tuple(kept), relation.schema.names[: len(kept)])
     source = planning.read(shown, statement.table.position)
     types = planning.statement.parameter_types()
-    return MergePlan(planning.catalog, item, types, source, tuple(actions))
+    made = tuple(actions)
+    return MergePlan(planning.catalog, item, types, source, made, returning, first, acts)
+
+
+def _beside(
+    item: Item, statement: Merge, names: Sequence[str], columns: Sequence[Column] = ()
+) -> Beside:
+    """What RETURNING sees: the table, and the source, whose columns are the first of FROM."""
+    own, other, width = statement.alias or item.name, statement.source_alias, len(item.schema)
+    entries = [Entry(other, name, at) for at, name in enumerate(names, width)]
+    target = scope_of(own, item.schema).entries
+    alone = any(when.kind == "not matched by source" for when in statement.whens)
+    scope = Scope((*entries, *target), (other, own), frozenset([other] if alone else []))
+    return Beside(scope, (*item.schema.columns, *columns), width, tuple(range(len(names))))
 
 
 def _action(item: Item, when: When, first: int) -> tuple[Action, list[exp.Expr]]:
     """What a WHEN does, and the expressions of the values that it gives."""
     if when.verb in ("delete", "nothing"):
         return Action(when.verb), []
+    places, values = _assigned(item, when)
+    identities = item.definition.get("identity", {})
+    given: dict[int, exp.Expr] = {}
+    for place, tree in zip(places, values, strict=True):
+        spec = item.schema.columns[place]
+        if is_default(tree) or (when.overriding == "user" and spec.name in identities):
+            continue
+        if when.verb == "insert":
+            check_given(item, spec, "insert", when.overriding)
+        given[place] = new_value(item, place, tree, when.verb)
+    wanted = range(len(item.schema)) if when.verb == "insert" else places
+    defaults = tuple(place for place in wanted if place not in given)
+    return Action(when.verb, tuple(given), first, defaults), list(given.values())
+
+
+def _assigned(item: Item, when: When) -> tuple[tuple[int, ...], tuple[exp.Expr, ...]]:
+    """The columns that a WHEN assigns to, and the expressions of their values."""
     columns, values = when.columns, when.values
     if when.verb == "insert" and not columns:
         columns = item.schema.names[: len(values)]
@@ -114,19 +208,7 @@ def _action(item: Item, when: When, first: int) -> tuple[Action, list[exp.Expr]]
                 "INSERT has more expressions than target columns",
                 position=position_of(values[len(columns)]),
             )
-    places = columns_of(item, columns, when.position) if columns else ()
-    identities = item.definition.get("identity", {})
-    given: dict[int, exp.Expr] = {}
-    for place, tree in zip(places, values, strict=True):
-        spec = item.schema.columns[place]
-        if is_default(tree) or (when.overriding == "user" and spec.name in identities):
-            continue
-        if when.verb == "insert" and when.overriding is None:
-            check_given(item, spec, "insert")
-        given[place] = new_value(item, place, tree, when.verb)
-    wanted = range(len(item.schema)) if when.verb == "insert" else places
-    defaults = tuple(place for place in wanted if place not in given)
-    return Action(when.verb, tuple(given), first, defaults), list(given.values())
+    return (columns_of(item, columns, when.position) if columns else ()), values
 
 
 def _condition(statement: Merge, item: Item, when: When, names: Sequence[str]) -> exp.Expr:
@@ -258,10 +340,11 @@ async def merged(plan: MergePlan, reading: Reading, values: Sequence[Any]) -> Ch
     moves: list[Move] = []
     times: Counter[Row] = Counter()
     for row, count, action in taken:
+        beside = row[plan.first :] + ((action.verb.upper(),) if plan.acts else ())
         if action.verb == "insert":
             made = [next(news) for _ in range(count)]
             writes += [(each, 1) for each in made]
-            rows += made
+            rows += [each + beside for each in made]
             continue
         old = row[:width]
         times[old] += count
@@ -271,7 +354,7 @@ async def merged(plan: MergePlan, reading: Reading, values: Sequence[Any]) -> Ch
             writes.append((new, count))
         writes.append((old, -count))
         moves.append((old, new, count))
-        rows += [old if new is None else new] * count
+        rows += [(old if new is None else new) + beside] * count
     await _check_once(plan, reading, times)
     return Changed(writes, rows, moves)
 

@@ -12,26 +12,19 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.statement.dml.read import Needs, tables_read
-from noonmark.adapter.statement.dml.target import Row
-from noonmark.adapter.worker.pool import Pool
-from noonmark.adapter.worker.values import values_of
+from noonmark.adapter.statement.dml.returning import Beside, Returning, plan_returning
 from noonmark.errors import TooComplex, Unsupported
 from noonmark.rows.identity import hashable
 from noonmark.rows.types import SqlType
-from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.relation import Relation
-from noonmark.sql.ir.scalar import Scalar
 from noonmark.sql.parse import Query
 from noonmark.sql.plan import query as planner
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.planned import Planned
-from noonmark.sql.plan.row import Statement, name_of
-from noonmark.sql.plan.scalar import plan_value
-from noonmark.sql.plan.shown import shown_name
+from noonmark.sql.plan.row import Statement
 from noonmark.sql.rules import simplify
 from noonmark.sql.scope import scope_of
 
@@ -50,7 +43,9 @@ class Planning:
         self.catalog: Catalog = session.catalog
         self.names = Names(self.catalog, session.access(use, self.catalog))
         stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
-        self.statement = Statement(self.names, parameters=stated, session=session.functions)
+        self.statement = Statement(
+            self.names, parameters=stated, session=session.functions, types=self.names.types
+        )
         #: What an INSERT says of its identity columns, and what is done to a column now.
         self.overriding: str | None = None
         self.verb = "insert"
@@ -76,34 +71,14 @@ class Planning:
         return Source(peek, Needs(tables, only))
 
     def returning(
-        self, item: Item, alias: str | None, trees: Sequence[exp.Expr], *, joined: bool = False
-    ) -> Returning:
-        """RETURNING, over the rows of the table; `joined` if the statement reads others beside."""
-        row = Frame(self.statement).row("RETURNING", scope_of(alias or item.name, item.schema))
-        row.columns = item.schema.columns
-        fields: list[Field] = []
-        scalars: list[Scalar] = []
-        for tree in trees:
-            if isinstance(tree, exp.Star) or (
-                isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)
-            ):
-                own = alias or item.name
-                named = tree.args.get("table")
-                of = name_of(named) if named is not None else None if joined else own
-                if of != own:
-                    raise Unsupported(
-                        "columns of other tables in RETURNING",
-                        hint=f"{own}.* stands for the columns of the table that is written.",
-                    )
-                scalars += [row.column_at(at) for at in range(len(item.schema))]
-                fields += [Field(column.name, column.type) for column in item.schema]
-                continue
-            inner = tree.this if isinstance(tree, exp.Alias) else tree
-            scalar = plan_value(inner, row)
-            name = name_of(tree.args["alias"]) if isinstance(tree, exp.Alias) else None
-            scalars.append(scalar)
-            fields.append(Field(name or shown_name(inner), scalar.type))
-        return Returning(tuple(fields), tuple(scalars))
+        self, item: Item, alias: str | None, trees: Sequence[exp.Expr]
+    ) -> Returning | None:
+        """RETURNING of a statement that reads no other table beside."""
+        if not trees:
+            return None
+        columns = item.schema.columns
+        alone = Beside(scope_of(alias or item.name, item.schema), columns, len(columns))
+        return plan_returning(self, trees, alone)[0]
 
 
 @dataclass(frozen=True)
@@ -116,19 +91,6 @@ class Source:
     def writing(self, *tables: str) -> Needs:
         """What a statement needs that reads this and writes tables."""
         return Needs(self.needs.tables | set(tables), self.needs.only_tables)
-
-
-@dataclass(frozen=True)
-class Returning:
-    """What a statement gives for each row that it wrote."""
-
-    fields: tuple[Field, ...]
-    scalars: tuple[Scalar, ...]
-
-    async def rows(self, pool: Pool, written: Sequence[Row], values: Sequence[Any]) -> list[Row]:
-        """The answer for these rows."""
-        bound = tuple([bind(scalar, values) for scalar in self.scalars])
-        return await values_of(pool, [bound] * len(written), written)
 
 
 def bound_values(values: Sequence[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -143,9 +144,10 @@ async def read_then_write(session: AdapterSession, needs: Needs, compute: Comput
         time = transaction.time
         if time is None:
             # Later statements of the transaction read there too, and other tables.
-            time = (await session.database.reads.choose(sorted(reads))).time
-            held = session.database.reads.holds.take(domain(session, reads, time), time)
-            transaction.hold(await held)
+            all_ = partial(domain, session, reads)
+            choice, held = await session.database.reads.choose_held(sorted(reads), domain=all_)
+            transaction.hold(held)
+            time = choice.time
         writes, result = await compute(Reading(session, time, transaction.pending, fresh))
         await transaction.write(writes, time, reads)
         return result

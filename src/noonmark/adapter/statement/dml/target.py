@@ -1,10 +1,10 @@
 """The table that a statement writes, and what its columns take.
 
-Law (assignment): an expression goes into a column by PostgreSQL's assignment casts: numbers into
-numbers, anything into text, dates and times into each other; nothing else without a cast. Text that
-is longer than its column takes is refused, never cut.
-Law (row): a row that leaves `fitted` has a value of the column's type in every column, and no NULL
-where there may be none; and no CHECK is false of it (`adapter.table.checks`).
+An expression goes into a column by assignment casts (`sql.assign`). Text that is longer than its
+column takes is refused, never cut.
+Law (row): a row that leaves `fitted_rows` has a value of the column's type in every column, that of
+its expression in a generated one (`adapter.table.generated`), no NULL where there may be none, and
+no CHECK is false of it (`adapter.table.checks`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.type_names import TypeNames
 from noonmark.adapter.sequence.default import default_text
 from noonmark.errors import (
-    DatatypeMismatch,
     InvalidSyntax,
     NotNullViolation,
     StringTooLong,
@@ -29,9 +29,8 @@ from noonmark.rows import types as t
 from noonmark.rows.identity import one_float
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.schema import Column
-from noonmark.sql.coerce import UNKNOWN, coerce
-from noonmark.sql.dialect import parse_scalar, position_of
-from noonmark.sql.ir.scalar import Scalar
+from noonmark.sql.dialect import parse_scalar
+from noonmark.sql.plan.form import with_types
 from noonmark.sql.statement.base import Name
 
 if TYPE_CHECKING:
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
-_NUMBERS = (t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double)
-_TEXTS = (t.Text, t.Varchar, t.Char)
-_DAYS = (t.Date, t.Timestamp, t.TimestampTz)
 _SHOWN_MAX = 200
 
 
@@ -86,15 +82,17 @@ def default_of(item: Item, column: Column) -> exp.Expr:
     text = item.definition.get("defaults", {}).get(column.name)
     if found is not None:
         text = default_text(found[1])
-    return exp.Null() if text is None else parse_scalar(text)
+    if text is None:
+        return exp.Null()
+    return with_types(parse_scalar(text), TypeNames(None, item.types))
 
 
 class GeneratedAlways(UsageError, id="generated_always", sqlstate="428C9"):
     """A value for a column that has only those that the system gives."""
 
 
-def check_given(item: Item, column: Column, verb: str) -> None:
-    """Refuse a value for a column that is GENERATED ALWAYS.
+def check_given(item: Item, column: Column, verb: str, overriding: str | None = None) -> None:
+    """Refuse a value for a column that is GENERATED ALWAYS; OVERRIDING is of identities alone.
 
     Raises:
         GeneratedAlways: it is.
@@ -105,8 +103,10 @@ def check_given(item: Item, column: Column, verb: str) -> None:
         if verb == "update"
         else f'cannot insert a non-DEFAULT value into column "{name}"'
     )
+    if name in item.definition.get("generated", {}):
+        raise GeneratedAlways(message, detail=f'Column "{name}" is a generated column.')
     found = item.definition.get("identity", {}).get(name)
-    if found is not None and found[0] == "a":
+    if found is not None and found[0] == "a" and overriding is None:
         raise GeneratedAlways(
             message,
             detail=f'Column "{name}" is an identity column defined as GENERATED ALWAYS.',
@@ -127,66 +127,31 @@ def is_default(tree: exp.Expr) -> bool:
     )
 
 
-# --- assignment casts
-
-
-def assigned(scalar: Scalar, column: Column, tree: exp.Expr | None = None) -> Scalar:
-    """An expression as what its column takes.
-
-    Raises:
-        DatatypeMismatch: there is no cast that needs not be written.
-    """
-    position = None if tree is None else position_of(tree)
-    if scalar.type != UNKNOWN and not is_assignable(scalar.type, column.type):
-        raise DatatypeMismatch(
-            f'column "{column.name}" is of type {column.type} but expression is of type '
-            f"{scalar.type}",
-            hint="You will need to rewrite or cast the expression.",
-            position=position,
-        )
-    return coerce(scalar, loose(column.type), position)
-
-
-def loose(kind: t.SqlType) -> t.SqlType:
-    """The type without its length: whether the text is too long is known when it is there."""
-    match kind:
-        case t.Varchar():
-            return t.Varchar()
-        case t.Char():
-            return t.Text()
-        case t.Array(element):
-            return t.Array(loose(element))
-    return kind
-
-
-def is_assignable(source: t.SqlType, target: t.SqlType) -> bool:
-    """Whether values of one type go into columns of the other without a written cast."""
-    if isinstance(source, t.Array) and isinstance(target, t.Array):
-        return is_assignable(source.element, target.element)
-    if type(source) is type(target) or isinstance(target, _TEXTS):
-        return True  # everything has a text
-    pairs = ((_NUMBERS, _NUMBERS), (_DAYS, _DAYS), (_DAYS[1:], (t.Time,)),
-             ((t.Time,), (t.Interval,)), ((t.Interval,), (t.Time,)))  # fmt: skip
-    return any(isinstance(source, own) and isinstance(target, other) for own, other in pairs)
-
-
 # --- rows
 
 
+def sized(item: Item, row: Sequence[Any]) -> Row:
+    """A row with values of the columns' types.
+
+    Raises:
+        StringTooLong: text that is longer than its column takes.
+    """
+    return tuple(
+        [
+            value if value is None else _sized(value, column.type)
+            for value, column in zip(row, item.schema.columns, strict=True)
+        ]
+    )
+
+
 def fitted(item: Item, row: Sequence[Any]) -> Row:
-    """A row as the table keeps it; its CHECKs are asked by `fitting`.
+    """A row with values of the columns' types, and NULL only where it may be.
 
     Raises:
         NotNullViolation: NULL where there may be none.
         StringTooLong: text that is longer than its column takes.
     """
-    columns = item.schema.columns
-    result = tuple(
-        [
-            value if value is None else _sized(value, column.type)
-            for value, column in zip(row, columns, strict=True)
-        ]
-    )
+    columns, result = item.schema.columns, sized(item, row)
     more = item.definition.get("not_null", ())
     for value, column in zip(result, columns, strict=True):
         if value is None and (not column.nullable or column.name in more):

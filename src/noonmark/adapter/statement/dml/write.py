@@ -22,7 +22,7 @@ from noonmark.adapter.statement.dml.insert import (
     settle_conflicts,
 )
 from noonmark.adapter.statement.dml.merge import MergePlan, merged, plan_merge
-from noonmark.adapter.statement.dml.plan import PLANS_MAX, Planning, Returning, bound_values
+from noonmark.adapter.statement.dml.plan import PLANS_MAX, Planning, bound_values
 from noonmark.adapter.statement.dml.read import (
     Needs,
     Reading,
@@ -31,6 +31,7 @@ from noonmark.adapter.statement.dml.read import (
     read_then_write,
     write,
 )
+from noonmark.adapter.statement.dml.returning import Returning
 from noonmark.adapter.statement.dml.target import Row, target
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.rows.types import SqlType

@@ -41,8 +41,7 @@ async def run_audit(session: AdapterSession, statement: st.Audit, _: Sequence[An
     view = await asyncio.to_thread(worker.taken_up)
     names = (view.name, *view.definition.inputs)
     as_of = None if statement.as_of is None else time_of(session, statement.as_of)
-    choice = await database.reads.choose(names, Wish(isolation_of(session), as_of))
-    held = await database.reads.holds.take(names, choice.time)
+    choice, held = await database.reads.choose_held(names, Wish(isolation_of(session), as_of))
     try:
         await database.reads.complete(names, choice.time)
         await database.spark()

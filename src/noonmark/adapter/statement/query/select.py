@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -16,7 +17,7 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import Answer, Outcome, Rows
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.planning import PlannedQuery, time_of
-from noonmark.adapter.peek.reads import Wish
+from noonmark.adapter.peek.reads import CHOICES_MAX, Wish
 from noonmark.adapter.peek.remote import plan
 from noonmark.adapter.planner import PLANNER, text_weight
 from noonmark.adapter.session.transaction import (
@@ -143,6 +144,21 @@ async def run_select(
             await end_group(session)
             plan = await planned(session, statement, types, values)
         transaction = await reading(session, tables - transaction.fresh, unchecked)
+    # Between its choice and the read, history may go that nobody held: then there is a later time.
+    chooses = transaction is None and statement.as_of is None
+    for left in reversed(range(CHOICES_MAX if chooses else 1)):
+        try:
+            return await _read(session, statement, plan, values)
+        except BeforeSince:
+            if not left:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _read(
+    session: AdapterSession, statement: st.Select, plan: PlannedQuery, values: Sequence[Any]
+) -> Outcome:
+    transaction = current(session)
     time = await read_time(session, statement, plan, values)
     weight = text_weight(statement.query.text)
     peek = await PLANNER.run(weight, plan.peek.bound, values, time)
@@ -226,9 +242,12 @@ async def read_time(
         names = [name for name in names if name not in fresh]
         if transaction.time is not None:
             return _inside(session, transaction, statement, plan, values)
-    choice: Choice = await reads.choose(names, await wish_of(session, statement, plan, values))
-    if transaction is not None and names:
-        transaction.hold(await reads.holds.take(domain(session, names, choice.time), choice.time))
+    wish = await wish_of(session, statement, plan, values)
+    if transaction is None or not names:
+        choice: Choice = await reads.choose(names, wish)
+        return choice.time
+    choice, held = await reads.choose_held(names, wish, partial(domain, session, names))
+    transaction.hold(held)
     return choice.time
 
 

@@ -10,17 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import DATABASE, PUBLIC
+from noonmark.adapter.catalog.type_names import scalar_now
 from noonmark.adapter.contract import Field, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.schedule.ended import status_of_table
+from noonmark.adapter.sequence.default import by_uid, shown_defaults
+from noonmark.adapter.sequence.options import written
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.adapter.system.facts import Facts
 from noonmark.adapter.system.mz import object_type
 from noonmark.adapter.system.pg_catalog import schema_oids
-from noonmark.adapter.system.pg_index import indexes
+from noonmark.adapter.system.pg_index import indexes, reference
 from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.types import TYPES
 from noonmark.adapter.table.checks import texts_of
+from noonmark.adapter.table.constraints import foreigns_of, key_name, uniques_of
+from noonmark.adapter.table.expressions import unqualified
+from noonmark.adapter.table.generated import shown_generated
 from noonmark.adapter.worker.values import little_value
 from noonmark.errors import WrongObjectType
 from noonmark.persist.impl.redact import redact
@@ -175,7 +181,7 @@ def _position(statement: st.Show) -> int | None:
 def _text_of(catalog: Catalog, item: Item, name: str) -> str:
     match item.kind:
         case "table":
-            return f"CREATE TABLE {name} {_table_columns(item)}"
+            return f"CREATE TABLE {name} {_table_columns(catalog, item)}"
         case "view":
             return f"CREATE VIEW {name}{_names(item)} AS {query_now(catalog, item)}"
         case "materialized-view":
@@ -185,17 +191,47 @@ def _text_of(catalog: Catalog, item: Item, name: str) -> str:
     return str(item.definition.get("text", ""))
 
 
-def _table_columns(item: Item) -> str:
-    defaults = item.definition.get("defaults", {})
-    parts = [
-        str(column) + (f" DEFAULT {defaults[column.name]}" if column.name in defaults else "")
-        for column in item.schema
-    ]
+def _table_columns(catalog: Catalog, item: Item) -> str:
+    """What stands in the brackets of CREATE TABLE; run elsewhere, it makes the same table."""
+    parts = [f"{column}{_source_of(catalog, item, column.name)}" for column in item.schema]
     if item.key:
-        parts.append(f"PRIMARY KEY ({', '.join(map(quote_name, item.key))})")
+        parts.append(f"{_constraint(item, key_name(item))}PRIMARY KEY {_listed(item.key)}")
+    for unique in uniques_of(item):
+        if unique.is_constraint:
+            nulls = "" if unique.nulls_distinct else " NULLS NOT DISTINCT"
+            parts.append(
+                f"CONSTRAINT {quote_name(unique.name)} UNIQUE{nulls} {_listed(unique.columns)}"
+            )
     for name, text, _ in texts_of(item):
-        parts.append(f"CONSTRAINT {quote_name(name)} CHECK ({text})")
+        shown = unqualified(scalar_now(catalog, item, text, ()))
+        parts.append(f"CONSTRAINT {quote_name(name)} CHECK ({shown})")
+    for foreign in foreigns_of(item):
+        said = reference(catalog, foreign)
+        parts.append(f"CONSTRAINT {quote_name(foreign.name)} {said}")
     return f"({', '.join(parts)})"
+
+
+def _source_of(catalog: Catalog, item: Item, column: str) -> str:
+    """Where the values of a column come from that nobody gives."""
+    strict = " NOT NULL" if column in item.definition.get("not_null", ()) else ""
+    identity = item.definition.get("identity", {}).get(column)
+    if identity is not None:
+        kind = "ALWAYS" if identity[0] == "a" else "BY DEFAULT"
+        options = written(by_uid(catalog)[identity[1]].definition)
+        return f" GENERATED {kind} AS IDENTITY{options and f' ({options})'}"
+    computed = shown_generated(catalog, item, ()).get(column)
+    if computed is not None:
+        return f" GENERATED ALWAYS AS ({unqualified(computed)}) STORED{strict}"
+    default = shown_defaults(catalog, item, ()).get(column)
+    return strict if default is None else f" DEFAULT {default}{strict}"
+
+
+def _constraint(item: Item, name: str) -> str:
+    return "" if name == f"{item.name}_pkey" else f"CONSTRAINT {quote_name(name)} "
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"({', '.join(map(quote_name, names))})"
 
 
 def _names(item: Item) -> str:

@@ -86,9 +86,9 @@ async def run_subscribe(
     await reading(session, (), "SUBSCRIBE")
     reads = session.database.reads
     names = plan.peek.collections
-    choice = await reads.choose(names, await wish_of(session, statement, plan, values))
     up_to = None if statement.up_to is None else time_of(session, statement.up_to, values)
-    held = await reads.holds.take(names, choice.time)
+    wish = await wish_of(session, statement, plan, values)
+    choice, held = await reads.choose_held(names, wish)
     system = session.system_rows if plan.peek.system else None
     peek = plan.peek.bound(values)
     what = Subscribed(peek, envelope, choice.time, statement.snapshot, up_to, system)

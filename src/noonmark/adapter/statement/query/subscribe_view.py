@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from noonmark.adapter.aside import spark_modules, to_its_end
-from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.item import TEMPORARY
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.mirrors import row_count
@@ -30,7 +30,7 @@ from noonmark.adapter.statement.ddl.view import check_maintained, view_item
 from noonmark.adapter.subscribe.follow import ROWS_MAX, is_linear
 from noonmark.errors import NoonmarkError, ReadOnly, Unsupported
 from noonmark.rows.pg.text import format_value
-from noonmark.rows.types import SqlType
+from noonmark.rows.types import Array, Enum, SqlType
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.ir.relation import Scan, distinct_names
 from noonmark.sql.statement import statement as st
@@ -66,7 +66,7 @@ async def begin_view(
             detail="It needs a view of its own, which somebody has to write.",
             hint="Subscribe to a materialized view of it, or connect to the writer.",
         )
-    query = _with_values(query, plan.parameters, values)
+    query = _with_values(session.catalog, query, plan.parameters, values)
     return await to_its_end(_begin(session, query, plan, time))
 
 
@@ -99,7 +99,7 @@ async def _begin(
 
 
 def _with_values(
-    query: st.QueryText, types: Sequence[SqlType], values: Sequence[Any]
+    catalog: Catalog, query: st.QueryText, types: Sequence[SqlType], values: Sequence[Any]
 ) -> st.QueryText:
     """The query with the values of its parameters written in their places."""
     if not values:
@@ -113,10 +113,24 @@ def _with_values(
         literal: exp.Expr = exp.null()
         if value is not None:
             literal = exp.Literal.string(format_value(value, kind))
-        return exp.Cast(this=literal, to=exp.DataType.build(str(kind), dialect="postgres"))
+        return exp.Cast(this=literal, to=_spelled(catalog, kind))
 
     tree = query.tree.copy().transform(written)
     return st.QueryText(tree.sql(dialect="postgres"), query.position, tree)
+
+
+def _spelled(catalog: Catalog, kind: SqlType) -> exp.DataType:
+    """A type as the text of the view has it, where a type of a user has its schema."""
+    if isinstance(kind, Enum):
+        item = catalog.by_number[kind.number]
+        names = (exp.to_identifier(each, quoted=True) for each in (item.schema_name, item.name))
+        schema, name = names
+        dot = exp.Dot(this=schema, expression=name)
+        return exp.DataType(this=exp.DType.USERDEFINED, kind=dot)
+    if isinstance(kind, Array) and isinstance(kind.element, Enum):
+        inner = _spelled(catalog, kind.element)
+        return exp.DataType(this=exp.DType.ARRAY, expressions=[inner], nested=True)
+    return exp.DataType.build(str(kind), dialect="postgres")
 
 
 def view_peek(item: Item) -> Peek:

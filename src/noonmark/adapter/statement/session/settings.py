@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from noonmark.adapter.catalog.type_names import TypeNames
 from noonmark.adapter.contract import Done, Field, Notice, Outcome, Prepared, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import OpenTransaction, current
-from noonmark.adapter.statement.dml.target import is_assignable
+from noonmark.adapter.statement.ddl.column_types import resolved
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.adapter.statement.session.settings_local import set_local
 from noonmark.adapter.system.settings import VARIABLES, checked, known, path_of, value_of
@@ -25,6 +26,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.types import SqlType
+from noonmark.sql.assign import is_assignable
 from noonmark.sql.coerce import UNKNOWN, coerce
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.plan.frame import Frame
@@ -134,7 +136,9 @@ async def run_prepare(
         (one,) = parse_statements(statement.text)
         if not isinstance(one.statement, _PREPARABLE):
             raise InvalidSyntax("PREPARE takes SELECT, INSERT, UPDATE, DELETE, MERGE or VALUES")
-        described = await session.describe(one.statement, statement.types)
+        access = session.access("SELECT")
+        types = [resolved(access, each) for each in statement.types]
+        described = await session.describe(one.statement, types)
     except NoonmarkError as error:
         error.position = statement.position + (error.position or 1) - 1
         raise
@@ -181,7 +185,8 @@ async def run_execute(
 
 
 def _value(session: AdapterSession, text: st.ScalarText, kind: SqlType) -> Any:
-    row = Frame(Statement({}, session=session.functions)).row("EXECUTE", Scope())
+    types = TypeNames(session.access("SELECT"))
+    row = Frame(Statement({}, session=session.functions, types=types)).row("EXECUTE", Scope())
     scalar = plan(text.tree, row)
     if scalar.type != UNKNOWN and not is_assignable(scalar.type, kind):
         raise DatatypeMismatch(

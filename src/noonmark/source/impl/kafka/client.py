@@ -41,8 +41,9 @@ TIMEOUT_S = 15.0
 _AT_ONCE, _POLL_S = 10_000, 0.1
 _QUIET = {"log_level": 0, "log.connection.close": False}
 #: A split ends somewhere, and what was fetched beyond it is fetched again: so not the 100,000 of
-#: the client. It is still more than the records of one round trip.
-_FETCHED = {"queued.min.messages": 20_000}
+#: the client. It is still more than the records of one round trip. Where so many wait to be taken
+#: it pauses, by itself for a second: a reader would see 20,000 records a second and no more.
+_FETCHED = {"queued.min.messages": 20_000, "fetch.queue.backoff.ms": 5}
 _FORCED = {
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -86,11 +87,12 @@ def open_admin(options: Options, hear: Callable[[Any], None] | None = None) -> A
         return kafka_admin.AdminClient({**_QUIET, **dict(options), **told})
 
 
-def open_consumer(options: Options, group: str) -> Any:
+def open_consumer(options: Options, group: str, forced: Options = ()) -> Any:
     """A client for records and for the group's offsets; it never joins the group."""
     check_brokers(dict(options).get("bootstrap.servers", "").split(","))
+    wanted = {**_QUIET, **_FETCHED, **dict(options), **_FORCED, **dict(forced), "group.id": group}
     with errors():
-        return Consumer({**_QUIET, **_FETCHED, **dict(options), **_FORCED, "group.id": group})
+        return Consumer(wanted)
 
 
 def describe(admin: Any, name: str) -> Topic:
@@ -99,9 +101,20 @@ def describe(admin: Any, name: str) -> Topic:
     Raises:
         SourceStalled: it does not exist, or the brokers do not answer.
     """
+    return described(ask_topic(admin, name))
+
+
+def ask_topic(admin: Any, name: str) -> Any:
+    """Ask for the topic of that name; `described` waits for the answer."""
     with errors():
         asked = admin.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_S)
-        found = asked[name].result(TIMEOUT_S)
+    return asked[name]
+
+
+def described(asked: Any) -> Topic:
+    """The answer to `ask_topic`. Raises as `describe` does."""
+    with errors():
+        found = asked.result(TIMEOUT_S)
     check_brokers(sorted({_place(node) for each in found.partitions for node in each.replicas}))
     return Topic(str(found.topic_id), tuple(sorted(each.id for each in found.partitions)))
 
@@ -149,10 +162,10 @@ def _offsets(
         return {where.partition: got.result(TIMEOUT_S).offset for where, got in asked.items()}
 
 
-def received(consumer: Any) -> list[Any]:
+def received(consumer: Any, seconds: float = _POLL_S) -> list[Any]:
     """What has come, or the first that comes soon: the client would wait for as many as asked."""
     with errors():
-        got: list[Any] = consumer.consume(_AT_ONCE, 0) or consumer.consume(1, _POLL_S)
+        got: list[Any] = consumer.consume(_AT_ONCE, 0) or consumer.consume(1, seconds)
     return got
 
 

@@ -49,7 +49,7 @@ def batches(
             raise SourceStalled("Kafka sends nothing")
         gathered += records
         if len(gathered) >= BATCH_RECORDS or (done and gathered):
-            yield _batch(split, gathered, schema)
+            yield batch_of(split, gathered, schema)
             gathered = []
 
 
@@ -68,7 +68,8 @@ def _next(consumer: Any, stop: int) -> tuple[list[Any], bool]:
     return records, done
 
 
-def _batch(split: Split, records: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+def batch_of(split: Split, records: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Records of a split as one batch."""
     arrays = [
         *points("number", split.partition, _offsets(records), 0),
         pa.array(list(map(Message.key, records)), pa.binary()),

@@ -19,7 +19,9 @@ from typing import Any
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
+from noonmark.clock import SYSTEM
 from noonmark.errors import ConfigError, RefusedHere, SourceStalled
+from noonmark.peer import ask
 from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
     Options,
@@ -33,7 +35,7 @@ from noonmark.source.impl.kafka.client import (
 from noonmark.source.impl.kafka.source import Kafka
 from noonmark.source.outgoing import check_brokers
 
-_TRIES, _PAUSE_S = 10, 0.2
+_TRIES, _PAUSE_S = 11, 0.2
 _LOOK_S = 0.5
 _NOT_LET_IN = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
@@ -69,15 +71,18 @@ async def renew(source: Kafka) -> Kafka:
     return await _answered(partial(_renew, source))
 
 
-async def _answered(ask: Callable[[], Kafka]) -> Kafka:
-    for _ in range(_TRIES):
+async def _answered(asking: Callable[[], Kafka]) -> Kafka:
+    for left in reversed(range(_TRIES)):
+        began_s = SYSTEM.monotonic()
         try:
-            return await asyncio.to_thread(ask)
+            return await ask("statement", "on Kafka", asking)
         except RefusedHere:
             raise
         except SourceStalled:  # a topic that was just made may have no leader yet
-            await asyncio.sleep(_PAUSE_S)
-    return await asyncio.to_thread(ask)
+            if not left or SYSTEM.monotonic() - began_s >= TIMEOUT_S:  # or nobody answers
+                raise
+        await asyncio.sleep(_PAUSE_S)
+    raise AssertionError("the last try returns or raises")
 
 
 def _renew(source: Kafka) -> Kafka:
@@ -127,7 +132,7 @@ async def validate(options: Options) -> None:
         ConfigError: they do not.
     """
     try:
-        await asyncio.to_thread(_ask, options)
+        await ask("statement", "on Kafka", partial(_ask, options))
     except RefusedHere:
         raise
     except SourceStalled as error:

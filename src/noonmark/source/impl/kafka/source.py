@@ -22,22 +22,27 @@ partitions lie beside the others (`setup.renew`).
 Records that retention removed before they were read are an error at the first offset that is lost;
 what is still there is read.
 
-Where it runs: as the contract says; calls that wait for brokers do so in a thread.
+Who listens (`arrived`) has a consumer that stays (`tail`), and what this process reads then comes
+from it; whatever is unusual is read as executors read it, by a consumer of its own.
+
+Where it runs: as the contract says; calls that wait for brokers do so in the thread of its peer.
 """
 
 from __future__ import annotations
 
-import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import TopicPartition
 
-from noonmark.clock import Clock
-from noonmark.errors import SourceBroken
+from noonmark.clock import SYSTEM, Clock
+from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.peer import ANSWER_S
 from noonmark.source.contract import (
     NO_OUTPUT,
     START,
@@ -52,8 +57,10 @@ from noonmark.source.impl.kafka import partitions
 from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
     Options,
+    ask_topic,
     commit,
     describe,
+    described,
     ends,
     ends_of_all,
     errors,
@@ -61,11 +68,13 @@ from noonmark.source.impl.kafka.client import (
     open_consumer,
 )
 from noonmark.source.impl.kafka.partitions import WHOLE, fate
-from noonmark.source.impl.kafka.records import batches
+from noonmark.source.impl.kafka.records import BATCH_RECORDS, batch_of, batches
+from noonmark.source.impl.kafka.tail import LostError, Tail
 from noonmark.source.impl.upstream import Holding, Live, Numbered
 from noonmark.tvc import Partition, known_partitions, partition_frontier
 
 SPLIT_OFFSETS = 1 << 18
+_DEAF_S = 1.0
 #: How the ends of a topic's partitions are asked for.
 Ends = Callable[[Any, str, tuple[int, ...]], dict[int, int]]
 
@@ -84,12 +93,29 @@ class Clients(Live):
     admin: Any = None
     consumer: Any = None
     committed: dict[int, int] = field(default_factory=dict)
+    #: The partitions that the topic had when it was last described, and when it was asked for.
+    known: tuple[int, ...] = ()
+    described_s: float = float("-inf")
+    tail: Tail | None = None
+    #: Beside `mutex`, which is held while brokers are asked: for who listens, and who reads.
+    hearing: threading.RLock = field(default_factory=threading.RLock, kw_only=True)
+    #: Until then nobody listens: the last one who did could not.
+    deaf_until_s: float = float("-inf")
 
     def let_go(self) -> None:
         """Close them."""
         if self.consumer is not None:
             self.consumer.close()
         self.admin = self.consumer = None
+        self.hush()
+
+    def hush(self, seconds: float = 0.0) -> None:
+        """Listen no more, or not before so long."""
+        with self.hearing:
+            tail, self.tail = self.tail, None
+            self.deaf_until_s = SYSTEM.monotonic() + seconds
+            if tail is not None:
+                tail.close()
 
 
 @dataclass(frozen=True)
@@ -112,6 +138,9 @@ class Kafka(Numbered, Holding):
     start: tuple[tuple[int, int], ...] = ()
     incarnation: int = 0
     _live: Clients = field(default_factory=Clients, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._live.peer.name = f'of topic "{self.topic}"'
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -138,7 +167,8 @@ class Kafka(Numbered, Holding):
         offsets = known_partitions(known)
         if known.is_empty() or WHOLE in self._own(known):
             return known
-        found = await asyncio.to_thread(self._probe, self._own(known), ends_now)
+        asking = partial(self._probe, self._own(known), ends_now)
+        found = await self._live.peer.call(asking, seconds=ANSWER_S)
         for number, offset in found.items():
             offsets[partitions.at(number, self.incarnation)] = offset
         return partition_frontier(offsets)
@@ -158,18 +188,70 @@ class Kafka(Numbered, Holding):
 
     def _probe(self, known: dict[int, int], ends_now: Ends) -> dict[int, int]:
         with self._live.mutex:
-            if self._live.admin is None:
-                self._live.admin = open_admin(self.options)
-            topic = describe(self._live.admin, self.topic)
-            if topic.id != self.topic_id:
-                return {**known, WHOLE: int(Doom.RECREATED)}
-            found = dict(known)
-            for partition, end in ends_now(self._live.admin, self.topic, topic.partitions).items():
-                if end < known.get(partition, 0):
-                    found[fate(partition)] = int(Doom.WENT_BACK)
-                elif fate(partition) not in known:
-                    found[partition] = end
-            return found
+            offsets = self._offsets_of_it(ends_now)
+        if offsets is None:
+            return {**known, WHOLE: int(Doom.RECREATED)}
+        found = dict(known)
+        for partition, end in offsets.items():
+            if end < known.get(partition, 0):
+                found[fate(partition)] = int(Doom.WENT_BACK)
+            elif fate(partition) not in known:
+                found[partition] = end
+        return found
+
+    def _offsets_of_it(self, ends_now: Ends) -> dict[int, int] | None:
+        """The ends of the topic's partitions; None where it is another topic now."""
+        live = self._live
+        if live.admin is None:
+            live.admin = open_admin(self.options)
+        # Both questions are on the way at once; mostly the partitions are what they were.
+        asked_s, asked = SYSTEM.monotonic(), ask_topic(live.admin, self.topic)
+        try:
+            found = ends_now(live.admin, self.topic, live.known)
+        except SourceStalled:
+            found = {}  # perhaps it is not what it was
+        topic = described(asked)
+        if topic.id != self.topic_id:
+            return None
+        live.described_s = asked_s
+        if topic.partitions != tuple(sorted(found)):
+            found = ends_now(live.admin, self.topic, topic.partitions)
+            live.known = topic.partitions
+        return found
+
+    def arrived(self, known: Frontier, seconds: float) -> bool:
+        """See `HasArrivals.arrived`."""
+        places = self._places(known)
+        live = self._live
+        if not places or SYSTEM.monotonic() < live.deaf_until_s:
+            threading.Event().wait(seconds)
+            return False
+        with live.hearing:
+            if live.tail is not None and not live.tail.is_at(places):
+                live.hush()
+            try:
+                if live.tail is None:
+                    live.tail = Tail(self.options, self.group, self.topic, places)
+                return live.tail.arrived(seconds)
+            except (LostError, SourceStalled):
+                live.hush(_DEAF_S)
+                return False
+
+    def hush(self) -> None:
+        """See `HasArrivals.hush`."""
+        self._live.hush()
+
+    def _places(self, known: Frontier) -> dict[int, int]:
+        """Where reading goes on in each partition that is read."""
+        own, first = self._own(known), dict(self.start)
+        if WHOLE in own:
+            return {}
+        # One of which nothing is bound is in no frontier.
+        return {
+            number: max(own.get(number, 0), first.get(number, 0))
+            for number in self._live.known
+            if fate(number) not in own
+        }
 
     def plan(self, lower: Frontier, upper: Frontier) -> list[Split]:
         """See `Source.plan`."""
@@ -190,7 +272,7 @@ class Kafka(Numbered, Holding):
     async def release(self, frontier: Frontier) -> None:
         """See `Source.release`: the consumer group's offsets follow."""
         offsets = {number: o for number, o in self._own(frontier).items() if number >= 0}
-        await asyncio.to_thread(self._release, offsets)
+        await self._live.peer.call(partial(self._release, offsets), seconds=ANSWER_S)
 
     def _release(self, offsets: dict[int, int]) -> None:
         with self._live.mutex:
@@ -218,16 +300,44 @@ class Kafka(Numbered, Holding):
         assert number is not None, "a split is of the source that planned it"
         if number < 0:
             raise SourceBroken(_explain(self.topic, number, Doom(split.upper)), ends=True)
-        admin = open_admin(self.options)
-        if describe(admin, self.topic).id != self.topic_id:
-            reason = _explain(self.topic, WHOLE, Doom.RECREATED)
-            raise SourceBroken(reason, offset=split.lower, ends=True)
-        del admin
+        heard = self._heard(split, number)
+        if heard is not None:
+            schema = record_schema(self, 0)
+            for at in range(0, len(heard), BATCH_RECORDS):
+                yield batch_of(split, heard[at : at + BATCH_RECORDS], schema)
+            return
+        self._require_it(open_admin(self.options), split)
         consumer = open_consumer(self.options, self.group)
         try:
             yield from self._read(consumer, split, number)
         finally:
             consumer.close()
+
+    def _heard(self, split: Split, number: int) -> list[Any] | None:
+        """The records of a split, if a consumer that stays has just these."""
+        live = self._live
+        with live.hearing:
+            if live.tail is None:
+                return None
+            try:
+                records = live.tail.take(number, split.lower, split.upper)
+                heard_s = live.tail.heard_s
+            except (LostError, SourceStalled):
+                live.hush(_DEAF_S)
+                return None
+        with live.mutex:
+            if heard_s >= live.described_s:
+                asked_s = SYSTEM.monotonic()
+                live.admin = live.admin or open_admin(self.options)
+                self._require_it(live.admin, split)
+                live.described_s = asked_s
+        return records
+
+    def _require_it(self, admin: Any, split: Split) -> None:
+        """That the topic of that name is the one that the source was made on."""
+        if describe(admin, self.topic).id != self.topic_id:
+            reason = _explain(self.topic, WHOLE, Doom.RECREATED)
+            raise SourceBroken(reason, offset=split.lower, ends=True)
 
     def _read(self, consumer: Any, split: Split, number: int) -> Iterator[pa.RecordBatch]:
         where = TopicPartition(self.topic, number, split.lower)

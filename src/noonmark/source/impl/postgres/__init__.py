@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noonmark.source.impl.postgres.describe import Table, TableColumn
-    from noonmark.source.impl.postgres.setup import create, drop_slot, validate
+    from noonmark.source.impl.postgres.setup import (
+        create,
+        drop_slot_later,
+        drop_slot_now,
+        unmake,
+        validate,
+    )
     from noonmark.source.impl.postgres.source import Postgres
 
 _PLACES = {
@@ -22,7 +28,9 @@ _PLACES = {
     "Table": "describe",
     "TableColumn": "describe",
     "create": "setup",
-    "drop_slot": "setup",
+    "drop_slot_later": "setup",
+    "drop_slot_now": "setup",
+    "unmake": "setup",
     "validate": "setup",
 }
 
@@ -33,4 +41,13 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
 
 
-__all__ = ["Postgres", "Table", "TableColumn", "create", "drop_slot", "validate"]
+__all__ = [
+    "Postgres",
+    "Table",
+    "TableColumn",
+    "create",
+    "drop_slot_later",
+    "drop_slot_now",
+    "unmake",
+    "validate",
+]

@@ -8,25 +8,39 @@ Law (settings): whatever the defaults of the server and of the role, every sessi
 dialect (UTF-8, ISO dates, hex bytes), is ended by no timeout of theirs, and is refused what
 row-level security would leave out in silence.
 
+Law (silence): no call waits for a server for ever. What is answered at once elsewhere has
+`SILENT_S`; what may take its time there (a slot waits for the transactions that are open, moving
+one for the log between) has `PATIENT_S`. Then the session is closed: what comes later is nobody's.
+
 Where it runs: driver and executors; a session is opened where it is used, and closed there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import select
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import conninfo, pq
+from psycopg.abc import PQGen
 from psycopg.pq.abc import PGconn
 
+from noonmark.clock import SYSTEM
 from noonmark.errors import SourceBroken, SourceError, SourceStalled
 from noonmark.source.impl.postgres.certificates import with_files
 from noonmark.source.outgoing import policy
 
+RV = TypeVar("RV")
+
 CONNECT_TIMEOUT_S = 10
+#: How long a session waits for a server that says nothing: see the module.
+SILENT_S, PATIENT_S = 30.0, 600.0
+_LOOK_S = 0.1
+#: Below the socket, TLS may hold what poll does not see: up to two reads of it.
+_DRAINS = 3
 _OPTIONS = " ".join(
     f"-c {setting}"
     for setting in (
@@ -92,10 +106,40 @@ def pinned(dsn: str) -> str:
     return conninfo.make_conninfo(dsn, host=hosts, port=numbers, passfile=_NO_FILE, **where)
 
 
-def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+class SqlSession(psycopg.Connection[tuple[Any, ...]]):
+    """A session for SQL; see "silence" in the module."""
+
+    limit_s = SILENT_S
+
+    def wait(self, gen: PQGen[RV], interval: float = _LOOK_S, timeout: float | None = None) -> RV:
+        """See psycopg: what nobody answers in time ends the session."""
+        try:
+            return super().wait(gen, interval, timeout or self.limit_s)
+        except psycopg.OperationalError as error:
+            if not self.closed and self.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+                self.pgconn.finish()
+                raise psycopg.OperationalError(_silent(self.limit_s)) from error
+            raise
+
+
+def _silent(seconds: float) -> str:
+    return f"no answer within {seconds:.0f} s"
+
+
+@contextmanager
+def patient(session: SqlSession) -> Iterator[SqlSession]:
+    """The session, for what may take its time."""
+    session.limit_s = PATIENT_S
+    try:
+        yield session
+    finally:
+        session.limit_s = SILENT_S
+
+
+def connect(url: str) -> SqlSession:
     """A session for SQL, in autocommit."""
     try:
-        made = psycopg.connect(pinned(dsn_of(url)), autocommit=True)
+        made = SqlSession.connect(pinned(dsn_of(url)), autocommit=True)
         made.execute(_NEWER)
     except psycopg.Error as error:
         raise stalled(error) from None
@@ -103,7 +147,7 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
 
 
 @contextmanager
-def session(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+def session(url: str) -> Iterator[SqlSession]:
     """A session for SQL, whose errors are a source's."""
     with connect(url) as connection:
         try:
@@ -113,19 +157,78 @@ def session(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
 
 
 def replication(url: str) -> PGconn:
-    """A session for replication commands, blocking."""
+    """A session for replication commands."""
     made = pq.PGconn.connect(pinned(dsn_of(url, replication="database")).encode())
     if made.status != pq.ConnStatus.OK:
         message = made.get_error_message()
         made.finish()
         raise SourceStalled(f"PostgreSQL does not answer: {message}")
-    command(made, _NEWER)
+    try:
+        command(made, _NEWER)
+    except BaseException:
+        made.finish()
+        raise
     return made
 
 
-def command(connection: PGconn, text: str) -> Any:
+def ready(connection: PGconn, seconds: float) -> bool:
+    """Wait for something to read. `select` knows no descriptor beyond 1,023; this does."""
+    waiting = select.poll()
+    waiting.register(connection.socket, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
+
+
+def answered(connection: PGconn, text: str, seconds: float = SILENT_S) -> Any:
+    """The result of one command.
+
+    Raises:
+        SourceStalled: there was none in time, or the session is over.
+    """
+    try:
+        connection.send_query(text.encode())
+        connection.flush()
+        found = _result(connection, seconds)
+        streams = (pq.ExecStatus.COPY_BOTH, pq.ExecStatus.COPY_OUT)
+        while found is not None and found.status not in streams:
+            more = _result(connection, seconds)
+            if more is None:
+                break
+            found = more
+    except psycopg.Error as error:
+        raise stalled(error) from None
+    if found is None:
+        raise SourceStalled("PostgreSQL does not answer: the session ended")
+    return found
+
+
+def _result(connection: PGconn, seconds: float) -> Any:
+    def look() -> tuple[Any] | None:
+        return None if connection.is_busy() else (connection.get_result(),)
+
+    return taken(connection, look, seconds)[0]
+
+
+def taken(connection: PGconn, look: Callable[[], RV | None], seconds: float) -> RV:
+    """What a look finds in what has come, or comes yet.
+
+    Raises:
+        SourceStalled: nothing came for so long.
+    """
+    heard_s = SYSTEM.monotonic()
+    while True:
+        for _ in range(_DRAINS):
+            if (found := look()) is not None:
+                return found
+            connection.consume_input()
+        if ready(connection, _LOOK_S):
+            heard_s = SYSTEM.monotonic()
+        elif SYSTEM.monotonic() - heard_s > seconds:
+            raise SourceStalled(f"PostgreSQL does not answer: {_silent(seconds)}")
+
+
+def command(connection: PGconn, text: str, seconds: float = SILENT_S) -> Any:
     """Run one replication command; its result must be rows, or the start of a stream."""
-    result = connection.exec_(text.encode())
+    result = answered(connection, text, seconds)
     if result.status in (
         pq.ExecStatus.TUPLES_OK,
         pq.ExecStatus.COMMAND_OK,

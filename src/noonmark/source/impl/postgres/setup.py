@@ -9,14 +9,16 @@ Where it runs: driver.
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
 
-from noonmark.errors import ConfigError, SourceError, SourceStalled
+from noonmark.errors import ConfigError, NoonmarkError, SourceError, SourceStalled
+from noonmark.peer import ask
 from noonmark.source.impl.postgres.describe import Table, check_identity, read_tables
 from noonmark.source.impl.postgres.session import (
     connect,
@@ -28,7 +30,11 @@ from noonmark.source.impl.postgres.session import (
 from noonmark.source.impl.postgres.snapshot import Held
 from noonmark.source.impl.postgres.source import Postgres
 
+LOG = logging.getLogger("noonmark.work")
+
 _DROP_TRIES, _DROP_PAUSE_S = 100, 0.05
+#: An hour, where upstream refuses at once.
+_LATER_TRIES, _LATER_PAUSE_S = 720, 5.0
 _END = """
 select pg_terminate_backend(active_pid) from pg_replication_slots
 where slot_name = %s and active_pid is not null
@@ -60,7 +66,8 @@ async def create(
         ConfigError: upstream is not set up for it; the hint says what to run there.
         SourceStalled: it does not answer.
     """
-    return await asyncio.to_thread(_create, url, publication, slot, tables)
+    making = partial(_create, url, publication, slot, tables)
+    return await ask("statement", "on PostgreSQL", making, undo=unmake)
 
 
 def _create(
@@ -83,6 +90,12 @@ def _create(
         raise
     source._live.held = held
     return source
+
+
+def unmake(source: Postgres) -> None:
+    """Take away what was made for a statement that has failed, or ended before; blocks."""
+    source.close()
+    drop_slot_now(source.url, source.slot)
 
 
 def described(
@@ -152,18 +165,13 @@ def _check_published(connection: psycopg.Connection[tuple[Any, ...]], publicatio
 async def validate(url: str) -> None:
     """VALIDATE CONNECTION: whether sources can be made on it."""
     try:
-        await asyncio.to_thread(check, url)
+        await ask("statement", "on PostgreSQL", partial(check, url))
     except SourceError as error:
         raise ConfigError(error.message) from error
 
 
-async def drop_slot(url: str, slot: str) -> None:
-    """Drop a slot, and end whoever reads it. Idempotent."""
-    await asyncio.to_thread(drop_slot_now, url, slot)
-
-
 def drop_slot_now(url: str, slot: str) -> None:
-    """Like `drop_slot`, for a thread."""
+    """Drop a slot, and end whoever reads it; blocks. Idempotent."""
     with session(url) as connection:
         for _ in range(_DROP_TRIES):
             try:
@@ -174,3 +182,17 @@ def drop_slot_now(url: str, slot: str) -> None:
                 continue
             return
         raise SourceStalled(f'replication slot "{slot}" is in use')
+
+
+def drop_slot_later(url: str, slot: str) -> None:
+    """Drop a slot as soon as upstream answers again, or give it up after a while; blocks."""
+    for _ in range(_LATER_TRIES):
+        try:
+            drop_slot_now(url, slot)
+        except NoonmarkError as error:
+            why = error.message
+        else:
+            LOG.info('replication slot "%s" was dropped upstream', slot)
+            return
+        threading.Event().wait(_LATER_PAUSE_S)
+    LOG.warning('replication slot "%s" stays upstream, and keeps the log there: %s', slot, why)

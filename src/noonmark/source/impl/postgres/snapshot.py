@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,12 +46,15 @@ from noonmark.source.impl.postgres.builder import (
 from noonmark.source.impl.postgres.describe import Table
 from noonmark.source.impl.postgres.position import Position, of_slot
 from noonmark.source.impl.postgres.session import (
+    PATIENT_S,
+    answered,
     command,
     connect,
     identifier,
     literal,
     meaning,
     replication,
+    taken,
 )
 
 PIECE_PAGES = 4096
@@ -77,6 +81,7 @@ class Held:
                 connection,
                 f"CREATE_REPLICATION_SLOT {identifier(slot)} {kind}LOGICAL pgoutput"
                 " EXPORT_SNAPSHOT",
+                PATIENT_S,
             )
             point, name = result.get_value(0, 1), result.get_value(0, 2)
         except BaseException:
@@ -205,13 +210,15 @@ def _copy(table: Table, first: int, last: int) -> str:
 
 
 def _blocks(connection: PGconn, text: str, width: int) -> Iterator[list[pa.Array]]:
-    result = connection.exec_(text.encode())
+    result = answered(connection, text, PATIENT_S)
     if result.status != pq.ExecStatus.COPY_OUT:
         raise psycopg.errors.error_from_result(result)
     lines: list[bytes] = []
     size = 0
     while True:
-        count, data = connection.get_copy_data(0)
+        count, data = connection.get_copy_data(1)
+        if count == 0:
+            count, data = taken(connection, partial(_some, connection), PATIENT_S)
         if count < 0:
             break
         lines.append(bytes(data))
@@ -224,6 +231,11 @@ def _blocks(connection: PGconn, text: str, width: int) -> Iterator[list[pa.Array
         raise psycopg.errors.error_from_result(ended)
     if lines:
         yield copytext.columns(b"".join(lines), width)
+
+
+def _some(connection: PGconn) -> tuple[int, memoryview] | None:
+    found = connection.get_copy_data(1)
+    return found if found[0] else None
 
 
 def records(

@@ -16,16 +16,15 @@ A table that was read later than the others, under a snapshot of its own at c (`
 stream at one binding: with it, all that the log has of the table after c stands at the first offset
 of that binding, or where it is. Until then the slot is not released beyond c.
 
-Where it runs: as the contract says; calls that wait for upstream do so in a thread.
+Where it runs: as the contract says; calls that wait for upstream do so in the thread of its peer.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -34,6 +33,7 @@ import pyarrow as pa
 
 from noonmark.clock import Clock
 from noonmark.errors import SourceBroken, SourceStalled
+from noonmark.peer import ANSWER_S
 from noonmark.source.contract import (
     NO_OUTPUT,
     PARTITION,
@@ -54,7 +54,7 @@ from noonmark.source.impl.postgres.describe import Fate, Table, explain
 from noonmark.source.impl.postgres.keyed import KeyedDecoding, keyed_decoding
 from noonmark.source.impl.postgres.position import Position, of_bound
 from noonmark.source.impl.postgres.probe import Doom, look, probe
-from noonmark.source.impl.postgres.session import connect, meaning
+from noonmark.source.impl.postgres.session import SqlSession, connect, meaning, patient
 from noonmark.source.impl.postgres.snapshot import Held, pieces, read_piece, records
 from noonmark.source.impl.postgres.stream import check_slot, messages
 from noonmark.source.impl.upstream import Holding, Live, Numbered
@@ -73,13 +73,13 @@ class Session(Live):
     """The driver's session, and the snapshot that it may hold."""
 
     held: Held | None = None
-    connection: psycopg.Connection[tuple[Any, ...]] | None = None
-    #: How many tables are being read that will need the log from there on.
-    keeping: int = 0
+    connection: SqlSession | None = None
+    #: Who reads tables that will need the log from there on.
+    keeping: set[object] = field(default_factory=set)
     #: Of each output, the columns that upstream has and that are not read, as of the last probe.
     added: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
-    def session(self, url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    def session(self, url: str) -> SqlSession:
         """The one session of the driver, made again when it was lost."""
         if self.connection is None or self.connection.closed:
             self.connection = connect(url)
@@ -119,6 +119,9 @@ class Postgres(Numbered, Holding):
     tables: tuple[Table, ...]
     generation: int = 0
     _live: Session = field(default_factory=Session, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._live.peer.name = f'of publication "{self.publication}"'
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
@@ -160,7 +163,8 @@ class Postgres(Numbered, Holding):
         if self.generation or partitions.whole(self.generation) in ended:
             return None
         slot = f"{self.slot[:30]}_{clock.fresh_id()}"
-        position = await asyncio.to_thread(self._hold, slot, self._following(ended))
+        taking = partial(self._hold, slot, self._following(ended))
+        position = await self._live.peer.call(taking)
         return partition_frontier({**ended, self.log: position.offset})
 
     def _following(self, ended: Mapping[Partition, int]) -> list[Table]:
@@ -185,6 +189,9 @@ class Postgres(Numbered, Holding):
 
     async def give_up_snapshot(self) -> None:
         """See `HasSnapshot.give_up_snapshot`: nobody waits for locks of one that is not read."""
+        await self._live.peer.call(self._give_up, seconds=ANSWER_S)
+
+    def _give_up(self) -> None:
         with self._live.mutex:
             held = self._live.held
             if held is not None and held.locks is not None:
@@ -197,7 +204,8 @@ class Postgres(Numbered, Holding):
         offsets = known_partitions(known)
         if known.is_empty() or partitions.whole(self.generation) in offsets:
             return known
-        return partition_frontier(await asyncio.to_thread(self._probe, offsets))
+        asking = partial(self._probe, offsets)
+        return partition_frontier(await self._live.peer.call(asking, seconds=ANSWER_S))
 
     def _probe(self, known: dict[Partition, int]) -> dict[Partition, int]:
         with self._live.mutex:
@@ -298,18 +306,19 @@ class Postgres(Numbered, Holding):
         ]
         offset = min([known.get(self.log, 0), *waiting])
         if offset >= self.start.offset:
-            await asyncio.to_thread(self._release, of_bound(offset))
+            await self._live.peer.call(partial(self._release, of_bound(offset)))
 
-    @contextmanager
-    def keeping_log(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def keeping_log(self) -> AsyncIterator[None]:
         """Release nothing for the length of a block: a table is being read that will join."""
-        with self._live.mutex:
-            self._live.keeping += 1
+        keeping = object()
+        self._live.keeping.add(keeping)
         try:
+            # A release that has begun comes to its end before the block begins.
+            await self._live.peer.call(lambda: None, seconds=ANSWER_S)
             yield
         finally:
-            with self._live.mutex:
-                self._live.keeping -= 1
+            self._live.keeping.discard(keeping)
 
     def _release(self, position: Position) -> None:
         with self._live.mutex:
@@ -320,7 +329,8 @@ class Postgres(Numbered, Holding):
                 return
             try:
                 values = {"slot": self.slot, "lsn": str(position)}
-                self._live.session(self.url).execute(_ADVANCE, values)
+                with patient(self._live.session(self.url)) as session:
+                    session.execute(_ADVANCE, values)
             except psycopg.errors.ObjectInUse:
                 return  # a reader is still on its way out: the next release goes as far, or farther
             except psycopg.Error as error:

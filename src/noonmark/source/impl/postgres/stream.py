@@ -17,7 +17,6 @@ Where it runs: executors.
 
 from __future__ import annotations
 
-import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,10 +32,13 @@ from noonmark.errors import SourceBroken, SourceError, SourceStalled
 from noonmark.source.impl.postgres import pgoutput
 from noonmark.source.impl.postgres.position import Position
 from noonmark.source.impl.postgres.session import (
+    SILENT_S,
+    answered,
     identifier,
     literal,
     lsn_text,
     of_result,
+    ready,
     replication,
     session,
 )
@@ -45,8 +47,8 @@ from noonmark.source.impl.postgres.session import (
 _PAYLOAD = 1 + Struct("!qqq").size
 _KEEPALIVE, _KEEPALIVE_KIND = Struct("!qqB"), 0x6B
 _STATUS = Struct("!cqqqqB")
-#: How long to wait for a slot that somebody reads, and for a server that says nothing.
-_TAKEN_S, _SILENT_S = 10.0, 60.0
+#: How long to wait for a slot that somebody reads.
+_TAKEN_S = 10.0
 #: How long leaving a stream may take, while the server is still sending.
 _LEAVE_S = 1.0
 _POLL_S = 0.05
@@ -79,7 +81,7 @@ def _started(
     while True:
         connection = replication(url)
         try:
-            result = connection.exec_(text.encode())
+            result = answered(connection, text)
             if result.status == pq.ExecStatus.COPY_BOTH:
                 yield connection
                 _end(connection, clock)
@@ -92,13 +94,6 @@ def _started(
         threading.Event().wait(_POLL_S)
 
 
-def _ready(connection: PGconn) -> bool:
-    """Wait a little for something to read. `select` knows no descriptor beyond 1,023; this does."""
-    waiting = select.poll()
-    waiting.register(connection.socket, select.POLLIN)
-    return bool(waiting.poll(_POLL_S * 1000))
-
-
 def _end(connection: PGconn, clock: Clock) -> None:
     """Leave the stream in order, so that the slot is free once the session is closed."""
     deadline = clock.monotonic() + _LEAVE_S
@@ -109,7 +104,7 @@ def _end(connection: PGconn, clock: Clock) -> None:
             count, _ = connection.get_copy_data(1)
             if count < 0:
                 break
-            if count == 0 and _ready(connection):
+            if count == 0 and ready(connection, _POLL_S):
                 connection.consume_input()
     except psycopg.Error:
         return  # it is over either way: what was read was read
@@ -165,11 +160,11 @@ class _Reader:
         return None
 
     def _wait(self) -> None:
-        if _ready(self._connection):
+        if ready(self._connection, _POLL_S):
             self._connection.consume_input()
             return
         now = self._clock.monotonic()
-        if now - self._heard > _SILENT_S:
+        if now - self._heard > SILENT_S:
             raise SourceStalled("PostgreSQL sends nothing, and does not say that it is done")
         self._status(ask=True)
 

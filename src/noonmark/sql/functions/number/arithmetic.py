@@ -79,7 +79,7 @@ def float_power(a: float, b: float) -> float:
     """A to the power of b."""
     if a == 0 and b < 0:
         raise InvalidPower("zero raised to a negative power is undefined")
-    if a < 0 and not math.isinf(a) and not math.isinf(b) and b == b and b != math.floor(b):  # noqa: PLR0124
+    if a < 0 and math.isfinite(b) and b != math.floor(b):
         raise InvalidPower(
             "a negative number raised to a non-integer power yields a complex result"
         )

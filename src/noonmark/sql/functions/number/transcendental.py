@@ -85,7 +85,7 @@ def power(a: Decimal, b: Decimal) -> Decimal:
         return _whole_power(a, int(b), scale_of(b))
     if not a:
         return quantize(_ZERO, SIGNIFICANT_DIGITS_MIN)
-    estimate = float(context_of(20).multiply(a.copy_abs().ln(context_of(20)), b)) * _LOG10_E
+    estimate = _power_weight(a.copy_abs(), b)
     if abs(estimate) > 3.01 * _WEIGHT_MAX * _LOG10_E:
         if estimate > 0:
             raise _overflows()
@@ -93,6 +93,12 @@ def power(a: Decimal, b: Decimal) -> Decimal:
     scale = shown(SIGNIFICANT_DIGITS_MIN - int(estimate), a, b)
     made = _rounded(lambda context: context.power(a.copy_abs(), b), scale, estimate)
     return made.copy_negate() if a < 0 and b % 2 else made
+
+
+def _power_weight(a: Decimal, b: Decimal) -> float:
+    """PostgreSQL's estimate of the weight of a power: of a logarithm to about eight digits."""
+    scale = max(8 - _ln_weight(a), 0)
+    return float(quantize(_logarithm(a, scale) * b, scale)) * _LOG10_E
 
 
 def power_size(a: Decimal, b: Decimal) -> float:

@@ -9,6 +9,7 @@ import datetime as dt
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from noonmark.errors import DatetimeOutOfRange, DivisionByZero
@@ -367,10 +368,10 @@ TABLE = (
         ("timezone", (t.Text, _S), _Z, _to_zone),
         ("timezone", (t.Text, _Z), _S, _in_zone),
         ("date_trunc", (t.Text, _S), _S, truncate_stamp),
-        ("date_trunc", (t.Text, _Z), _Z, truncate_stamp),
+        ("date_trunc", (t.Text, _Z), _Z, partial(truncate_stamp, make=i.timestamptz)),
         ("date_trunc", (t.Text, _I), _I, truncate_interval),
-        ("date_bin", (_I, _S, _S), _S, date_bin),
-        ("date_bin", (_I, _Z, _Z), _Z, date_bin),
+        ("date_bin", (_I, _S, _S), _S, partial(date_bin, make=i.timestamp)),
+        ("date_bin", (_I, _Z, _Z), _Z, partial(date_bin, make=i.timestamptz)),
     ),
     Function("mz_timestamp", (_Z,), t.BigInt(), lambda z: v.micros_of_timestamptz(z) // 1000),
     *(Function("isfinite", (kind,), t.Boolean(), _is_finite) for kind in (_D, _S, _Z, _I)),

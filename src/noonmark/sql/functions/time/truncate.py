@@ -24,22 +24,26 @@ CLOCK_UNITS = {
 YEAR_UNITS = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 
 
-def _remake(stamp: i.Stamp) -> tuple[int, Callable[[int], i.Stamp]]:
-    if isinstance(stamp, dt.datetime) and stamp.tzinfo is None:
-        return v.micros_of_timestamp(stamp), i.timestamp
+def _micros(stamp: i.Stamp) -> int:
     if isinstance(stamp, dt.datetime):
-        return v.micros_of_timestamptz(stamp), i.timestamptz
-    return stamp.micros, i.timestamp
+        zoned = stamp.tzinfo is not None
+        return v.micros_of_timestamptz(stamp) if zoned else v.micros_of_timestamp(stamp)
+    return stamp.micros
 
 
-def truncate_stamp(unit: str, stamp: i.Stamp) -> i.Stamp:
-    """The start of the unit that the time lies in."""
+def truncate_stamp(
+    unit: str, stamp: i.Stamp, make: Callable[[int], i.Stamp] = i.timestamp
+) -> i.Stamp:
+    """The start of the unit that the time lies in.
+
+    What is far from today does not say whether it has a zone: `make` does.
+    """
     name = unit_of_length(unit)
     if name not in (*CLOCK_UNITS, *YEAR_UNITS, "week", "month", "quarter"):
         raise no_unit(unit, name, "timestamp")
     if i.is_infinite(stamp):
         return stamp
-    micros, make = _remake(stamp)
+    micros = _micros(stamp)
     if name in CLOCK_UNITS:
         return make(micros - micros % CLOCK_UNITS[name])
     return make(_start_day(name, Fields.of(micros)) * DAY)
@@ -87,8 +91,10 @@ def _towards_zero(count: int, size: int) -> int:
     return abs(count) // size * size * (1 if count > 0 else -1)
 
 
-def date_bin(stride: v.Interval, stamp: i.Stamp, origin: i.Stamp) -> i.Stamp:
-    """The start of the bin, of the stride's length and aligned with the origin."""
+def date_bin(
+    stride: v.Interval, stamp: i.Stamp, origin: i.Stamp, make: Callable[[int], i.Stamp]
+) -> i.Stamp:
+    """The start of the bin, of the stride's length and aligned with the origin; `make` as above."""
     if i.is_infinite(origin):
         raise DatetimeOutOfRange("origin out of range")
     if i.is_infinite(stamp):
@@ -100,5 +106,5 @@ def date_bin(stride: v.Interval, stamp: i.Stamp, origin: i.Stamp) -> i.Stamp:
         raise DatetimeOutOfRange("interval out of range")
     if size <= 0:
         raise DatetimeOutOfRange("stride must be greater than zero")
-    micros, make = _remake(stamp)
-    return make(micros - (micros - _remake(origin)[0]) % size)
+    micros = _micros(stamp)
+    return make(micros - (micros - _micros(origin)) % size)

@@ -1,0 +1,52 @@
+"""The types that somebody made, as PostgreSQL's catalog has them: pg_type, pg_enum, and by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.catalog.privilege import EVERYBODY, acl
+from noonmark.adapter.system.facts import Facts, Row, relation
+
+#: What makes the number of a label out of those of its type and of the label in it.
+_LABEL_BASE, _LABELS_MAX = 2_000_000_000, 10_000
+_EVERYBODYS = {EVERYBODY: frozenset({"USAGE"})}
+
+
+def array_name(item: Item) -> str:
+    """What the array of a type is called."""
+    return f"_{item.name}"[:63]
+
+
+def made_rows(facts: Facts) -> Iterable[Row]:
+    """The rows of pg_type of each type that somebody made, and of its array."""
+    for item in facts.catalog.items("type"):
+        schema, owner = facts.schema_oid(item.schema_name), facts.role_oid(item.owner)
+        rights = None if item.grants == _EVERYBODYS else acl(item)
+        functions = ("enum_in", "enum_out", "enum_recv", "enum_send")
+        yield (
+            item.oid, item.name, schema, owner, 4, True, "e", "E", False, True, ",", 0, "-", 0,
+            item.oid + 1, *functions, "-", "-", "-", "i", "p", False, 0, -1, 0, 0, None, None,
+            rights,
+        )  # fmt: skip
+        functions = ("array_in", "array_out", "array_recv", "array_send")
+        yield (
+            item.oid + 1, array_name(item), schema, owner, -1, False, "b", "A", False, True, ",",
+            0, "array_subscript_handler", item.oid, 0, *functions, "-", "-", "array_typanalyze",
+            "i", "x", False, 0, -1, 0, 0, None, None, None,
+        )  # fmt: skip
+
+
+def _pg_enum(facts: Facts) -> Iterable[Row]:
+    for item in facts.catalog.items("type"):
+        for label, _place, number, order in item.definition["labels"]:
+            own = _LABEL_BASE + item.number * _LABELS_MAX + number
+            yield own % (1 << 31), item.oid, order, label
+
+
+RELATIONS = (
+    relation(
+        "pg_catalog.pg_enum", _pg_enum, 3501,
+        oid="integer not null", enumtypid="integer", enumsortorder="real", enumlabel="text",
+    ),
+)  # fmt: skip
