@@ -36,6 +36,7 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.schedule.definitions import feeds_of
 from noonmark.adapter.schedule.ended import ERRORED, errors_now, outputs_of, remedy_of, said
 from noonmark.adapter.schedule.pace import INTERVAL_S, Pace
+from noonmark.adapter.schedule.standstill import Standstill
 from noonmark.adapter.schedule.status import StatusHistory
 from noonmark.adapter.upstream.prepare import open_source
 from noonmark.adapter.upstream.staging import drop_orphans
@@ -94,13 +95,13 @@ class SourceWorker:
         self._listening = threading.Event()
         self._threads: list[Thread] = []
         self._is_left = False
-        self._resting: Future[None] | None = None
+        self._standstill = Standstill()
         self._reading = Peer("source", f'"{item.name}"', database.clock)
 
     def start(self) -> None:
         """Begin to tick."""
         thread = self._database.supervisor.thread
-        self._threads.append(thread("source", self.name, self._run, self._stopping, self._died))
+        self._threads.append(thread("source", self.name, self._live, self._stopping, self._died))
 
     async def stop(self) -> None:
         """End after the tick that is under way, or without it if that does not end soon."""
@@ -117,6 +118,7 @@ class SourceWorker:
             left.append(source.leave())
         for thread in self._threads[:1]:  # the one that commits
             await thread.ended()
+        self._standstill.over()
         await self._ended(until_s)
         await closed(left, until_s - self._database.clock.monotonic())
 
@@ -157,16 +159,13 @@ class SourceWorker:
 
         For who stops it under the catalog's turn: there nobody waits for upstream.
         """
-        resting: Future[None] = Future()
-        self._resting = resting
+        asking = self._standstill.ask()
         self.retry()
-        if not self._threads or self._threads[0].life.ended:
-            resting.set_result(None)
         try:
-            done, _ = await asyncio.wait({asyncio.wrap_future(resting)}, timeout=seconds)
+            done, _ = await asyncio.wait({asyncio.wrap_future(asking)}, timeout=seconds)
             yield bool(done)
         finally:
-            self._resting = None
+            self._standstill.take_back(asking)
             self.retry()
 
     def alter(self, item: Item) -> None:
@@ -178,6 +177,10 @@ class SourceWorker:
         self.retry()
 
     # -- the thread ------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        self._run()
+        self._standstill.over()
 
     def _run(self) -> None:
         pause_s = _PAUSE_FIRST_S
@@ -213,11 +216,8 @@ class SourceWorker:
 
     def _stand_still(self) -> bool:
         """Whether somebody wants it to rest; waits a little then."""
-        resting = self._resting
-        if resting is None:
+        if not self._standstill.grant():
             return False
-        if not resting.done():
-            resting.set_result(None)
         self._wake.wait(_REST_S)
         self._wake.clear()
         return True
