@@ -8,7 +8,10 @@ test.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+from decimal import Decimal
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -18,10 +21,11 @@ from noonmark.adapter.names import _as_made
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
+from noonmark.sql.meaning.evaluation import contents
 from noonmark.sql.parse import plan_query
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.base import Name
-from support.serve.reading import Conversation, connect, with_database
+from support.serve.reading import Conversation, connect, database, with_database
 
 #: By statement: its text with NAME for the name, and the SQLSTATE where nothing has the name.
 USES: dict[str, tuple[str, str]] = {
@@ -254,24 +258,42 @@ def test_a_view_of_before_json_was_a_type_keeps_its_documents() -> None:
     assert _as_made(query, query.relation.schema) is query
 
 
-@with_database
-async def test_a_view_means_what_it_meant_when_it_was_made(opened: Database) -> None:
-    """One without an edition is of before there were any; OR REPLACE gives it that of now."""
-    client = await world(opened)
-    query = "select 1.25::numeric(10,2) + '0.006' as a, coalesce(null::varchar(2), 'long') as b"
-    await client.ask(f"create view below as {query}")
-    assert await client.ask("select a::text, b from below") == [("1.256", "long")]
-    item = opened.catalog.find(("public", "below"))
-    assert item is not None
-    before = {k: v for k, v in item.definition.items() if k != "edition"}
-    kinds = t.Numeric(11, 2), t.Varchar(2)
-    columns = zip(item.schema, kinds, strict=True)
-    schema = Schema(tuple(dataclasses.replace(each, type=kind) for each, kind in columns))
-    async with opened.store.turn:
-        await opened.store.change([dataclasses.replace(item, definition=before, schema=schema)])
-    await client.ask("create view above as select a + '0.004' as a, b from below")
-    assert await client.ask("select a::text, b from below") == [("1.26", "lo")]
-    assert await client.ask("select a::text, b from above") == [("1.264", "lo")]
-    await client.ask("drop view above")
-    await client.ask(f"create or replace view below as {query}")
-    assert await client.ask("select a::text, b from below") == [("1.256", "long")]
+def test_a_view_keeps_the_sizes_that_its_columns_were_given() -> None:
+    query = plan_query("select 1.25::numeric(10,2) + '0.006' as a, 'long' as b, 1 as c", {})
+    kinds = t.Numeric(11, 2), t.Varchar(2), t.Integer()
+    made = Schema(tuple(Column(name, kind) for name, kind in zip("abc", kinds, strict=True)))
+    kept = _as_made(query, made)
+    assert [each.type for each in kept.relation.schema] == list(kinds)
+    assert contents(kept.relation, {}) == {(Decimal("1.26"), "lo", 1): 1}
+
+
+ALTERED = (
+    "alter table t rename to other",
+    "alter table other add column d int",
+    "alter view middle rename to centre",
+    "alter materialized view v rename to w",
+    "alter table other add column e text",
+)
+
+
+def test_what_a_view_means_does_not_depend_on_names_or_new_columns(tmp_path: Path) -> None:
+    """Otherwise it would be computed anew when the server starts again."""
+
+    async def go() -> None:
+        async with asyncio.timeout(60), database(str(tmp_path)) as opened:
+            client = await connect(opened)
+            await client.ask("create table t (a int, b text)")
+            await client.ask("create view middle as select * from t where a > 0")
+            await client.ask(
+                "create materialized view v as select middle.b, count(*) as n "
+                "from middle join t on t.a = middle.a group by middle.b"
+            )
+            await client.ask("create materialized view above as select * from v where n > 1")
+            for statement in ("", *ALTERED):
+                if statement:
+                    await client.ask(statement)
+                for worker in opened.work.views.values():
+                    owned = (await asyncio.to_thread(worker.take_up)).owned
+                    assert not owned.is_foreign, (statement, owned.name)
+
+    asyncio.run(go())

@@ -22,6 +22,7 @@ from noonmark.errors import NoonmarkError, Unsupported, UsageError
 from noonmark.rows import types as t
 from noonmark.rows.identity import hashable
 from noonmark.rows.schema import Column, Schema
+from noonmark.sql.functions import FUNCTIONS, cast
 from noonmark.sql.ir import asked, call, relation, scalar, tags
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
@@ -241,6 +242,26 @@ def test_encodings_and_names_never_change() -> None:
     found = {type(node) for plan in stored.values() for node in walk_once(plan)}
     missing = {kind.made for kind in tags.KINDS if issubclass(kind.made, Node)} - found
     assert missing == set(), "what never changes has every kind"
+
+
+def test_another_edition_is_another_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a function and of a cast; a plan of another edition is not taken for one of now."""
+    plan = _planned("select abs(a), b::bytea from t")
+    before = encode(plan)
+    entry = FUNCTIONS.by_id["abs(integer)"]
+    later = dataclasses.replace(entry, edition=2)
+    monkeypatch.setitem(FUNCTIONS.by_id, entry.id, later)
+    after = encode(plan)
+    assert after != before
+    assert decode(after) == plan
+    with pytest.raises(UsageError, match="edition 1"):
+        decode(before)
+    monkeypatch.setitem(cast.EDITIONS, (t.Text, t.Bytea), 3)
+    assert encode(plan) not in (before, after)
+    monkeypatch.undo()
+    assert encode(plan) == before
+    with pytest.raises(UsageError, match="edition 2"):
+        decode(after)
 
 
 def test_a_name_is_the_same_in_every_process() -> None:

@@ -21,11 +21,10 @@ from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.catalog.type_names import TypeNames
 from noonmark.adapter.catalog.user_types import Types
 from noonmark.errors import InvalidSyntax, NameTaken
+from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
-from noonmark.rows.types import Json, Jsonb
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import parse
-from noonmark.sql.edition import planned_in
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import unplaced
 from noonmark.sql.ir.node import Node, rebuild
@@ -202,23 +201,34 @@ def view_relation(catalog: Catalog, item: Item) -> Planned:
     """What a view, or a materialized view, stands for."""
     definition = item.definition
     tree = parse(definition["query"])
-    with planned_in(definition.get("edition", 1)):
-        planned = plan_tree(catalog, tree, pins=definition["names"], types=item.types)
+    planned = plan_tree(catalog, tree, pins=definition["names"], types=item.types)
     # By the names that its columns were given when it was made, whatever they would be named now.
     named = with_columns(planned.query, item.schema.names or tuple(definition.get("columns", ())))
     return replace(planned, query=_as_made(named, item.schema))
 
 
 def _as_made(query: Query, schema: Schema) -> Query:
-    """The query with the documents of a view of before json was a type: they were jsonb."""
+    """The query with columns of the types that they had when the view was made.
+
+    Of before json was a type they may be jsonb; literals of no type once took the size of what
+    stands beside them.
+    """
     found = query.relation.schema.columns
-    pairs = list(zip(found, schema.columns, strict=False))
-    if not any(isinstance(a.type, Json) and isinstance(b.type, Jsonb) for a, b in pairs):
+    pairs = enumerate(zip(found, schema.columns, strict=False))
+    made = {at: b.type for at, (a, b) in pairs if _was(a.type, b.type)}
+    if not made:
         return query
-    made = {at: b.type for at, (_, b) in enumerate(pairs) if isinstance(b.type, Jsonb)}
     scalars = tuple(coerce(column(at, a), made.get(at, a.type)) for at, a in enumerate(found))
     relation = r.Project(query.relation, scalars, query.relation.schema.names)
     return Query(relation, query.names, relation, ())
+
+
+def _was(now: t.SqlType, made: t.SqlType) -> bool:
+    """Whether an earlier version gave one type where this one gives the other."""
+    if isinstance(now, t.Json):
+        return isinstance(made, t.Jsonb)
+    sized = (t.Numeric, t.Text, t.Varchar, t.Char)
+    return isinstance(now, sized) and isinstance(made, sized) and now != made
 
 
 def with_columns(query: Query, columns: tuple[str, ...]) -> Query:

@@ -21,7 +21,6 @@ from noonmark.errors import (
     EvaluationError,
 )
 from noonmark.rows import types as t
-from noonmark.sql.edition import keeps_written
 from noonmark.sql.functions.cast import cast, cast_exists
 from noonmark.sql.functions.elsewhere import category
 from noonmark.sql.functions.number.fit import bounded, numeric_for
@@ -136,7 +135,7 @@ def common_type(types: Sequence[t.SqlType], place: str, position: int | None = N
 def is_open(scalar: Scalar) -> bool:
     """Whether it is a literal, other than NULL, or a parameter whose place gives it its type."""
     is_null = isinstance(scalar, Literal) and scalar.value is None
-    return scalar.type == UNKNOWN and not is_null and keeps_written()
+    return scalar.type == UNKNOWN and not is_null
 
 
 def common_type_of(scalars: Sequence[Scalar], place: str, position: int | None = None) -> t.SqlType:

@@ -18,6 +18,7 @@ from noonmark.rows import types as t
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import asked
+from noonmark.sql.ir.encoding import fingerprint
 from noonmark.sql.ir.node import Node, rebuild, walk_once
 from noonmark.sql.ir.scalar import Cast, Scalar, column
 from noonmark.sql.meaning.evaluation import contents
@@ -104,9 +105,42 @@ class Definition:
         """The collections that it reads."""
         return tuple(sorted(r.scans(self.plan)))
 
+    def meaning(self, numbers: Mapping[str, int]) -> str:
+        """A short text for what the view means over its inputs, whatever those are called.
+
+        Law: views of one text and one result have the same, also after what they read was renamed
+        or given columns; a version that understands the text otherwise, or has another edition of
+        a function in it, has another.
+
+        Args:
+            numbers: the collections' own, by name.
+        """
+        return fingerprint(_numbered(self.written, numbers))
+
     def arrangement_specs(self, keys: Mapping[str, tuple[str, ...]]) -> list[ArrangementSpec]:
         """What its delta rules have to remember; `keys` are the keys of the inputs."""
         return list(arrangement_specs(self.plan, keys))
+
+
+def _numbered(node: r.Relation, numbers: Mapping[str, int]) -> r.Relation:
+    """The plan over collections by number, of which it knows the columns that it was made over."""
+
+    def act(child: Node) -> Node:
+        return _numbered(child, numbers) if isinstance(child, r.Relation) else child
+
+    match node:
+        case r.Project(r.Scan(name, columns), scalars) if (
+            scalars == _columns(columns)[: len(scalars)]
+        ):
+            return _numbered(r.Scan(name, Schema(columns.columns[: len(scalars)])), numbers)
+        case r.Scan():
+            own = [replace(each, name=f"c{at}") for at, each in enumerate(node.columns)]
+            return r.Scan(str(numbers[node.collection]), Schema(tuple(own)))
+    return rebuild(node, act)
+
+
+def _columns(schema: Schema) -> tuple[Scalar, ...]:
+    return tuple(column(at, each) for at, each in enumerate(schema))
 
 
 def without_lets(node: r.Relation) -> r.Relation:

@@ -31,7 +31,7 @@ from noonmark.compute.spark.frame import columns, rows_of, union
 from noonmark.compute.spark.inputs import frame_at
 from noonmark.compute.spark.judge_task import judged
 from noonmark.compute.view.view import View
-from noonmark.errors import EvaluationError, Unsupported
+from noonmark.errors import EvaluationError, Unsupported, UsageError
 from noonmark.persist.log.state import Collection
 from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import conform, from_table
@@ -62,7 +62,12 @@ def audit_view(view: View, as_of: int, *, limit: int = 1000) -> list[Difference]
 
 
 def audit(view: View, as_of: int, *, limit: int = 1000, work_max: float = WORK_MAX) -> Audit:
-    """The audit of a view at a time; beyond `work_max` the plain meaning takes too long."""
+    """The audit of a view at a time; beyond `work_max` the plain meaning takes too long.
+
+    Raises:
+        UsageError: another version computed the view at that time.
+    """
+    _check_own(view, as_of)
     spark = session.for_batches(view.spark)
     read = partial(frame_at, spark, view.client, as_of)
     written: r.Relation = bind(view.definition.written, (), as_of)
@@ -81,6 +86,20 @@ def audit(view: View, as_of: int, *, limit: int = 1000, work_max: float = WORK_M
         plan = view.definition.plan
         judge, found = "maintained", _different(plan, stored, batch.frame(plan), limit)
     return Audit(found, judge)
+
+
+def _check_own(view: View, as_of: int) -> None:
+    """Refuse to judge an earlier version, which may have understood the text otherwise."""
+    own = view.owned.own_from
+    if own is None or as_of < own:
+        raise UsageError(
+            f'another version of Noonmark computed view "{view.name}" at {as_of}',
+            detail="It understood the query in another way."
+            + ("" if own is None else f" This version computed the view anew at {own}."),
+            hint="Audit it after its next tick."
+            if own is None
+            else f"Audit it AS OF {own} or later.",
+        )
 
 
 def _by_spark(

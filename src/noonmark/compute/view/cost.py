@@ -43,7 +43,7 @@ class Costs:
         """With what a computation took that read so much: its changes, or all of its inputs."""
         if strategy == "tasks" and read_bytes >= CHANGE_BYTES_MIN:
             return replace(self, change=ms / read_bytes)
-        if strategy in ("hydrate", "recompute") and read_bytes > 0:
+        if strategy in ("hydrate", "recompute", "renew") and read_bytes > 0:
             return replace(self, whole=ms / read_bytes)
         return self
 

@@ -53,6 +53,10 @@ from noonmark.storage.transaction import (
 )
 from noonmark.tvc import EMPTY, Antichain
 
+#: What the description of a view remembers: what its text means to the version that made its rows;
+#: and from which time on, if an earlier version made it.
+MEANING, RENEWED = "meaning", "renewed"
+
 
 class Owned:
     """See the module.
@@ -72,6 +76,7 @@ class Owned:
         self.definition = definition
         self.name = definition.name
         self.inputs = inputs
+        self._is_own = False
         own = {spec: arrangement_name(spec.digest, self.name) for spec in needs}
         state = client.state
         self.by_spec = {
@@ -90,13 +95,36 @@ class Owned:
     @cached_property
     def details(self) -> dict[str, Any]:
         """What its collection remembers of it."""
-        return description_of(self.client.state.collection(self.name)).details
+        return self._described.details
 
     @property
     def first_time(self) -> int:
         """From when on it is the view."""
         start: int = self.details["as_of"]
         return start
+
+    @cached_property
+    def meaning(self) -> str:
+        """What its text means in this version."""
+        return self.definition.meaning(self.client.state.names)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether its rows are what another version understood by its text."""
+        self._is_own = self._is_own or self._described.details.get(MEANING) == self.meaning
+        return not self._is_own
+
+    @property
+    def own_from(self) -> int | None:
+        """From when on its rows are what this version understands; None while no time is."""
+        if self.is_foreign:
+            return None
+        own: int = self._described.details.get(RENEWED, self.first_time)
+        return own
+
+    @property
+    def _described(self) -> CollectionDescription:
+        return description_of(self.client.state.collection(self.name))
 
     @property
     def is_written(self) -> bool:
@@ -134,6 +162,7 @@ class Owned:
         self.by_spec = {spec: self.kept(state, spec, as_of) for spec in self.by_spec}
         sql, plan = self.definition.sql, self.definition.plan
         details = {"sql": sql, "as_of": as_of, "inputs": list(self.inputs)}
+        details[MEANING] = self.meaning
         if write is None:
             made = CollectionDescription(plan.schema, self.definition.key, VIEW, details)
             output: c.Transaction = (creation(self.name, made, as_of),)
@@ -167,6 +196,13 @@ class Owned:
         made = CollectionDescription(kept.schema, kept.key, ARRANGEMENT, details)
         own = taking(self.client, ref, as_of)
         return [creation(kept.name, made, as_of, ref), own, self._hold(kept.name, ref, as_of)]
+
+    def renewed(self, time: int) -> c.Annotate:
+        """What says that from a time on its rows are what this version understands."""
+        found = self._described
+        details = {**found.details, MEANING: self.meaning, RENEWED: time}
+        after = CollectionDescription(found.schema, found.key, found.kind, details)
+        return c.Annotate(self.client.state.names[self.name], after.annotation())
 
     def renamed(self, after: Definition, needs: Iterable[ArrangementSpec]) -> dict[str, str]:
         """What its collections are called once it, or what it reads, has another name."""

@@ -3,6 +3,7 @@
     idle       no input changed: the control plane alone moves on
     delta      changes up to `TASK_BYTES_MAX`: one task (`noonmark.compute.runner.job`)
     tasks      larger changes: the same, cut over many tasks (`noonmark.compute.runner.large`)
+    renew      everything at one time, less what an earlier version stored (`view.view`)
     recompute  changes at one time that cost more than the whole (`noonmark.compute.view.cost`):
                the definition at that time, compared with what is stored; never when maintenance
                is strict
@@ -20,6 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from noonmark.compute.kernel.updates import errors_in, errors_table
 from noonmark.compute.plan.definition import errors_name
@@ -28,7 +30,7 @@ from noonmark.compute.runner.large import LargeTick, Made, cut
 from noonmark.compute.spark.inputs import is_view
 from noonmark.persist import task
 from noonmark.persist.client import Client
-from noonmark.persist.part.run import TIME
+from noonmark.persist.part.run import DIFF, TIME, consolidate
 from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Plan, Query
 from noonmark.persist.spark import Staged
@@ -207,6 +209,38 @@ def output_of(made: TickResult) -> Output:
     """What a task made, as it is committed."""
     arrangements = {name: _as_stored(what) for name, what in made.arrangements.items()}
     return Output(_as_stored(made.rows), errors_table(made.errors), arrangements, made.touched)
+
+
+def less_stored(
+    client: Client, view: str, output: Output, behind: frozenset[str], time: int
+) -> Output | None:
+    """What was made as everything at a time, less what was stored just before it.
+
+    None where that is too much for the driver.
+    """
+    made = output.of(view)
+    change: dict[str, Stored] = {}
+    for name in (view, errors_name(view), *behind):
+        table = made.get(name)
+        if isinstance(table, Staged):
+            return None
+        names = [*client.state.collection(name).schema.names, TIME, DIFF]
+        before = contents_of(client, (name,), time - 1).get(name)
+        if before is not None:
+            gone = _set(_set(before, TIME, time), DIFF, pc.negate(before.column(DIFF)))
+            tables = [gone.select(names), *([] if table is None else [table.select(names)])]
+            change[name] = consolidate(pa.concat_tables(tables, promote_options="permissive"))
+        else:
+            change[name] = table
+    rows, errors = change.pop(view), change.pop(errors_name(view))
+    return Output(rows, errors, change, output.touched)
+
+
+def _set(table: pa.Table, name: str, value: object) -> pa.Table:
+    at = table.schema.get_field_index(name)
+    if not isinstance(value, pa.ChunkedArray):
+        value = pa.array(np.full(table.num_rows, value, np.int64))
+    return table.set_column(at, table.schema.field(at), value)
 
 
 def _as_stored(what: pa.Table | task.Written | None) -> Stored:

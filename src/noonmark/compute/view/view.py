@@ -9,6 +9,8 @@ Life, each step durable before the next depends on it:
     create    the view's collections begin at one time, and its inputs are held there
     hydrate   one Spark batch per collection at that time, all committed at once
     backfill  only for a view that another version made: the arrangements that it lacked
+    renew     only for one by whose text another version understood something else: everything at
+              the next time, less what was stored, in one commit
     tick      the changes of the inputs over [own upper, the least of their uppers) through the
               delta rules; output, errors and arrangements appended, and holds moved, in one commit
 
@@ -44,6 +46,7 @@ from noonmark.compute.view.tick import (
     Stored,
     contents_of,
     large_tick,
+    less_stored,
     output_of,
     output_of_large,
     work_of,
@@ -71,7 +74,7 @@ class TickRecord:
     """What one tick of a view did: for people, for metrics and for tests.
 
     Attributes:
-        strategy: "hydrate", "backfill", or one of those of `noonmark.compute.view.tick`.
+        strategy: "hydrate", "backfill", "renew", or one of those of `noonmark.compute.view.tick`.
         touched: how many stored rows were looked at; None if that was left to Spark.
     """
 
@@ -262,6 +265,8 @@ class View:
             return self._begin_contents("backfill", lower - 1, group, now)
         if lower is None or (upper is not None and upper <= lower):
             return None
+        if self.owned.is_foreign:
+            return self._begin_contents("renew", lower, group, now)
         upper = self.owned.steps(lower, upper)
         behind = self.owned.behind(upper)
         last = self._end() if upper is None else upper
@@ -287,7 +292,10 @@ class View:
         behind = self.owned.behind(as_of + 1)
         work = None
         replaces = strategy == "hydrate" and self._replaces
-        if self._input_bytes() <= self.task_bytes_max // 2 and not replaces:
+        small = self._input_bytes() <= self.task_bytes_max // 2
+        if strategy == "renew":
+            small = small and self._stored_bytes() <= self.task_bytes_max // 2
+        if small and not replaces:
             tables = contents_of(self.client, self.inputs, as_of)
             names = (*self.inputs, *self.owned.names)
             times = as_of, as_of + 1
@@ -313,9 +321,13 @@ class View:
         if made is not None:
             self.walked_ms = made.ms
             output = output_of(made)
-            return (
-                output if begun.strategy != "backfill" else replace(output, rows=None, errors=None)
-            )
+            if begun.strategy == "backfill":
+                return replace(output, rows=None, errors=None)
+            if begun.strategy != "renew":
+                return output
+            change = less_stored(self.client, self.name, output, begun.behind, begun.lower)
+            if change is not None:
+                return change
         if begun.strategy == "idle":
             return NO_OUTPUT
         clock = self.client.clock
@@ -336,13 +348,15 @@ class View:
         names = sorted(begun.behind) if begun.strategy == "backfill" else self.owned.names
         for name in names:
             self.owned.append(txn, name, stored.get(name), begun.lower, upper)
+        if begun.strategy == "renew":
+            txn.add(self.owned.renewed(begun.lower))
         last = self._end() if begun.upper is None else begun.upper
         # What is complete for ever may end long after now.
         horizon = max(self.hydrated_at, min(last - 1, self.client.now_ms()) - self.retain_ms)
         held = self.since.only() or 0
         # An idle view lets go now and then: what it holds is old anyway.
         due = begun.strategy != "idle" or horizon - held > self.retain_ms // LET_GO_PARTS
-        if begun.strategy not in ("hydrate", "backfill") and due:
+        if begun.strategy not in ("hydrate", "backfill", "renew") and due:
             self.owned.let_go(txn, last, Antichain.of(horizon))
 
     def _errors_taken_over(self, begun: Begun) -> list[c.SetError]:
@@ -405,6 +419,8 @@ class View:
             return large.contents(begun.lower, replaces=self._replaces)
         if begun.strategy == "backfill":
             return large.backfill(begun.lower)
+        if begun.strategy == "renew":
+            return large.anew(begun.lower - 1, begun.lower)
         last = self._end() if begun.upper is None else begun.upper
         time = Inputs.of(self.client, self.inputs, begun.lower, last).time
         assert time is not None, "what is recomputed has one time"
@@ -441,6 +457,10 @@ class View:
     def _input_bytes(self) -> int:
         state = self.client.state
         return sum(b.bytes for name in self.inputs for b in state.collection(name).batches)
+
+    def _stored_bytes(self) -> int:
+        state = self.client.state
+        return sum(b.bytes for name in self.owned.names for b in state.collection(name).batches)
 
     def _end(self) -> int:
         """One past the last update of inputs that are complete for ever."""

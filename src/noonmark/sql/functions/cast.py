@@ -246,6 +246,17 @@ _PAIRS: dict[tuple[type[t.SqlType], type[t.SqlType]], Meaning] = {
 }
 
 
+#: Casts that gave something else once (`Signature.edition`); of arrays, those of their elements.
+EDITIONS: dict[tuple[type[t.SqlType], type[t.SqlType]], int] = {}
+
+
+def cast_edition(source: t.SqlType, target: t.SqlType) -> int:
+    """The edition of a cast: raised by whoever changes what it gives for some value."""
+    while isinstance(source, t.Array) and isinstance(target, t.Array):
+        source, target = source.element, target.element
+    return EDITIONS.get((type(source), type(target)), 1)
+
+
 def cast_exists(source: t.SqlType, target: t.SqlType) -> bool:
     """Whether an explicit cast may be written."""
     if source == target or (type(source) is type(target) and type(target) in (*TEXTS, t.Numeric)):

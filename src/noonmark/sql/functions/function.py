@@ -9,6 +9,10 @@ Law (strict): a strict function is NULL when an argument is NULL, and its meanin
 Law (fallible): a function that is not fallible raises for no arguments. Rules move only such
 calls to where they are asked of more rows.
 
+Law (edition): whoever changes what a function gives for some arguments raises its `edition`. What
+is kept of it is named after the edition, too (`sql.ir.encoding`), and views that call it are
+computed anew (`compute.view.view`). ``tests/sql/meanings.txt`` keeps samples of every function.
+
 The meaning takes Python values (`noonmark.rows.value`; an array is a tuple here, so that every
 value can be hashed) and gives one; what it gives is then fitted to the result type by
 `functions.number.fit`, which rounds numerics and refuses numbers out of range.
@@ -49,6 +53,7 @@ class Signature:
     variadic: bool = False  # the last parameter may occur once or more
     scalar: bool = False  # of a table function: one column, also where that is a record
     element: type[t.SqlType] = t.Text  # of parameters that are arrays of a type of their own
+    edition: int = 1
     id: str = field(init=False)
 
     def __post_init__(self) -> None:

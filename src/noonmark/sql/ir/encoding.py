@@ -7,11 +7,13 @@ Law (canonical): equal plans have one encoding, in every process. It depends on 
 alone: not on which subplans are one object, nor on what anything is called in Python (`ir.tags`).
 
 Law (stable): the encodings that one version makes never change; `tests/sql/encodings.txt` keeps
-some. Whoever has to change them raises `VERSION`, and what is named after plans gets new names.
+some. Whoever has to change them raises `VERSION`, and what is named after plans gets new names. So
+does whoever changes what a plan means in which no function's entry says so: a cast, a join.
 
     plan    the version; how many nodes there are; the nodes, each after those inside it, equal ones
             once; the last is the plan
-    node    its tag; how many fields are written; of each its id and its value, by id
+    node    its tag; how many fields are written; of each its id and its value, by id. A node
+            of another edition than the first has that, too, as a field 0
     value   one byte that says what it is, and then that; a node is the number of one before
 
 Numbers are written 7 bits a byte, the lowest first, the high bit set on all but the last. A plan
@@ -36,15 +38,21 @@ from noonmark.rows.label import Label
 from noonmark.rows.numeral import Numeral
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import Field, SqlType
+from noonmark.sql.functions.cast import cast_edition
+from noonmark.sql.ir.call import AggregateCall, TableCall, WindowCall
 from noonmark.sql.ir.node import Node
+from noonmark.sql.ir.scalar import Call, Cast
 from noonmark.sql.ir.tags import ENUMS, KINDS, UNWRITTEN, WRITTEN, Kind
 
 VERSION = 1
+#: The field that says which edition a node is of.
+_EDITION = 0
 
 _BY_CLASS: dict[type[Any], Kind] = {kind.made: kind for kind in KINDS}
 _BY_TAG = {kind.tag: kind for kind in KINDS}
 _CODES = {member: (tag, code) for tag, codes in ENUMS.items() for member, code in codes.items()}
 _MEMBERS = {pair: member for member, pair in _CODES.items()}
+_CALLS = (Call, AggregateCall, WindowCall, TableCall)
 _NODES = (Node, SqlType, Schema, Column, Field)
 
 (
@@ -86,6 +94,17 @@ def decode(data: bytes) -> Any:
     return _Reader(data).plan()
 
 
+def edition_of(node: Any) -> int:
+    """Of a function or cast, how often what it gives has changed, counted from 1.
+
+    A plan of another edition is another plan: what is kept of it has another name, and a view that
+    another version made is computed anew.
+    """
+    if isinstance(node, Cast):
+        return cast_edition(node.operand.type, node.type)
+    return node.entry.edition if isinstance(node, _CALLS) else 1
+
+
 # --- writing
 
 
@@ -118,6 +137,8 @@ class _Writer:
             or type(value) is not type(each.absent)
             or value != each.absent
         ]
+        if (edition := edition_of(node)) > 1:
+            kept.insert(0, (_EDITION, edition))
         parts = [_number(kind.tag), _number(len(kept))]
         for number, value in kept:
             parts += [_number(number), self.value(value)]
@@ -219,10 +240,17 @@ class _Reader:
         kind = _BY_TAG[self._number()]
         given = {each.name: each.absent for each in kind.fields if each.absent is not WRITTEN}
         names = {each.id: each.name for each in kind.fields}
+        edition = 1
         for _ in range(self._number()):
-            name = names[self._number()]
-            given[name] = self._value()
-        return kind.made(**given)
+            number = self._number()
+            if number == _EDITION:
+                edition = self._value()
+            else:
+                given[names[number]] = self._value()
+        made = kind.made(**given)
+        if edition != edition_of(made):
+            raise UsageError(f"the plan has an edition {edition} that is not that of now")
+        return made
 
     def _value(self) -> Any:
         return _READ[self._take(1)[0]](self)

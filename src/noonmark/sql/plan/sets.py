@@ -12,7 +12,6 @@ from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.coerce import UNKNOWN, coerce, common_type, common_type_of
 from noonmark.sql.dialect import position_of
-from noonmark.sql.edition import keeps_written
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.asked import unsized
 from noonmark.sql.ir.relation import (
@@ -160,7 +159,7 @@ def _as_written(kind: t.SqlType, sides: Sequence[Planned], at: int) -> t.SqlType
 
 def _has_literal(planned: Planned, at: int) -> bool:
     """Whether a column without a type of its own is something other than NULL."""
-    if at not in planned.unknown or not keeps_written():
+    if at not in planned.unknown:
         return False
     relation = planned.relation
     scalar = relation.scalars[at] if isinstance(relation, Project) else None

@@ -17,7 +17,6 @@ from noonmark.errors import (
 )
 from noonmark.sql.coerce import coerce, common_type
 from noonmark.sql.dialect import USING_ALIAS, position_of
-from noonmark.sql.edition import keeps_order
 from noonmark.sql.ir.relation import (
     ONE_ROW,
     Apply,
@@ -278,7 +277,7 @@ def _derived(tree: exp.Query | exp.Values, alias: Alias, frame: Frame) -> Source
     scope = Scope.of(alias.name or "", planned.names)
     scope = scope if alias.name else Scope(scope.entries, ())
     source = Source(planned.output(), scope)
-    if planned.order and keeps_order():
+    if planned.order:
         # Behind its columns stand those that only its order uses: no name is theirs.
         source = Source(planned.relation, scope, planned.order)
     return _renamed(source, alias, tree)

@@ -28,7 +28,6 @@ from noonmark.compute.plan.operators import Way
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
 from noonmark.persist.pending import with_pending
-from noonmark.sql.edition import EDITION
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Now, asked
 from noonmark.sql.ir.call import TableCall
@@ -77,7 +76,6 @@ def view_item(
         "query": statement.query.text,
         "names": {written: list(pin) for written, pin in planned.pins.items()},
         "columns": list(statement.columns),
-        "edition": EDITION,
     }
     if planned.types:
         definition["types"] = dict(planned.types)
