@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,11 @@ import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.compute.jvm.session import AUTOMATIC, RESIDENTS, with_room
+from noonmark.compute.runner.resident import pool as module
 from noonmark.compute.runner.resident.lines import Line, LineLost
-from noonmark.compute.runner.resident.pool import Residents
+from noonmark.compute.runner.resident.pool import Made, Resident, Residents
 from noonmark.compute.runner.resident.runner import ByResidents
+from noonmark.compute.runner.runner import Named
 from noonmark.supervise import Supervisor
 from support.neighbour.executors import python_workers
 from support.serve.reading import connect, database
@@ -86,6 +88,59 @@ def test_ticks_need_no_job_and_survive_their_residents(tmp_path: Path, spark: Sp
     asyncio.run(main())
 
 
+def test_nobody_waits_for_residents_that_are_cold(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before they are up, and before they did a view's work once, processes beside Spark do it."""
+    may_begin, keep, run = threading.Event(), Residents._keep, Residents.run
+    taken: list[tuple[str, bool]] = []
+
+    def late(pool: Residents, resident: Resident) -> None:
+        may_begin.wait(_WAIT_S)
+        keep(pool, resident)
+
+    def noted(pool: Residents, works: Sequence[Named], group: str) -> Made:
+        was_cold = bool(pool.cold(name for name, _ in works))
+        made = run(pool, works, group)
+        taken.extend([(group.partition("-")[0], was_cold)] if made else [])
+        return made
+
+    monkeypatch.setattr(Residents, "_keep", late)
+    monkeypatch.setattr(Residents, "run", noted)
+
+    async def main() -> None:
+        async with asyncio.timeout(200), database(str(tmp_path), spark) as opened:
+            client = await connect(opened)
+            await client.ask("create table t (v int)")
+            await client.ask("create materialized view v as select sum(v) as v from t")
+            for at in range(1, 6):
+                await client.ask("insert into t values (1)")
+                assert await client.ask("select v from v") == [(at,)]
+            assert taken == []
+            may_begin.set()
+            pool = _pool(opened)
+            await asyncio.to_thread(_wait, lambda: _are_up(pool))
+            while not taken or taken[-1][0] == "rehearsal":
+                at += 1
+                await client.ask("insert into t values (1)")
+                assert await client.ask("select v from v") == [(at,)]
+            assert taken[0] == ("rehearsal", True)
+            assert [each for each in taken if each[0] != "rehearsal"] == [("view", False)]
+            jobs = await client.ask("select distinct jobs from noonmark.ticks")
+            assert jobs == [(0,)]
+
+    asyncio.run(main())
+
+
+def test_a_session_without_residents_begins_with_an_empty_job(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_count", lambda _: 0)
+    pool = Residents(spark, Supervisor())
+    _wait(lambda: not pool.is_cold)
+    assert pool.cold(["v"]) == {"v"}
+
+
 def _kill_one(spark: SparkSession, random: Random) -> None:
     """End one Python worker of Spark as nobody foresees."""
     os.kill(random.choice(python_workers(spark)), signal.SIGKILL)
@@ -122,7 +177,7 @@ def test_a_work_that_is_ended_ends_its_resident_and_another_comes(spark: SparkSe
         _wait(lambda: _are_up(pool))
         first = [each.line for each in pool.residents]
         (share,) = pool._lend(["v"], "group")
-        pool.end(spark, "group")
+        pool.end("group")
         with pytest.raises(LineLost):
             share.line.receive()
         assert share.resident.was_ended

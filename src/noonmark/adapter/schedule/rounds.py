@@ -8,9 +8,10 @@ by what is known at its beginning; then
     a large change, a first hydration,
     a walk that takes longer than others  has jobs and a commit of its own
 
-Where residents are not to be had, small changes are one Spark job: the jobs of a tick of everything
-are at most as many as there are levels of views over views. A view whose walk takes long has a job
-of its own, and leaves the residents to the others. No part of a round waits for another, and a
+Where residents are cold, processes beside Spark do small changes, and where residents are not to be
+had, one Spark job does them: the jobs of a tick of everything are at most as many as there are
+levels of views over views. A view whose walk takes long has a job of its own, and leaves the
+residents to the others. No part of a round waits for another, and a
 round does not wait for the one before: a slow view holds back nobody who does not read it. What
 fails is told to its own worker alone.
 
@@ -169,8 +170,8 @@ class Rounds:
             else:
                 ticks.append((view, begun))
         if ticks and self._by_residents is None:
-            self._by_residents = ByResidents(self._supervisor)
             self._beside = LocalProcesses(self._memory_mb, self._clock)
+            self._by_residents = ByResidents(self._supervisor, self._beside)
         shares = dataflow.shared(ticks, apart=True)
         await asyncio.gather(
             self._settle(

@@ -1,7 +1,8 @@
 """Small ticks without Spark: works done by processes of this machine.
 
 While Spark starts, or starts again because its JVM died, small changes need not wait for it: a
-work is a value, and `perform` needs nothing of Spark. A process is started when one is needed,
+work is a value, and `perform` needs nothing of Spark. Nor need they wait for residents that are
+still cold (`noonmark.compute.runner.resident.runner`). A process is started when one is needed,
 kept for the next work, and ended when none came for `KEEP_S`. It has the memory of a Python worker
 of Spark at most, and a cache of parts of its own.
 
@@ -27,13 +28,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from noonmark.clock import SYSTEM, Clock
 from noonmark.compute.jvm.session import OpenSession, Session
 from noonmark.compute.runner.job import TickResult, TickTask, timed
-from noonmark.compute.runner.runner import Named, Ran, Runner
+from noonmark.compute.runner.runner import Named, Ran, Runner, brought_forward
 from noonmark.compute.trace.by_key import TraceReader
 from noonmark.errors import Determinate, NoonmarkError, Stopped
 from noonmark.persist import task
@@ -51,6 +52,8 @@ class _Process:
     process: subprocess.Popen[bytes]
     link: socket.socket
     used_s: float = 0.0
+    #: The views that it has brought forward.
+    warm: set[str] = field(default_factory=set)
 
     def ask(self, packed: bytes) -> bytes:
         """Send works, and wait for what they made."""
@@ -115,7 +118,7 @@ class LocalProcesses:
             Interrupted: they were ended.
             Determinate: their process has ended.
         """
-        process = self._take(group)
+        process = self._take(group, [name for name, _ in works])
         try:
             found: list[TickResult | NoonmarkError] = pickle.loads(process.ask(pickle.dumps(works)))
         except BaseException:
@@ -124,8 +127,14 @@ class LocalProcesses:
         finally:
             with self._changed:
                 self._groups.pop(group, None)
+        process.warm |= brought_forward(works)
         self._give_back(process)
         return Ran(found, 0)
+
+    def warm(self) -> set[str]:
+        """The views that one of the processes has brought forward."""
+        with self._changed:
+            return {name for each in (*self._free, *self._busy) for name in each.warm}
 
     def end(self, group: str) -> None:
         """End the works of a group, from another thread."""
@@ -158,7 +167,7 @@ class LocalProcesses:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _take(self, group: str) -> _Process:
+    def _take(self, group: str, names: Sequence[str]) -> _Process:
         with self._changed:
             while not self._free:
                 if self._closed:
@@ -167,7 +176,9 @@ class LocalProcesses:
                     break
                 self._changed.wait()
             if self._free:
-                return self._lent(self._free.pop(), group)
+                most = max(self._free, key=lambda each: len(each.warm.intersection(names)))
+                self._free.remove(most)
+                return self._lent(most, group)
             self._starting += 1
         try:
             process = self._start()

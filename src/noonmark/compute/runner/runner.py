@@ -30,6 +30,11 @@ class Ran(NamedTuple):
     jobs: int
 
 
+def brought_forward(works: Sequence[Named]) -> set[str]:
+    """The views that works bring forward: who has done that once has all that it needs open."""
+    return {name for name, work in works if not work.hydrates}
+
+
 class Runner(Protocol):
     """See the module."""
 

@@ -127,7 +127,7 @@ class View:
         self._adopted = False
         self.task_bytes_max = TASK_BYTES_MAX
         self.costs = Costs()
-        #: How long its last walk took; None before there was one.
+        #: How long its last walk took in a process that was warm; None before there was one.
         self.walked_ms: float | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
         self.owned = Owned(client, definition, self.inputs, definition.arrangement_specs(self.keys))
@@ -319,7 +319,8 @@ class View:
         if isinstance(made, NoonmarkError):
             raise made
         if made is not None:
-            self.walked_ms = made.ms
+            if not made.is_first:
+                self.walked_ms = made.ms
             output = output_of(made)
             if begun.strategy == "backfill":
                 return replace(output, rows=None, errors=None)

@@ -5,8 +5,11 @@ resident is a job of one task that stays: it keeps what it has open of the colle
 works over its line in less than a millisecond.
 
 Law (never less): a work that no resident is free for within `WAIT_S`, or whose resident dies with
-it, is done by an ordinary job. Nothing is committed by a task, so one that ran twice ran once.
-Law (warm): a view goes to the resident that it was with before, while that one is free.
+it, is left to somebody else. Nothing is committed by a task, so one that ran twice ran once.
+Law (warm): a view goes to the resident that it was with before, while that one is free. `cold` says
+which views no resident has brought forward in its life: the first time takes it longer than any
+other, for code is read and indexes are opened. So who asks may have it done elsewhere, and
+rehearsed here (`rehearse`): what a rehearsal makes, nobody takes.
 Law (room): jobs have as many cores as without residents. A session that Noonmark starts on this
 machine has further cores for them; of another session they take a quarter, and of one with a single
 core none. `spark.noonmark.residents` says another number.
@@ -22,20 +25,21 @@ import secrets
 import socket
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from noonmark import defect
 from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.lost import why_lost
 from noonmark.compute.jvm.session import AUTOMATIC, RESIDENTS
 from noonmark.compute.runner.job import TickResult
+from noonmark.compute.runner.limit import Limit
 from noonmark.compute.runner.resident.lines import Line, LineLost
 from noonmark.compute.runner.resident.task import ResidentTask
-from noonmark.compute.runner.runner import JOBS, Named, Ran
+from noonmark.compute.runner.runner import JOBS, Named, brought_forward
 from noonmark.errors import Interrupted, NoonmarkError
 from noonmark.persist.spark.errors import SPARK_ERRORS
 from noonmark.supervise import Supervisor
@@ -55,6 +59,11 @@ _PYTHON_ERROR = re.compile(r"^\w[\w.]*(?:Error|Exception): .*$", re.MULTILINE)
 _LOOK_S = 0.5
 #: How many views are remembered with the resident that they are with.
 _HOMES_MAX = 4096
+#: How long a rehearsal may keep its resident from others.
+REHEARSAL_S = 180.0
+
+#: What works made, by their places.
+Made: TypeAlias = "dict[int, TickResult | NoonmarkError]"
 
 
 @dataclass(eq=False)
@@ -66,12 +75,14 @@ class Resident:
         line: to its task, while there is one.
         group: of the tick that it is lent to.
         was_ended: whether that tick was ended.
+        warm: the views that it has brought forward in this life.
     """
 
     number: int
     line: Line | None = None
     group: str | None = None
     was_ended: bool = False
+    warm: set[str] = field(default_factory=set)
 
     @property
     def job_group(self) -> str:
@@ -98,8 +109,12 @@ class Residents:
         self._change = threading.Condition()
         #: Which resident a view was with last.
         self._homes: dict[str, Resident] = {}
+        self._rehearsed: set[str] = set()
+        #: Whether a task of ours has begun on this session: until then jobs are cold, too.
+        self._has_begun = False
         self.residents = [Resident(number) for number in range(_count(spark))]
         if not self.residents:
+            threading.Thread(target=self._first_job, name="noonmark-first-job", daemon=True).start()
             return
         conf = self.context.getConf()
         host = conf.get("spark.driver.host") or socket.gethostname()
@@ -132,6 +147,8 @@ class Residents:
         while not self._stopping.wait(pause_s) and why_lost(self._spark) is None:
             if not _is_local(self._spark) and _cores(self._spark) <= len(self.residents):
                 pause_s = _PAUSE_ROOM_S  # executors are still to come: jobs have the first ones
+                if resident.number == 0 and not self._has_begun:
+                    self._first_job()
                 continue
             began_s = SYSTEM.monotonic()
             self._live(resident)
@@ -166,6 +183,14 @@ class Residents:
         finally:
             ended.set()
 
+    def _first_job(self) -> None:
+        """An empty job: where no resident comes up, the first tick need not be the first job."""
+        try:
+            self.context.parallelize([0], 1).mapPartitions(_nothing).collect()
+        except SPARK_ERRORS as error:
+            LOG.warning("the first job of a session failed: %s", _said(error))
+        self._has_begun = True
+
     def _answer(self) -> None:
         """Take the lines that residents open."""
         while not self._stopping.is_set():
@@ -184,32 +209,69 @@ class Residents:
                 continue
             with self._change:
                 self.residents[number].line = line
+                self.residents[number].warm = set()
+                self._has_begun = True
                 self._change.notify_all()
 
     # -- ticks -----------------------------------------------------------------------------------
 
-    def run(self, spark: SparkSession, works: Sequence[Named], group: str) -> Ran:
-        """Do works by residents, and those that they do not end with by one job."""
+    def run(self, works: Sequence[Named], group: str) -> Made:
+        """What residents make of works, by their places; of some of them nothing.
+
+        Raises:
+            Interrupted: they were ended.
+        """
         shares = self._lend([name for name, _ in works], group)
-        made: dict[int, TickResult | NoonmarkError] = {}
+        made: Made = {}
         try:
             asked = [each for each in shares if self._send(each, works)]
             for share in asked:
-                made.update(self._received(share))
+                done = self._received(share)
+                share.resident.warm |= brought_forward([works[at] for at in done])
+                made |= done
             was_ended = any(share.resident.was_ended for share in shares)
         finally:
             self._give_back(shares)
         if was_ended:
             raise Interrupted("the tick was ended")
-        rest = [at for at in range(len(works)) if at not in made]
-        jobs = 0
-        if rest:
-            ran = JOBS.run(lambda: spark, [works[at] for at in rest], group)
-            made.update(zip(rest, ran.made, strict=True))
-            jobs = ran.jobs
-        return Ran([made[at] for at in range(len(works))], jobs)
+        return made
 
-    def end(self, spark: SparkSession, group: str) -> None:
+    def cold(self, names: Iterable[str]) -> set[str]:
+        """Which of these views no resident that is up has brought forward."""
+        with self._change:
+            warm = [each.warm for each in self.residents if each.line is not None]
+        return set(names).difference(*warm)
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether nothing that Spark does is warm."""
+        return not (self._has_begun or self._stopping.is_set())
+
+    def rehearse(self, works: Sequence[Named]) -> None:
+        """Begin to have residents do works beside whoever does them; one rehearsal of a view."""
+        with self._change:
+            wanted = brought_forward(works) - self._rehearsed
+            if not wanted or not self._is_any_up():
+                return
+            self._rehearsed |= wanted
+        named = [each for each in works if each[0] in wanted]
+        begin = threading.Thread(
+            target=self._rehearse, args=(named,), name="noonmark-rehearsal", daemon=True
+        )
+        begin.start()
+
+    def _rehearse(self, works: Sequence[Named]) -> None:
+        group = f"rehearsal-{SYSTEM.fresh_id()}"
+        try:
+            with Limit().of(partial(self.end, group), REHEARSAL_S), suppress(Interrupted):
+                self.run(works, group)
+        except Exception as error:  # nobody foresaw it: it has a number in the log
+            defect.report(error, "a rehearsal")
+        finally:
+            with self._change:
+                self._rehearsed -= {name for name, _ in works}
+
+    def end(self, group: str) -> None:
         """End the works of a group, and with them their residents, which begin anew."""
         with self._change:
             ended = [each for each in self.residents if each.group == group]
@@ -218,8 +280,7 @@ class Residents:
                 if each.line is not None:
                     each.line.shut()
         for each in ended:
-            JOBS.end(lambda: spark, each.job_group)
-        JOBS.end(lambda: spark, group)
+            JOBS.end(lambda: self._spark, each.job_group)
 
     def _lend(self, names: Sequence[str], group: str) -> list[Share]:
         """Free residents with the works that each is to do; none if none gets free in time."""
@@ -265,7 +326,7 @@ class Residents:
             return False
         return True
 
-    def _received(self, share: Share) -> dict[int, TickResult | NoonmarkError]:
+    def _received(self, share: Share) -> Made:
         try:
             return dict(zip(share.places, share.line.receive(), strict=True))
         except LineLost:
@@ -282,6 +343,11 @@ class Residents:
             for share in shares:
                 share.resident.group, share.resident.was_ended = None, False
             self._change.notify_all()
+
+
+def _nothing(given: Iterable[object]) -> Iterable[object]:
+    """Runs on executors, where reading this module is what takes long."""
+    return given
 
 
 def _said(error: Exception) -> str:
