@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from noonmark import persist
-from noonmark.adapter.peek import answer
+from noonmark.adapter.peek import answer, columns, tables
 from noonmark.adapter.peek.answer import Answers, Columns, Path, Peek, path_of
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.mirrors import Mirrors
@@ -92,6 +92,31 @@ async def collect(chunks: AsyncIterator[Any]) -> list[str]:
     return [shown(row) async for chunk in chunks for row in chunk]
 
 
+def test_pieces_give_the_same_answers(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "PIECE_ROWS", 1)
+    monkeypatch.setattr(columns, "_PIECE_ROWS_MIN", 1)
+    monkeypatch.setattr(tables, "BATCH_ROWS", 2)
+    pieced = 0
+    for sql in queries():
+        peek = peek_of(sql)
+        if not peek.has_kernels or not peek.shape.leaves:
+            continue
+        sizes = answer.sizes_of(peek, client.state)
+        pieced += Columns(0, 1 << 30, 1 << 30).pieces(peek, sizes) is not None
+        try:
+            wanted = expected(peek)
+        except EvaluationError as error:
+            with pytest.raises(type(error)):
+                ask(client, peek, Path("columns", "in pieces"), Mirrors(client))
+            continue
+        got = ask(client, peek, Path("columns", "in pieces"), Mirrors(client))
+        if peek.order:
+            assert got == wanted, sql
+        else:
+            assert Counter(got) == Counter(wanted), sql
+    assert pieced > 20
+
+
 def ask(client: Client, peek: Peek, path: Path | None, mirrors: Mirrors) -> list[str]:
     async def go() -> list[str]:
         pool = Pool(Limits())
@@ -170,8 +195,9 @@ def test_the_way_is_chosen_by_what_must_be_looked_at(client: Client) -> None:
         return path_of(peek_of(sql), client.state, rows_max).kind
 
     assert way("select 1", 0) == "constant"
-    assert way("select count(*) from t", 100) == "in process"
-    assert way("select count(*) from t", 3) == "spark"
+    assert way("select count(*) from t", 100) == "statistics"
+    assert way("select count(distinct b) from t", 100) == "in process"
+    assert way("select count(distinct b) from t", 3) == "spark"
     assert way("select * from t where a = 1", 1) == "in process", "by key: one row is touched"
     assert way("select * from t where b = 'x'", 1) == "in process", "by an index in memory"
     assert way("select * from t where b > 'x'", 3) == "stream"
@@ -181,14 +207,14 @@ def test_the_way_is_chosen_by_what_must_be_looked_at(client: Client) -> None:
 
 def test_kernels_are_for_many_rows_that_fit(client: Client) -> None:
     def way(sql: str, rows_min: int = 3, memory: int = 1 << 20) -> str:
-        return path_of(peek_of(sql), client.state, 1, Columns(rows_min, memory)).kind
+        return path_of(peek_of(sql), client.state, 1, Columns(rows_min, memory, 1 << 30)).kind
 
-    assert way("select count(*) from t") == "columns"
+    assert way("select max(b) from t") == "columns"
     assert way("select * from t where b > 'x'") == "columns"
     assert way("select * from t where a = 1") == "in process", "by key: one row is touched"
     assert way("select * from t") == "stream", "the client takes all of it"
-    assert way("select count(*) from t", rows_min=100) == "spark"
-    assert way("select count(*) from t", memory=100) == "spark"
+    assert way("select max(b) from t", rows_min=100) == "spark"
+    assert way("select max(b) from t", memory=100) == "spark"
     assert way("select j from v order by j::text") == "spark", "documents have no order there"
 
 

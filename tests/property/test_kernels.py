@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from noonmark.compute.contents.evaluation import contents, has_rules
 from noonmark.compute.contents.order import sorted_places
+from noonmark.compute.contents.pieces import Pieces, Split, columns_used, split_of
 from noonmark.compute.kernel.updates import Errors, Rows, one_array
 from noonmark.compute.operator.table import OPERATORS
 from noonmark.compute.scalar.number import NoKernel
@@ -95,6 +97,34 @@ def by_kernels(plan: r.Relation, rows: Mapping[str, Mapping[Row, int]]) -> Any:
     return "error" if errors.found else shown(found, plan.schema)
 
 
+def in_pieces(
+    plan: r.Relation, rows: Mapping[str, Mapping[Row, int]], chance: random.Random
+) -> Iterator[tuple[Split, Any]]:
+    """What the kernels say when one of the inputs is cut, for each that may be."""
+    inputs = {n: given(rows[n], SCHEMAS[n]) for n in rows}
+    for name, whole in inputs.items():
+        split = split_of(plan, name)
+        if split is None:
+            continue
+        ends = sorted(chance.choices(range(len(whole) + 1), k=chance.randrange(5)))
+        cuts = list(pairwise([0, *ends, len(whole)]))
+        used = columns_used(plan, name)
+        columns = [c if at in used else None for at, c in enumerate(whole.columns)]
+        table = whole.with_columns(columns)
+
+        def read(cut: tuple[int, int], _: Errors, table: Rows = table) -> Rows:
+            return table.take(np.arange(*cut))
+
+        others = {n: each for n, each in inputs.items() if n != name}
+        errors = Errors()
+        evaluation = Pieces(plan, split, others, chance.choice((1, 3)))
+        try:
+            found = evaluation.rows(cuts, read, errors)
+        except NoKernel:
+            continue
+        yield split, "error" if errors.found else shown(found, plan.schema)
+
+
 def meant(plan: r.Relation, rows: Mapping[str, Mapping[Row, int]]) -> Any:
     try:
         found = evaluate(plan, rows)
@@ -115,10 +145,13 @@ def test_each_rule_is_what_it_means(sql: str) -> None:
         found = by_kernels(plan, rows)
         assert found is not None, sql
         assert found == meant(plan, rows), sql
+        for split, cut in in_pieces(plan, rows, random.Random(seed)):
+            assert cut == found, (sql, split.name)
 
 
 def test_generated_queries_are_what_they_mean() -> None:
     asked: Counter[str] = Counter()
+    cut: Counter[str] = Counter()
     for seed in range(counted(200, 2_500)):
         generator = WideGenerator(seed, 0.05)
         sql, _ = generator.query(2, [])
@@ -133,8 +166,13 @@ def test_generated_queries_are_what_they_mean() -> None:
         if found is None:
             continue
         assert found == meant(plan, rows), sql
+        for split, pieced in in_pieces(plan, rows, random.Random(seed)):
+            assert pieced == found, (sql, split.name)
+            cut.update({type(node).__name__ for node in (*split.chain, split.reduction)})
         asked.update({type(node).__name__ for node in walk(plan) if isinstance(node, r.Relation)})
     assert {kind.__name__ for kind in OPERATORS} - set(asked) <= UNASKED, asked
+    wanted = {"Scan", "Filter", "Project", "Join", "Aggregate", "Distinct", "TopK", "NoneType"}
+    assert wanted <= set(cut), cut
 
 
 @pytest.mark.parametrize("order", ["a", "c DESC, b", "b NULLS FIRST, d DESC NULLS LAST", "d, a"])

@@ -1,8 +1,10 @@
 """The answer of a planned query at one time, and which way it is had.
 
     constant     no collection is read
+    statistics   it asks only how many rows there are, which the batches know
     at once      every leaf is in memory and small: no waiting
-    columns      more than `COLUMNS_ROWS_MIN` rows, and kernels for all of it: by a worker
+    columns      more than `COLUMNS_ROWS_MIN` rows, and kernels for all of it: by a worker, at
+                 once or in pieces
     in process   the leaves together touch at most `IN_PROCESS_ROWS_MAX` rows
     stream       one collection, filtered and projected: piece by piece, in bounded memory
     spark        everything else: piece by piece, too
@@ -25,6 +27,8 @@ from typing import Any
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
+from noonmark.adapter.peek.columns import Columns
+from noonmark.adapter.peek.counts import counted, only_counts
 from noonmark.adapter.peek.gather import Gatherer, Given, Multiset, own_rows, touched
 from noonmark.adapter.peek.rows import identified
 from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
@@ -51,8 +55,6 @@ from noonmark.sql.meaning.relation import in_order
 IN_PROCESS_ROWS_MAX = 100_000
 #: Fewer rows are asked one by one before a worker has been given a table of them.
 COLUMNS_ROWS_MIN = 2_000
-#: What a value of a column takes in a worker at most, with what is made of it.
-_VALUE_BYTES = 64
 #: Rows of relations that are not collections: made at the moment of the query.
 SystemRows = Callable[[str], Sequence[Row]]
 #: Asks Spark: the plan, the time; rows in no order.
@@ -131,6 +133,11 @@ class Peek:
         return not self.system and Ask not in self.asks and sorts and has_rules(self.shape.rest)
 
     @cached_property
+    def only_counts(self) -> bool:
+        """Whether it asks nothing but how many rows its collections have."""
+        return Ask not in self.asks and not self.order and only_counts(self)
+
+    @cached_property
     def is_volatile(self) -> bool:
         """Whether asking it does something, as nextval does."""
         return Ask in self.asks and is_volatile(self.relation)
@@ -160,15 +167,20 @@ def path_of(
     state: State,
     in_process_rows_max: int = IN_PROCESS_ROWS_MAX,
     columns: Columns | None = None,
+    *,
+    by_counts: bool = True,
 ) -> Path:
     """Which way a peek goes at this state of the location; by columns if they are given."""
     leaves = [leaf for leaf in peek.shape.leaves if leaf.collection not in peek.system]
     if not leaves:
         return Path("constant", "no collection is read")
-    sizes = [(leaf, touched(leaf, state.collection(leaf.collection))) for leaf in leaves]
+    if by_counts and peek.only_counts:
+        return Path("statistics", "the batches know how many rows there are")
+    sizes = sizes_of(peek, state)
     total = sum(size for _, size in sizes)
     if columns is not None and columns.fits(peek, sizes):
-        return Path("columns", f"{total} rows are computed by kernels, in a worker")
+        how = "" if columns.pieces(peek, sizes) is None else ", in pieces"
+        return Path("columns", f"{total} rows are computed by kernels, in a worker{how}")
     if total <= in_process_rows_max:
         what = ", ".join(_how(leaf, state.collection(leaf.collection)) for leaf in leaves)
         return Path("in process", f"{what}: at most {total} rows are looked at")
@@ -182,22 +194,10 @@ def path_of(
     )
 
 
-@dataclass(frozen=True)
-class Columns:
-    """When a peek is answered by columns: from so many rows on, in so much memory."""
-
-    rows_min: int
-    memory_bytes: int
-
-    def fits(self, peek: Peek, sizes: Sequence[tuple[Leaf, int]]) -> bool:
-        """Whether a peek whose leaves have so many rows is."""
-        total = sum(size for _, size in sizes)
-        if total < self.rows_min or not peek.has_kernels:
-            return False
-        if peek.shape.linear and not peek.order and peek.shape.leaves[0].predicate is None:
-            return False  # a client takes all of it: piece by piece
-        values = sum(size * (1 + len(leaf.scan.columns)) for leaf, size in sizes)
-        return values * _VALUE_BYTES <= self.memory_bytes
+def sizes_of(peek: Peek, state: State) -> list[tuple[Leaf, int]]:
+    """The leaves that are collections, each with the rows that it makes us look at."""
+    leaves = [leaf for leaf in peek.shape.leaves if leaf.collection not in peek.system]
+    return [(leaf, touched(leaf, state.collection(leaf.collection))) for leaf in leaves]
 
 
 def _how(leaf: Leaf, collection: Collection) -> str:
@@ -222,6 +222,8 @@ class Answers:
         """The rows, when that needs no waiting and little work; else None."""
         if peek.asks and not peek.only_keys_ask:
             peek = peek.bound(values)
+        if peek.only_counts:
+            return self._counted(peek, time)
         parameters = {PARAMETERS: tuple(values)}
         given: dict[str, Given] = {}
         for leaf in peek.shape.leaves:
@@ -246,6 +248,11 @@ class Answers:
     ) -> Chunks:
         """The rows of a peek."""
         path = path or self.path(peek)
+        if path.kind == "statistics":
+            rows = self._counted(peek, time)
+            if rows is not None:
+                return Listed(rows)
+            path = self.path(peek, by_counts=False)
         if path.kind == "columns":
             try:
                 return await self._by_columns(peek, time)
@@ -266,16 +273,27 @@ class Answers:
             return Listed(finished(peek, plan.multiset(given)))
         return (await self._pool.run(Answered(plan, peek.order, peek.width), given)).chunks()
 
-    def path(self, peek: Peek, *, by_columns: bool = True) -> Path:
+    def path(self, peek: Peek, *, by_columns: bool = True, by_counts: bool = True) -> Path:
         """Which way a peek would go now."""
-        columns = Columns(self.columns_rows_min, self._pool.limits.memory_mb << 20)
-        given = columns if by_columns else None
-        return path_of(peek, self._state(), self.in_process_rows_max, given)
+        given = self._columns if by_columns else None
+        return path_of(peek, self._state(), self.in_process_rows_max, given, by_counts=by_counts)
+
+    @property
+    def _columns(self) -> Columns:
+        memory_bytes = self._pool.limits.memory_mb << 20
+        return Columns(self.columns_rows_min, memory_bytes, self.files.bytes_max)
+
+    def _counted(self, peek: Peek, time: int) -> list[Row] | None:
+        plan = counted(peek, self._state(), time)
+        if plan is None or not is_little(plan, {}):
+            return None
+        return finished(peek, Computed(plan).multiset({}))
 
     async def _by_columns(self, peek: Peek, time: int) -> Chunks:
         shape = peek.shape
         inputs = tuple((leaf.name, Input(leaf.scan.columns, _test(leaf))) for leaf in shape.leaves)
-        job = Columnar(shape.rest, inputs, peek.order, peek.width)
+        pieces = self._columns.pieces(peek, sizes_of(peek, self._state()))
+        job = Columnar(shape.rest, inputs, peek.order, peek.width, pieces)
         async with AsyncExitStack() as stack:
             tables = {
                 leaf.name: await stack.enter_async_context(self.files.held(leaf, time))

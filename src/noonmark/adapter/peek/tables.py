@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -22,18 +23,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from noonmark.adapter.peek.gather import Gatherer, query_of
 from noonmark.adapter.peek.shape import Leaf
-from noonmark.adapter.worker.columnar import ROWS
 from noonmark.adapter.worker.scratch import scratch_folder
 from noonmark.persist.log.state import Collection
 from noonmark.persist.part.run import DIFF
 from noonmark.rows.arrow import arrow_type
 
-BYTES_MAX = 1 << 30
+BYTES_MAX = 2 << 30
+#: Rows of a batch: a file of fewer is mapped as one array for each column.
+BATCH_ROWS = 1 << 20
 
 _Name = tuple[int, tuple[str, ...]]
 
@@ -53,11 +56,11 @@ class TableFiles:
 
     def __init__(self, gatherer: Gatherer, bytes_max: int = BYTES_MAX) -> None:
         self._gatherer = gatherer
-        self._bytes_max = bytes_max
+        self.bytes_max = bytes_max
         self._files: OrderedDict[_Name, _File] = OrderedDict()
         self._folder: Path | None = None
         self._made = 0
-        #: One is written at a time: its rows are in memory meanwhile.
+        #: One is written at a time: a batch of it is in memory meanwhile.
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
@@ -111,18 +114,24 @@ class TableFiles:
     async def _write(self, leaf: Leaf, collection: Collection, time: int, path: Path) -> int:
         names = leaf.scan.columns.names
         fields = [(name, arrow_type(collection.schema[name].type)) for name in names]
-        schema = pa.schema([*fields, (DIFF, pa.int64())])
+        draft = path.with_suffix(".draft")
         async with self._turn:
-            tables = [table async for table in self._gatherer.tables(leaf, collection, time)]
-            # All in one go: a thread cannot be ended, and what it uses must not be closed.
-            await asyncio.to_thread(_write, path.with_suffix(".draft"), schema, tables)
-        path.with_suffix(".draft").rename(path)
+            # A thread cannot be ended, and what it uses must not be closed: it has its own writer.
+            writer = _Writer(draft, pa.schema(fields))
+            try:
+                async for table in self._gatherer.tables(leaf, collection, time):
+                    await asyncio.to_thread(writer.add, table)
+                await asyncio.to_thread(writer.end)
+            except BaseException:
+                asyncio.get_running_loop().run_in_executor(None, writer.give_up)
+                raise
+        draft.rename(path)
         return path.stat().st_size
 
     def _shrink(self) -> None:
         total = sum(file.bytes for file in self._files.values())
         for name, file in list(self._files.items()):
-            if total <= self._bytes_max:
+            if total <= self.bytes_max:
                 return
             if not file.users:
                 total -= file.bytes
@@ -144,17 +153,85 @@ class TableFiles:
                     path.unlink()
 
 
-def _write(path: Path, schema: pa.Schema, tables: list[pa.Table]) -> None:
-    """Write the rows as one batch, so that a column is mapped as one array; takes the tables."""
-    rows = sum(table.num_rows for table in tables)
-    columns = {}
-    for name in schema.names:  # one after the other: no column is in memory twice for long
-        chunks = [chunk for table in tables for chunk in table.column(name).chunks]
-        tables[:] = [table.drop_columns([name]) for table in tables]
-        column = pa.chunked_array(chunks, schema.field(name).type)
-        if name == DIFF and pc.all(pc.equal(column, 1)).as_py() is not False:
-            continue
-        columns[name] = pa.table({name: column}).combine_chunks().column(name)
-    given = pa.table(columns).replace_schema_metadata({ROWS: str(rows)})
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, given.schema) as writer:
-        writer.write_table(given)
+class _Writer:
+    """Writes tables as batches of `BATCH_ROWS` rows: so much is in memory, and mapped as one array.
+
+    Multiplicities are written if one is not 1, or when there is nothing else; what was written
+    without them is written again.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
+        self._schema = schema
+        self._turn = threading.Lock()
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        self._open(path, with_diff=not schema.names)
+
+    def add(self, table: pa.Table) -> None:
+        """Take the next rows."""
+        with self._turn:
+            self._waiting.append(table)
+            self._rows += table.num_rows
+            if self._rows >= BATCH_ROWS:
+                self._write(BATCH_ROWS)
+
+    def end(self) -> None:
+        """Write the last of them; a file has one batch at least."""
+        with self._turn:
+            if self._rows or not self._batches:
+                self._write(max(1, self._rows))
+            self._close()
+
+    def give_up(self) -> None:
+        """Nobody needs the file any more; waits for what is being written."""
+        with self._turn:
+            self._waiting.clear()
+            self._close()
+
+    def _write(self, size: int) -> None:
+        """Write what waits, but for what does not fill a batch."""
+        empty = pa.schema([*self._schema, (DIFF, pa.int64())]).empty_table()
+        tables = [each.select(empty.column_names).cast(empty.schema) for each in self._waiting]
+        rows = pa.concat_tables([empty, *tables])
+        full = len(rows) - len(rows) % size if len(rows) else 0
+        self._waiting, self._rows = [rows.slice(full)] if full < len(rows) else [], len(rows) - full
+        if not self._with_diff and pc.all(pc.equal(rows.column(DIFF), 1)).as_py() is False:
+            self._begin_again()
+        if not self._with_diff:
+            rows = rows.drop_columns([DIFF])
+        for start in range(0, max(1, full), size):
+            batch = rows.slice(start, min(size, full - start)).combine_chunks()
+            self._put(batch)
+
+    def _put(self, table: pa.Table) -> None:
+        batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+        for batch in batches:
+            self._writer.write_batch(batch)
+            self._batches += 1
+
+    def _begin_again(self) -> None:
+        """What was written so far has each row once: that is written beside it now."""
+        self._close()
+        before = self._path.with_suffix(".once")
+        self._path.rename(before)
+        try:
+            self._open(self._path, with_diff=True)
+            with pa.memory_map(str(before)) as file:
+                reader = pa.ipc.open_file(file)
+                for at in range(reader.num_record_batches):
+                    batch = reader.get_batch(at)
+                    ones = pa.array(np.ones(batch.num_rows, np.int64))
+                    self._put(pa.Table.from_batches([batch]).append_column(DIFF, ones))
+        finally:
+            before.unlink()
+
+    def _open(self, path: Path, *, with_diff: bool) -> None:
+        fields = [*self._schema, *([pa.field(DIFF, pa.int64())] if with_diff else [])]
+        self._with_diff, self._batches = with_diff, 0
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_file(self._file, pa.schema(fields))
+
+    def _close(self) -> None:
+        self._writer.close()
+        self._file.close()

@@ -16,7 +16,7 @@ from noonmark.compute.kernel.updates import BEFORE, Errors, Rows
 from noonmark.compute.plan.operators import operator_of
 from noonmark.compute.scalar.number import NO_KERNEL, NoKernel
 from noonmark.sql.ir import relation as r
-from noonmark.sql.ir.node import walk
+from noonmark.sql.ir.node import Node, rebuild, walk
 
 Inputs = Mapping[str, Rows]
 
@@ -50,6 +50,19 @@ class ContentsEvaluation:
     def rows(self, relation: r.Relation) -> Rows:
         """The rows of a relation."""
         return operator_of(relation).contents(relation, self)
+
+
+def with_scan(relation: r.Relation, node: r.Relation, scan: r.Scan) -> r.Relation:
+    """The relation with a scan in the place of one of its nodes."""
+
+    def cut(each: Node) -> Node:
+        if each is node:
+            return scan
+        return rebuild(each, cut) if isinstance(each, r.Relation) else each
+
+    made = cut(relation)
+    assert isinstance(made, r.Relation)
+    return made
 
 
 def by_kernel(node: r.Relation, sides: Sequence[Rows]) -> Rows | None:

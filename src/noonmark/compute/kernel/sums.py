@@ -67,6 +67,13 @@ def added_to(node: r.Aggregate, arguments: Sequence[pa.Array], given: Members) -
     return [stored(each, kind) for each, kind in zip(sums, kinds, strict=True)]
 
 
+def added_up(node: r.Aggregate, columns: Sequence[pa.Array], given: Members) -> list[pa.Array]:
+    """The accumulators of groups, as `added_to` gives them, of those of parts of their rows."""
+    kinds = [each.type for each in accumulator_schema(node)][len(node.keys) :]
+    sums = (number.sums(loaded(each), given.ids, given.count) for each in columns)
+    return [stored(each, kind) for each, kind in zip(sums, kinds, strict=True)]
+
+
 def together(
     node: r.Aggregate, keys: Sequence[pa.Array], parts: Sequence[pa.Array]
 ) -> list[pa.Array]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from noonmark.compute.contents import group
+from noonmark.compute.contents.reduction import Grouped, Reduction
 from noonmark.compute.incremental.accumulate import accumulate
 from noonmark.compute.incremental.binding import Found
 from noonmark.compute.kernel import keyed
@@ -156,6 +157,10 @@ class Aggregate(Keyed[r.Aggregate]):
     def can(self, node: r.Aggregate) -> bool:
         """If every aggregate has a kernel, and equal keys are the same."""
         return group.can_aggregate(node)
+
+    def reduction(self, node: r.Aggregate) -> Reduction[Any]:
+        """By what its aggregates follow from."""
+        return Grouped(node)
 
     def contents(self, node: r.Aggregate, asked: ContentsEvaluation) -> Rows:
         """Its groups."""

@@ -24,28 +24,28 @@ Where it runs: questions on the plan everywhere, the rest on executors and in st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from noonmark.compute.contents.evaluation import by_kernel
+from noonmark.compute.contents.evaluation import ContentsEvaluation, by_kernel, with_scan
+from noonmark.compute.contents.reduction import Reduction
 from noonmark.compute.incremental import by_key
 from noonmark.compute.incremental.binding import Found
 from noonmark.compute.incremental.first import first_of
 from noonmark.compute.incremental.matching import matching
-from noonmark.compute.kernel.updates import Changes, Ints, Rows, distinct_keys
+from noonmark.compute.kernel.updates import Changes, Errors, Ints, Rows, distinct_keys
 from noonmark.compute.plan.first import Order, orders_of, reads_first, shown
 from noonmark.compute.plan.keys import keyed_inputs
 from noonmark.compute.plan.multiway import Keys, MultiwayJoin
-from noonmark.compute.plan.operators import Way
+from noonmark.compute.plan.operators import Way, operator_of
 from noonmark.errors import Unsupported
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar, columns_of
 
 if TYPE_CHECKING:
-    from noonmark.compute.contents.evaluation import ContentsEvaluation
     from noonmark.compute.incremental.old import Old
     from noonmark.compute.incremental.rules import Evaluation
     from noonmark.compute.trace.by_key import CollectionAt
@@ -54,6 +54,8 @@ N = TypeVar("N", bound=r.Relation)
 Key = tuple[Scalar, ...]
 #: Columns of a relation that somebody asks for; None for all of them.
 Wanted = set[int] | None
+#: What is made of rows; errors go to where they are gathered.
+Step = Callable[[Rows, Errors], Rows]
 
 
 class Operator(Generic[N]):
@@ -202,6 +204,37 @@ class Operator(Generic[N]):
         """What it is of what its inputs hold; errors go to where they are gathered."""
         del asked
         raise AssertionError(f"{type(node).__name__} has no kernel")
+
+    # -- at one time, in pieces -----------------------------------------------------------------
+
+    def linear_in(self, node: N) -> tuple[r.Relation, ...]:
+        """Its inputs of which pieces give pieces of it (`noonmark.compute.contents.pieces`)."""
+        del node
+        return ()
+
+    def of_pieces(
+        self, node: N, below: r.Relation, asked: ContentsEvaluation, wanted: Wanted
+    ) -> Step:
+        """What it makes of a piece of an input in which it is linear.
+
+        Args:
+            node: the relation.
+            below: the input.
+            asked: computes the other inputs, once.
+            wanted: the columns that are needed of its rows; others may be missing.
+        """
+        del asked, wanted
+        alone = with_scan(node, below, r.Scan("", below.schema))
+
+        def step(rows: Rows, errors: Errors) -> Rows:
+            return operator_of(alone).contents(alone, ContentsEvaluation({"": rows}, errors))
+
+        return step
+
+    def reduction(self, node: N) -> Reduction[Any] | None:
+        """How it is computed of parts of its input; None if it is not."""
+        del node
+        return None
 
 
 class Keyed(Operator[N]):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from noonmark.compute.contents import group
+from noonmark.compute.contents.reduction import Kept, Reduction
 from noonmark.compute.kernel import keyed
 from noonmark.compute.kernel.updates import Ints, Rows
 from noonmark.compute.operator.base import Key, Keyed
@@ -58,6 +59,10 @@ class Distinct(Keyed[r.Distinct]):
     def can(self, node: r.Distinct) -> bool:
         """If equal rows are the same."""
         return group.can_be_same(node)
+
+    def reduction(self, node: r.Distinct) -> Reduction[Any]:
+        """Each row of a part once."""
+        return Kept(node.schema, group.distinct, group.distinct)
 
     def contents(self, node: r.Distinct, asked: ContentsEvaluation) -> Rows:
         """Each row once."""

@@ -121,6 +121,10 @@ class Filter(Operator[r.Filter]):
         del node
         return True
 
+    def linear_in(self, node: r.Filter) -> tuple[r.Relation, ...]:
+        """Its input."""
+        return (node.input,)
+
     def contents(self, node: r.Filter, asked: ContentsEvaluation) -> Rows:
         """The rows that pass."""
         rows = asked.rows(node.input)

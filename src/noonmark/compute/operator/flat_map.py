@@ -74,6 +74,10 @@ class FlatMap(Operator[r.FlatMap]):
         del node
         return True
 
+    def linear_in(self, node: r.FlatMap) -> tuple[r.Relation, ...]:
+        """Its input."""
+        return (node.input,)
+
     def contents(self, node: r.FlatMap, asked: ContentsEvaluation) -> Rows:
         """Of all rows of its input."""
         rows = asked.rows(node.input)

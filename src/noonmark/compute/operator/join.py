@@ -20,7 +20,7 @@ from noonmark.compute.incremental.lookups import combinations
 from noonmark.compute.kernel import keyed
 from noonmark.compute.kernel.scalar import ask as values_of
 from noonmark.compute.kernel.updates import BEFORE, Changes, Errors, Rows, concat
-from noonmark.compute.operator.base import Key, Keyed, inside
+from noonmark.compute.operator.base import Key, Keyed, Step, Wanted, inside
 from noonmark.compute.plan.multiway import MultiwayJoin, flat_join, multiway_of
 from noonmark.compute.plan.operators import Way
 from noonmark.compute.plan.pushdown import asked_by, can_push_down, key_leaf
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from noonmark.compute.incremental.old import Old
     from noonmark.compute.incremental.rules import Evaluation
 
+#: Kinds that are linear in their left side, and in their right side.
+_LINEAR_LEFT = (r.JoinKind.INNER, r.JoinKind.LEFT, r.JoinKind.SEMI, r.JoinKind.ANTI)
+_LINEAR_RIGHT = (r.JoinKind.INNER, r.JoinKind.RIGHT)
 _FROM_LEFT = (r.JoinKind.SEMI, r.JoinKind.ANTI, r.JoinKind.LEFT)
 
 
@@ -121,6 +124,25 @@ class Join(Keyed[r.Join]):
     def can(self, node: r.Join) -> bool:
         """If equal keys are the same, or can be made so."""
         return pairs.can_join(node)
+
+    def linear_in(self, node: r.Join) -> tuple[r.Relation, ...]:
+        """The sides whose rows without a partner are not its own, or are so one by one."""
+        sides = ((node.left, _LINEAR_LEFT), (node.right, _LINEAR_RIGHT))
+        return tuple(side for side, kinds in sides if node.kind in kinds)
+
+    def of_pieces(
+        self, node: r.Join, below: r.Relation, asked: ContentsEvaluation, wanted: Wanted
+    ) -> Step:
+        """The pairs of a piece; where the keys of the other side are is found out once."""
+        is_left = below is node.left
+        side = asked.rows(node.right if is_left else node.left)
+        known = pairs.places_by_key(node, side, is_right=is_left)
+
+        def step(rows: Rows, errors: Errors) -> Rows:
+            left, right = (rows, side) if is_left else (side, rows)
+            return pairs.join(node, left, right, errors, known=known, wanted=wanted)
+
+        return step
 
     def contents(self, node: r.Join, asked: ContentsEvaluation) -> Rows:
         """Its pairs, and rows without a partner."""

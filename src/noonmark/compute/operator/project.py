@@ -152,6 +152,10 @@ class Project(Operator[r.Project]):
         del node
         return True
 
+    def linear_in(self, node: r.Project) -> tuple[r.Relation, ...]:
+        """Its input."""
+        return (node.input,)
+
     def contents(self, node: r.Project, asked: ContentsEvaluation) -> Rows:
         """Of all rows of its input."""
         arrays, rows = projected(node.scalars, asked.rows(node.input), asked.errors)

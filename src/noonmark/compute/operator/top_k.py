@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from noonmark.compute.contents import order
+from noonmark.compute.contents.reduction import Kept, Reduction
 from noonmark.compute.kernel import keyed
 from noonmark.compute.kernel.updates import Rows
 from noonmark.compute.operator.base import Key, Keyed
@@ -53,6 +55,13 @@ class TopK(Keyed[r.TopK]):
     def can(self, node: r.TopK) -> bool:
         """If rows can be put in order."""
         return order.can_top(node)
+
+    def reduction(self, node: r.TopK) -> Reduction[Any] | None:
+        """The rows of a part that may be among the first of all."""
+        if node.limit is None:
+            return None
+        first = replace(node, limit=node.limit + node.offset, offset=0)
+        return Kept(node.schema, partial(order.top, first), partial(order.top, node))
 
     def contents(self, node: r.TopK, asked: ContentsEvaluation) -> Rows:
         """The first rows of each partition."""

@@ -23,7 +23,7 @@ from noonmark.rows.arrow import arrow_type
 from noonmark.sql.functions.number.fit import WIDE
 
 #: Below this a product or sum is certain to fit.
-_SAFE = float(1 << 62)
+SAFE = float(1 << 62)
 Values = npt.NDArray[Any]
 
 
@@ -70,32 +70,32 @@ def _both_short(a: Values, b: Values) -> bool:
 
 
 def _times(values: Values, factor: int) -> Values:
-    if values.dtype == object or factor >= 1 << 62 or bound(values) * factor >= _SAFE:
+    if values.dtype == object or factor >= 1 << 62 or bound(values) * factor >= SAFE:
         return _wide(values) * factor
     return values * np.int64(factor)
 
 
 def _negated(values: Values) -> Values:
-    return -_wide(values) if bound(values) >= _SAFE else -values
+    return -_wide(values) if bound(values) >= SAFE else -values
 
 
 def plus(a: Values, b: Values) -> Values:
     """Exact sums."""
-    if _both_short(a, b) and bound(a) + bound(b) < _SAFE:
+    if _both_short(a, b) and bound(a) + bound(b) < SAFE:
         return a + b
     return _wide(a) + _wide(b)
 
 
 def times(a: Values, b: Values) -> Values:
     """Exact products."""
-    if _both_short(a, b) and bound(a) * bound(b) < _SAFE:
+    if _both_short(a, b) and bound(a) * bound(b) < SAFE:
         return a * b
     return _wide(a) * _wide(b)
 
 
 def sums(values: Values, ids: npt.NDArray[np.int64], count: int) -> Values:
     """The exact sum of the values of each group."""
-    if values.dtype != object and bound(values) * max(len(values), 1) < _SAFE:
+    if values.dtype != object and bound(values) * max(len(values), 1) < SAFE:
         if count == 1:
             return np.array([values.sum()], np.int64)
         total = np.zeros(count, np.int64)
@@ -172,7 +172,7 @@ def to_array(numbers: Scaled, kind: t.SqlType) -> pa.Array:
             raise NoKernel
         if bound(numbers.values) >= float(1 << (storage.bit_width - 2)):
             raise NoKernel
-        return pa.array(numbers.values, pa.int64(), mask=mask).cast(storage)
+        return as_stored(numbers.values, storage, mask)
     if not pa.types.is_decimal128(storage):
         raise NoKernel
     exact = numbers.at_scale(storage.scale)
@@ -181,7 +181,16 @@ def to_array(numbers: Scaled, kind: t.SqlType) -> pa.Array:
     if exact.values.dtype == object:
         listed = [Decimal(x).scaleb(-storage.scale, WIDE) for x in exact.values.tolist()]
         return pa.array(listed, storage, mask=mask)
-    words = np.empty(2 * len(exact), np.int64)
-    words[0::2], words[1::2] = exact.values, exact.values >> 63
-    made = pa.Array.from_buffers(storage, len(exact), [None, pa.py_buffer(words.tobytes())])
+    return as_stored(exact.values, storage, mask)
+
+
+def as_stored(
+    values: npt.NDArray[np.int64], storage: pa.DataType, mask: npt.NDArray[np.bool_] | None
+) -> pa.Array:
+    """Integers as a column of integers, or as decimals at the scale of these; all of them fit."""
+    if pa.types.is_integer(storage):
+        return pa.array(values, pa.int64(), mask=mask).cast(storage)
+    words = np.empty(2 * len(values), np.int64)
+    words[0::2], words[1::2] = values, values >> 63
+    made = pa.Array.from_buffers(storage, len(values), [None, pa.py_buffer(words.tobytes())])
     return made if mask is None else pc.if_else(pa.array(mask), pa.scalar(None, storage), made)
