@@ -50,7 +50,8 @@ check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JV
 	$(BIN)/ruff check src tests bench docs deploy dbt-noonmark
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/test_tidy.py tests/test_docs_generated.py tests/test_site.py -m "not slow"
+	$(BIN)/pytest tests/test_tidy.py tests/test_docs_generated.py tests/test_site.py tests/sql/test_meanings.py \
+		-m "not slow"
 
 bench: $(READY)  ## every speed figure, with its peers; ONLY=F1,F3 SEED=7
 	$(BIN)/python -m bench speed --seed $(SEED) --only "$(ONLY)"

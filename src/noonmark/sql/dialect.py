@@ -57,8 +57,21 @@ _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _SYNTAX = ("CAST", "EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 
 
+#: Words that begin or join something for sqlglot, and are names like others in PostgreSQL.
+_NAMES = frozenset(
+    (
+        TokenType.ALTER, TokenType.BETWEEN, TokenType.DROP, TokenType.INSERT, TokenType.LOCK,
+        TokenType.REVOKE, TokenType.ROLLBACK,
+    )
+)  # fmt: skip
+
+
 class _Parser(Precedence):
     """PostgreSQL's grammar, with every function as a plain call."""
+
+    ID_VAR_TOKENS: ClassVar[set[Any]] = {*PostgresParser.ID_VAR_TOKENS, *_NAMES}
+    ALIAS_TOKENS: ClassVar[set[Any]] = {*PostgresParser.ALIAS_TOKENS, *_NAMES}
+    TABLE_ALIAS_TOKENS: ClassVar[set[Any]] = {*PostgresParser.TABLE_ALIAS_TOKENS, *_NAMES}
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
