@@ -43,6 +43,7 @@ USES: dict[str, tuple[str, str]] = {
     "AddColumn": ("alter table NAME add column z int", "42P01"),
     "AlterTable": ("alter table NAME alter column a set default 1", "42P01"),
     "Rename": ("alter table NAME rename to other", "42P01"),
+    "SetSchema": ("alter table NAME set schema s", "42P01"),
     "Swap": ("alter table NAME swap with lone", "42P01"),
     "AlterSource": ("alter table NAME set (retain history for '1h')", "42P01"),
     "AlterOwner": ("alter table NAME owner to noonmark", "42P01"),
@@ -272,7 +273,10 @@ ALTERED = (
     "alter table other add column d int",
     "alter view middle rename to centre",
     "alter materialized view v rename to w",
-    "alter table other add column e text",
+    "create schema apart",
+    "alter table other set schema apart",
+    "alter materialized view w set schema apart",
+    "alter table apart.other add column e text",
 )
 
 
@@ -283,6 +287,7 @@ def test_what_a_view_means_does_not_depend_on_names_or_new_columns(tmp_path: Pat
         async with asyncio.timeout(60), database(str(tmp_path)) as opened:
             client = await connect(opened)
             await client.ask("create table t (a int, b text)")
+            await client.ask("create index i on t (b)")
             await client.ask("create view middle as select * from t where a > 0")
             await client.ask(
                 "create materialized view v as select middle.b, count(*) as n "
@@ -295,5 +300,7 @@ def test_what_a_view_means_does_not_depend_on_names_or_new_columns(tmp_path: Pat
                 for worker in opened.work.views.values():
                     owned = (await asyncio.to_thread(worker.take_up)).owned
                     assert not owned.is_foreign, (statement, owned.name)
+            # An index is where its table is.
+            assert opened.catalog.find(("apart", "i")) is not None
 
     asyncio.run(go())

@@ -142,6 +142,8 @@ STATEMENTS = {
     ("ALTER TABLE", "object"): "alter table {o} alter column b set default 1",
     ("CREATE SEQUENCE", "schema"): "create sequence {o}.x",
     ("ALTER TABLE ADD COLUMN", "object"): "alter table {o} add column c int",
+    ("ALTER SET SCHEMA", "object"): "alter {word} {o} set schema {w}",
+    ("ALTER SET SCHEMA", "schema"): "alter table {w}.own set schema {o}",
     ("ALTER RENAME", "object"): "alter {word} {o} rename to renamed",
     ("ALTER RENAME", "schema"): "alter table {o}.t rename to renamed",
     ("ALTER OWNER", "object"): "alter {word} {o} owner to {actor}",
@@ -343,6 +345,8 @@ def _prepared(place: tuple[str, str, str, str], fill: dict[str, str], actor: str
         made += [f"create table {schema}.t (a int)", f"alter table {schema}.t owner to {actor}"]
     if statement == "CREATE INDEX" and part == "relation":
         made += [f"grant create on schema {schema} to public"]
+    if (statement, part) == ("ALTER SET SCHEMA", "object"):
+        made += [f"grant create on schema {work} to public"]
     if part == "replaced" or (statement, part) == ("ALTER RENAME", "object"):
         made += [f"grant create on schema {schema} to public"]
     if (statement, part) == ("ALTER OWNER", "object") and place[2] != "schema":

@@ -147,6 +147,11 @@ NEEDS: tuple[Need, ...] = (
     *_rows("ALTER TABLE", ("object", ("table",), OWN), ("type", ("type",), "USAGE")),
     *_rows("ALTER TABLE ADD COLUMN", ("object", ("table",), OWN), ("type", ("type",), "USAGE")),
     *_rows("ALTER TYPE", ("object", ("type",), OWN)),
+    *_rows(
+        "ALTER SET SCHEMA",
+        ("object", tuple(each for each in _OWNED if each != "index"), OWN),
+        ("schema", ("schema",), "CREATE"),
+    ),
     *_rows("ALTER RENAME", ("object", _OWNED, OWN), ("schema", ("schema",), "CREATE")),
     *_rows(
         "ALTER OWNER",

@@ -71,6 +71,8 @@ def alter(reader: Reader) -> s.Statement:
     if reader.accept("rename"):
         reader.expect("to")
         return s.Rename(kind, name, reader.identifier(), if_exists)
+    if reader.accept("set", "schema"):
+        return s.SetSchema(kind, name, reader.identifier(), if_exists)
     if reader.accept("swap", "with"):
         return s.Swap(kind, name, reader.identifier())
     if reader.accept("owner", "to"):

@@ -48,12 +48,3 @@ class RenameLabel(Statement):
     old: str
     new: str
     kind: str = field(default="type", compare=False)
-
-
-@dataclass(frozen=True)
-class SetSchema(Statement):
-    """ALTER TYPE name SET SCHEMA schema."""
-
-    kind: str
-    name: Name
-    schema: str

@@ -246,6 +246,16 @@ class Rename(Statement):
 
 
 @dataclass(frozen=True)
+class SetSchema(Statement):
+    """ALTER kind name SET SCHEMA schema."""
+
+    kind: ObjectKind
+    name: Name
+    schema: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class Swap(Statement):
     """ALTER kind name SWAP WITH other, in the same schema."""
 

@@ -48,6 +48,7 @@ from noonmark.sql.statement.objects import (
     Refresh,
     Rename,
     SecretRef,
+    SetSchema,
     Subsource,
     Swap,
     Upstream,
@@ -179,6 +180,7 @@ __all__ = [
     "SetDefault",
     "SetNotNull",
     "SetRole",
+    "SetSchema",
     "SetSessionAuthorization",
     "SetTransaction",
     "SetVariable",
@@ -252,8 +254,7 @@ class Audit(Statement):
 class Show(Statement):
     """SHOW of objects: `what` is "tables", "sources", "columns", "create view", ...
 
-    `name` is the object of COLUMNS FROM, CREATE, INDEXES ON; `schema` that of FROM; `like` the
-    pattern; `where` the condition.
+    `name` is the object of COLUMNS FROM, CREATE and INDEXES ON; `schema` that of FROM.
     """
 
     what: str

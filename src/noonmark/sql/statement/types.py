@@ -24,7 +24,7 @@ def create_type(reader: Reader) -> Statement:
 
 
 def alter_type(reader: Reader, name: Name) -> Statement | None:
-    """What follows ALTER TYPE name, where it is about its labels or its schema."""
+    """What follows ALTER TYPE name, where it is about its labels."""
     if reader.accept("add", "value"):
         if_not_exists = reader.if_not_exists()
         label = reader.string()
@@ -35,6 +35,4 @@ def alter_type(reader: Reader, name: Name) -> Statement | None:
         old = reader.string()
         reader.expect("to")
         return s.RenameLabel(name, old, reader.string())
-    if reader.accept("set", "schema"):
-        return s.SetSchema("type", name, reader.identifier())
     return None

@@ -1,4 +1,4 @@
-"""ALTER ... RENAME TO, ALTER ... SWAP WITH and COMMENT ON."""
+"""ALTER ... RENAME TO, ALTER ... SET SCHEMA, ALTER ... SWAP WITH and COMMENT ON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.rights import Access, require_role
 from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.contract import Done, Notice, Outcome
@@ -18,8 +18,11 @@ from noonmark.adapter.statement.ddl.drop import find, missing
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.errors import (
     DuplicateObject,
+    NameTaken,
     SerializationFailure,
     UndefinedColumn,
+    UndefinedTable,
+    Unsupported,
     WrongObjectType,
 )
 from noonmark.sql.statement import statement as st
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
 
+#: What ALTER calls a relation where it is not there.
+RELATIONS = ("table", "view", "materialized-view", "sequence", "index")
 #: ALTER TABLE takes whatever has rows, as in PostgreSQL.
 _TABLE_LIKE = ("table", "view", "materialized-view", "source", "subsource", "progress", "index")
 #: How often a statement by itself looks again when others changed the catalog in between.
@@ -37,6 +42,13 @@ _TRIES_MAX = 10
 async def run_rename(session: AdapterSession, statement: st.Rename, _: Sequence[Any]) -> Outcome:
     """ALTER kind name RENAME TO new: whoever reads it goes on as if nothing had happened."""
     return await _staged(session, partial(_rename, session, statement))
+
+
+async def run_set_schema(
+    session: AdapterSession, statement: st.SetSchema, _: Sequence[Any]
+) -> Outcome:
+    """ALTER kind name SET SCHEMA schema: what belongs to it moves with it."""
+    return await _staged(session, partial(_set_schema, session, statement))
 
 
 async def run_swap(session: AdapterSession, statement: st.Swap, _: Sequence[Any]) -> Outcome:
@@ -66,16 +78,12 @@ async def _staged(session: AdapterSession, change: Callable[[Staging], Awaitable
 
 
 async def _rename(session: AdapterSession, statement: st.Rename, store: Staging) -> Done:
-    tag = f"ALTER {statement.kind.replace('-', ' ').upper()}"
     async with store.turn:
         catalog = store.catalog
         access = session.access("ALTER RENAME", catalog)
         item = _altered(access, statement)
         if item is None:
-            if not statement.if_exists:
-                raise missing(statement.kind, statement.name)
-            told = f'relation "{statement.name}" does not exist, skipping'
-            return Done(tag, (Notice(told),))
+            return _skipped(statement)
         if item.kind in ("role", "schema"):
             raise DuplicateObject(f"a {item.kind} keeps its name")
         access.check("object", item)
@@ -84,7 +92,63 @@ async def _rename(session: AdapterSession, statement: st.Rename, store: Staging)
         renamed = replace(item, name=statement.new)
         check_free(session, Created((renamed,), lambda _: ()))
         await store.change([renamed])
-    return Done(tag)
+    return Done(_tag(statement))
+
+
+async def _set_schema(session: AdapterSession, statement: st.SetSchema, store: Staging) -> Done:
+    async with store.turn:
+        catalog = store.catalog
+        access = session.access("ALTER SET SCHEMA", catalog)
+        item = _altered(access, statement)
+        if item is None:
+            return _skipped(statement)
+        if item.kind in ("role", "schema", "index"):
+            raise WrongObjectType(
+                f"{item.kind} {item.name} has no schema of its own",
+                hint="An index is where its relation is." if item.kind == "index" else None,
+            )
+        access.check("object", item)
+        if (owner := catalog.by_number.get(item.part_of)) is not None:
+            what = "an owned sequence" if item.kind == "sequence" else "a part of a source"
+            raise Unsupported(
+                f"cannot move {what} into another schema",
+                detail=f'{item.kind.capitalize()} "{item.name}" is linked to '
+                f'{owner.kind} "{owner.name}".',
+            )
+        schema, _ = place(catalog, st.Name((statement.schema, item.name)))
+        require_create(session, catalog, schema, "ALTER SET SCHEMA")
+        if schema != item.schema_name:
+            moved = [replace(each, schema_name=schema) for each in _together(catalog, item)]
+            if (schema, item.name) in catalog.by_name:
+                raise NameTaken(
+                    f'relation "{item.name}" already exists in schema "{schema}"', name=item.name
+                )
+            check_free(session, Created(tuple(moved), lambda _: ()))
+            await store.change(moved)
+    return Done(_tag(statement))
+
+
+def _together(catalog: Catalog, item: Item) -> list[Item]:
+    """An object, its parts that lie beside it, and the indexes on them: they share a schema."""
+    parts = [item, *catalog.parts_of(item.number)]
+    own = {each.number for each in parts}
+    on = [each for each in catalog.items("index") if each.definition.get("on") in own]
+    return [each for each in (*parts, *on) if each.schema_name == item.schema_name]
+
+
+def _skipped(statement: st.Rename | st.SetSchema) -> Done:
+    if not statement.if_exists:
+        if statement.kind in RELATIONS:
+            raise UndefinedTable(
+                f'relation "{statement.name}" does not exist', position=statement.name.position
+            )
+        raise missing(statement.kind, statement.name)
+    told = f'relation "{statement.name}" does not exist, skipping'
+    return Done(_tag(statement), (Notice(told),))
+
+
+def _tag(statement: st.Rename | st.SetSchema | st.Swap) -> str:
+    return f"ALTER {statement.kind.replace('-', ' ').upper()}"
 
 
 async def _swap(session: AdapterSession, statement: st.Swap, store: Staging) -> Done:
@@ -105,10 +169,10 @@ async def _swap(session: AdapterSession, statement: st.Swap, store: Staging) -> 
         require_create(session, catalog, one.schema_name, "ALTER RENAME")
         if one.number != other.number:
             await store.change([replace(one, name=other.name), replace(other, name=one.name)])
-    return Done(f"ALTER {statement.kind.replace('-', ' ').upper()}")
+    return Done(_tag(statement))
 
 
-def _altered(access: Access, statement: st.Rename | st.Swap) -> Item | None:
+def _altered(access: Access, statement: st.Rename | st.SetSchema | st.Swap) -> Item | None:
     if statement.kind == "table":
         item = access.find(statement.name.parts)
         if item is not None and item.kind in _TABLE_LIKE:
@@ -149,4 +213,9 @@ def _commented(session: AdapterSession, statement: st.Comment) -> Item:
     return stored(catalog, found)
 
 
-HANDLERS: Handlers = {st.Rename: run_rename, st.Swap: run_swap, st.Comment: run_comment}
+HANDLERS: Handlers = {
+    st.Rename: run_rename,
+    st.SetSchema: run_set_schema,
+    st.Swap: run_swap,
+    st.Comment: run_comment,
+}

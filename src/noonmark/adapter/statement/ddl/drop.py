@@ -36,6 +36,7 @@ from noonmark.errors import (
     WrongObjectType,
 )
 from noonmark.persist.log import command as c
+from noonmark.rows.types import quote_name
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -214,6 +215,16 @@ def _refuse_owners(catalog: Catalog, targets: list[Item]) -> None:
             )
 
 
+def _is_told(item: Item) -> bool:
+    """Whether it is named where a schema is dropped; what belongs to another object is not."""
+    return not item.part_of and item.kind != "index"
+
+
+def _inside(item: Item) -> str:
+    place = f"{quote_name(item.schema_name)}.{quote_name(item.name)}"
+    return f"{_shown(item.kind)} {place} depends on schema {quote_name(item.schema_name)}"
+
+
 def _contents(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
     """What is in the schemas among the targets, which only CASCADE drops."""
     schemas = {item.name for item in targets if item.kind == "schema"}
@@ -221,7 +232,7 @@ def _contents(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item
     if inside and not cascade:
         raise DependentObjects(
             f"cannot drop schema {min(schemas)} because other objects depend on it",
-            detail="\n".join(f"{item} is in it" for item in inside),
+            detail="\n".join(_inside(item) for item in inside if _is_told(item)),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     return inside
@@ -249,7 +260,7 @@ def _cascaded(targets: list[Item], doomed: list[Item]) -> list[Notice]:
     more = [
         item
         for item in doomed
-        if item.number not in asked and item.part_of not in asked and item.schema_name != TEMPORARY
+        if item.number not in asked and not item.part_of and item.schema_name != TEMPORARY
     ]
     if not more:
         return []

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog.item import GLOBAL, PUBLIC
 from noonmark.adapter.system.settings import path_of, search_path
 from noonmark.sql.statement import statement as st
-from noonmark.sql.statement.named_types import SetSchema
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -34,6 +33,7 @@ _MAKES = (
 
 _CHANGES = (
     st.Rename,
+    st.SetSchema,
     st.Swap,
     st.Comment,
     st.AddColumn,
@@ -47,7 +47,6 @@ _CHANGES = (
     st.AlterTable,
     st.AddLabel,
     st.RenameLabel,
-    SetSchema,
 )
 
 

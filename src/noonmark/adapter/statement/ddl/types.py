@@ -22,10 +22,8 @@ from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.names import view_relation
 from noonmark.adapter.statement.ddl.common import (
     Created,
-    check_free,
     create,
     place,
-    require_create,
 )
 from noonmark.adapter.statement.ddl.drop import find, missing
 from noonmark.adapter.statement.handler import Handlers
@@ -41,7 +39,6 @@ from noonmark.rows.label import Label, first_places, place_between
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.node import walk_once
 from noonmark.sql.statement import statement as st
-from noonmark.sql.statement.named_types import SetSchema
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -218,25 +215,8 @@ def _users(catalog: Catalog, item: Item) -> Iterator[Item]:
             yield each
 
 
-async def run_set_schema(
-    session: AdapterSession, statement: SetSchema, _: Sequence[Any]
-) -> Outcome:
-    """ALTER TYPE SET SCHEMA."""
-    store = session.store
-    async with store.turn:
-        item = _altered(session, store.catalog, statement.name)
-        schema, _name = place(store.catalog, st.Name((statement.schema, item.name)))
-        require_create(session, store.catalog, schema, "CREATE TYPE")
-        moved = replace(item, schema_name=schema)
-        if schema != item.schema_name:
-            check_free(session, Created((moved,), lambda _: ()))
-            await store.change([moved])
-    return Done("ALTER TYPE")
-
-
 HANDLERS: Handlers = {
     st.CreateEnum: run_create_enum,
     st.AddLabel: run_add_label,
     st.RenameLabel: run_rename_label,
-    SetSchema: run_set_schema,
 }
