@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from noonmark.rows.pg.oid import FIRST_OID
 from noonmark.rows.schema import Schema
-from noonmark.rows.types import SqlType
+from noonmark.rows.types import SqlType, quote_name
 
 Kind = Literal[
     "table",
@@ -165,7 +165,9 @@ class Item:
         return f"{self.schema_name}.{self.name}" if self.schema_name else self.name
 
     def __str__(self) -> str:
-        return f'{self.kind.replace("-", " ")} "{self.name}"'
+        """As PostgreSQL says it where objects depend on each other."""
+        place = "" if self.schema_name in ("", PUBLIC) else f"{quote_name(self.schema_name)}."
+        return f"{self.kind.replace('-', ' ')} {place}{quote_name(self.name)}"
 
 
 def collection_name(schema_name: str, name: str) -> str:

@@ -220,11 +220,6 @@ def _is_told(item: Item) -> bool:
     return not item.part_of and item.kind != "index"
 
 
-def _inside(item: Item) -> str:
-    place = f"{quote_name(item.schema_name)}.{quote_name(item.name)}"
-    return f"{_shown(item.kind)} {place} depends on schema {quote_name(item.schema_name)}"
-
-
 def _contents(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item]:
     """What is in the schemas among the targets, which only CASCADE drops."""
     schemas = {item.name for item in targets if item.kind == "schema"}
@@ -232,7 +227,11 @@ def _contents(catalog: Catalog, targets: list[Item], cascade: bool) -> list[Item
     if inside and not cascade:
         raise DependentObjects(
             f"cannot drop schema {min(schemas)} because other objects depend on it",
-            detail="\n".join(_inside(item) for item in inside if _is_told(item)),
+            detail="\n".join(
+                f"{item} depends on schema {quote_name(item.schema_name)}"
+                for item in inside
+                if _is_told(item)
+            ),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     return inside
