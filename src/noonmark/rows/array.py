@@ -74,6 +74,9 @@ def _build(values: Sequence[Any], sql_type: t.SqlType) -> pa.Array:
             _only(values, (bytes, bytearray, memoryview), sql_type)
         case t.Real():
             return _build_real(values)
+        case t.Coded():
+            _only(values, (bytes, str), sql_type)
+            values = [sql_type.parse(x) if isinstance(x, str) else x for x in values]
         case t.Enum():
             _only(values, str, sql_type)
             values = [None if value is None else sql_type.label(value).stored for value in values]

@@ -35,6 +35,8 @@ def canonical(sql_type: t.SqlType) -> Canonical:
             return lambda value: equal_range(value)[0]
         case t.Interval():
             return _interval
+        case t.Coded():
+            return sql_type.plainest
         case t.Jsonb():
             return _document
         case t.Array(element):

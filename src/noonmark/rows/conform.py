@@ -117,6 +117,8 @@ def _cast(array: pa.Array, sql_type: t.SqlType) -> pa.Array:
         return _cast(array.dictionary_decode(), sql_type)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), storage)
+    if isinstance(sql_type, t.Coded):
+        return _coded(array, sql_type)
     return _CASTS[type(sql_type)](array, sql_type)
 
 
@@ -245,6 +247,14 @@ def _enum(array: pa.Array, sql_type: t.Enum) -> pa.Array:
         raise _NoFit("Only the server knows the labels of an enum: write it with SQL.")
     texts = _STRING(array.cast(pa.string()), t.Text()).to_pylist()
     return pa.array([None if x is None else sql_type.label(x).stored for x in texts], pa.binary())
+
+
+def _coded(array: pa.Array, sql_type: t.Coded) -> pa.Array:
+    """Stored values, or texts."""
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return _BINARY(array, sql_type)
+    texts = array.to_pylist()
+    return pa.array([None if x is None else sql_type.parse(x) for x in texts], pa.binary())
 
 
 _CASTS: dict[type[t.SqlType], Callable[[pa.Array, Any], pa.Array]] = {

@@ -12,6 +12,8 @@ FLOATS = (t.Real, t.Double)
 
 def is_exact(kind: t.SqlType) -> bool:
     """Whether stored values are the same iff they are equal in SQL, and in the order of Spark."""
+    if isinstance(kind, t.Coded):
+        return kind.one_form
     return isinstance(kind, _EXACT) and not t.is_plain(kind)
 
 
@@ -25,4 +27,4 @@ def has_extremes(kind: t.SqlType) -> bool:
 
     Of equal numerics the one with fewer digits after the point is the less.
     """
-    return is_ordered(kind) or t.is_plain(kind)
+    return is_ordered(kind) or t.is_plain(kind) or isinstance(kind, t.Coded)

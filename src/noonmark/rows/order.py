@@ -58,6 +58,8 @@ def sort_key(sql_type: t.SqlType) -> Key:
         case t.Record(fields):
             keys = [null_last(sort_key(field.type)) for field in fields]
             return lambda value: tuple(key(x) for key, x in zip(keys, value, strict=True))
+        case t.Coded():
+            return _same if sql_type.one_form else sql_type.key
     return _KEYS.get(type(sql_type), _same)
 
 
@@ -66,7 +68,7 @@ def total_key(sql_type: t.SqlType) -> Key:
     key = sort_key(sql_type)
     if isinstance(sql_type, t.Interval):
         return lambda value: (key(value), value.months, value.days, value.micros)
-    if isinstance(sql_type, t.Jsonb):
+    if isinstance(sql_type, t.Jsonb | t.Coded):
         return lambda value: (key(value), value)
     if isinstance(sql_type, t.Numeric) and sql_type.is_plain:
         return lambda value: (key(value), scale_of(value))

@@ -34,6 +34,8 @@ def _one_nan(storage: pa.DataType) -> tuple[pa.Scalar, pa.Scalar]:
 
 def refine(array: pa.Array, sql_type: t.SqlType) -> pa.Array:
     """The array with every value in canonical form."""
+    if isinstance(sql_type, t.Coded):
+        return _coded(array, sql_type)
     act = _ACTS.get(type(sql_type))
     return array if act is None else act(array, sql_type)
 
@@ -126,6 +128,13 @@ def _enum(array: pa.Array, _: t.SqlType) -> pa.Array:
     first = pc.min(pc.find_substring(array, b"\0")).as_py()
     if first is not None and first < 1:
         raise InvalidValue("a value is not the stored form of an enum")
+    return array
+
+
+def _coded(array: pa.Array, sql_type: t.Coded) -> pa.Array:
+    shortest = pc.min(pc.binary_length(array)).as_py()
+    if shortest is not None and shortest < sql_type.bytes_min:
+        raise InvalidValue(f"a value is not the stored form of {sql_type}")
     return array
 
 

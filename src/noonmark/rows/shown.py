@@ -1,7 +1,8 @@
 """Tables for others: what only we can read becomes what everybody can.
 
 Plain numeric is stored as bytes (`noonmark.rows.numeral`): no type of Arrow or Spark has numbers of
-any size. So are the labels of enums, with their order (`noonmark.rows.label`). Whoever reads a
+any size. So are the labels of enums, with their order (`noonmark.rows.label`), and the types of
+`noonmark.rows.coded`. Whoever reads a
 table with other tools gets the text that PostgreSQL prints.
 
 Law: ``conform`` of the texts, parsed, is the table again; every other column is the same object.
@@ -20,7 +21,7 @@ from noonmark.rows.schema import Column, Schema
 def shown_type(sql_type: t.SqlType) -> t.SqlType:
     """The type with text in the place of plain numeric and enums."""
     match sql_type:
-        case t.Numeric(precision=None) | t.Enum():
+        case t.Numeric(precision=None) | t.Enum() | t.Coded():
             return t.Text()
         case t.Array(element):
             return t.Array(shown_type(element))
@@ -51,7 +52,7 @@ def _shown(value: object, sql_type: t.SqlType) -> object:
     match sql_type:
         case _ if value is None:
             return None
-        case t.Numeric(precision=None) | t.Enum():
+        case t.Numeric(precision=None) | t.Enum() | t.Coded():
             return format_value(value, sql_type)
         case t.Array(element):
             assert isinstance(value, list | tuple)

@@ -61,7 +61,7 @@ _SIMPLE: dict[type[t.SqlType], s.DataType] = {
 def spark_type(sql_type: t.SqlType) -> s.DataType:
     """The Spark type of a SQL type's storage type."""
     match sql_type:
-        case t.Numeric(precision=None):
+        case t.Numeric(precision=None) | t.Coded():
             return s.BinaryType()
         case t.Numeric():
             return s.DecimalType(sql_type.stored_precision, sql_type.stored_scale)

@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 from noonmark.errors import InvalidValue, UndefinedObject, Unsupported
 from noonmark.rows import types as t
+from noonmark.rows.coded import CODED
+from noonmark.rows.coded.bits import Bit
 
 _TOKEN = re.compile(
     r'\s*(?:(?P<quoted>"(?:[^"]|"")+")|(?P<word>[^\W\d]\w*)|(?P<other>-?\d+|[(),\[\]]))'
@@ -96,6 +98,7 @@ _BUILD: dict[str, Build] = {
     "uuid": _plain(t.Uuid),
     "jsonb": _plain(t.Jsonb),
     "json": _plain(t.Json),
+    **{name: kind.of for kind in CODED for name in (kind.spelling, *kind.names)},
 }
 
 
@@ -178,6 +181,8 @@ class _Parser:
             if self.accept("(", "any", ")"):
                 return t.Numeric()
             return _numeric(parameters) if (parameters := self.parameters()) else t.OLD_NUMERIC
+        if self.stored and name == Bit.spelling and self.accept("(", "any", ")"):
+            return Bit()
         if self.stored and name == "enum" and self.accept("("):
             uid = self.take()[1]
             self.expect(")")
@@ -210,15 +215,11 @@ class _Parser:
 
 #: Types that PostgreSQL has and this package does not.
 _ELSEWHERE = frozenset({
-    "bit", "box", "cid", "cidr", "circle", "cstring", "daterange", "datemultirange", "inet",
-    "int2vector", "int4multirange", "int4range", "int8multirange", "int8range",
-    "jsonpath", "line", "lseg", "macaddr", "macaddr8", "money", "name", "nummultirange",
-    "numrange", "oidvector", "path", "pg_lsn", "pg_snapshot", "point", "polygon",
-    "refcursor", "regclass", "regcollation", "regconfig", "regdictionary", "regnamespace",
-    "regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype", "tid",
-    "timetz", "tsmultirange", "tsquery", "tsrange", "tstzmultirange", "tstzrange",
-    "tsvector", "txid_snapshot", "unknown", "varbit", "void", "xid", "xid8", "xml",
-    "bit varying", "bigserial", "serial", "smallserial",
+    "box", "cid", "circle", "cstring", "int2vector", "jsonpath", "line", "lseg", "money", "name",
+    "oidvector", "path", "pg_snapshot", "point", "polygon", "refcursor", "regclass",
+    "regcollation", "regconfig", "regdictionary", "regnamespace", "regoper", "regoperator",
+    "regproc", "regprocedure", "regrole", "regtype", "tid", "timetz", "tsquery", "tsvector",
+    "txid_snapshot", "unknown", "void", "xid", "xml", "bigserial", "serial", "smallserial",
 })  # fmt: skip
 
 

@@ -11,6 +11,7 @@
 | timestamp, timestamptz | timestamp[us], timestamp[us, UTC] | int64 extremes are the infinities |
 | interval | struct<months: int32, days: int32, micros: int64> | |
 | enum | binary: the place of the label and its text, in the order of the type (`rows.label`) | |
+| bits, addresses, ranges, ... | binary, in the order of the type (`rows.coded`) | |
 | uuid | binary, 16 bytes | Spark turns fixed_size_binary into binary: one form, no casts |
 | jsonb | string, canonical | equal documents have equal bytes |
 | json | string, as it was written | |
@@ -59,7 +60,7 @@ _SIMPLE: dict[type[t.SqlType], pa.DataType] = {
 def arrow_type(sql_type: t.SqlType) -> pa.DataType:
     """The storage type of a SQL type."""
     match sql_type:
-        case t.Numeric(precision=None):
+        case t.Numeric(precision=None) | t.Coded():
             return pa.binary()
         case t.Numeric():
             return pa.decimal128(sql_type.stored_precision, sql_type.stored_scale)

@@ -21,8 +21,9 @@ No third-party imports: the SQL layer and the control plane use these without Ar
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from noonmark.errors import InvalidValue, Unsupported
 from noonmark.rows.label import Label
@@ -299,6 +300,98 @@ class Enum(SqlType):
 
 
 @dataclass(frozen=True, slots=True)
+class Coded(SqlType):
+    """A type whose values are bytes in the order of the type: a file of `noonmark.rows.coded`.
+
+    Law (order): for values a, b, ``key(a) < key(b)`` iff a < b in SQL, and ``a < b`` as bytes then,
+    too. Law (text): ``parse(show(a)) == a``; law (binary): ``receive(send(a)) == a``.
+    """
+
+    #: PostgreSQL's numbers of it and of its array, and its size.
+    oid: ClassVar[int]
+    array_oid: ClassVar[int]
+    size: ClassVar[int] = -1
+    #: The number by which plans that are stored call it (`sql.ir.tags`), and its fields there.
+    tag: ClassVar[int]
+    fields: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    #: Its category, whether it is preferred there, what it becomes without being told to, and what
+    #: else a column of another type takes of it.
+    category: ClassVar[str] = "U"
+    preferred: ClassVar[bool] = False
+    wider: ClassVar[tuple[type[SqlType], ...]] = ()
+    assignable: ClassVar[tuple[type[SqlType], ...]] = ()
+    #: Further names of it in SQL: the first is that in pg_type.
+    names: ClassVar[tuple[str, ...]] = ()
+    #: Whether equal values are the same bytes, how many a value has at least, and whether there
+    #: are min and max of it.
+    one_form: ClassVar[bool] = True
+    bytes_min: ClassVar[int] = 0
+    extremes: ClassVar[bool] = False
+    #: The letter in pg_type, and what its functions of text and bytes begin with.
+    catalog_kind: ClassVar[str] = "b"
+    stem: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, parameters: tuple[int, ...]) -> Coded:
+        """The type with what stands in brackets behind its name."""
+        if parameters:
+            raise InvalidValue(f'type modifier is not allowed for type "{cls.spelling}"')
+        return cls()
+
+    @classmethod
+    def of_modifier(cls, modifier: int) -> Coded:  # noqa: ARG003 - of those that have one
+        """The type with a typmod."""
+        return cls()
+
+    @property
+    def modifier(self) -> int:
+        """Its typmod."""
+        return -1
+
+    @property
+    def unsized(self) -> Coded:
+        """The type without a length."""
+        return self
+
+    def fitted(self, value: bytes) -> bytes:
+        """The value, refused where the type has no room for it."""
+        return value
+
+    @property
+    def stored(self) -> str:
+        """How schemas spell it."""
+        return str(self)
+
+    def parse(self, text: str, zone: dt.tzinfo = dt.UTC) -> bytes:
+        """The value that a text stands for."""
+        raise NotImplementedError
+
+    def show(self, value: bytes, zone: dt.tzinfo = dt.UTC) -> str:
+        """PostgreSQL's text of a value."""
+        raise NotImplementedError
+
+    def send(self, value: bytes) -> bytes:
+        """PostgreSQL's binary form of a value."""
+        raise NotImplementedError
+
+    def receive(self, raw: bytes) -> bytes:
+        """The value of its binary form."""
+        raise NotImplementedError
+
+    def key(self, value: bytes) -> bytes:
+        """What equal values have in common."""
+        return value
+
+    def plainest(self, value: bytes) -> bytes:
+        """The one of all values that are equal to a value that shows the least."""
+        return value
+
+    def invalid(self, text: str) -> InvalidValue:
+        """A text that is no value."""
+        return InvalidValue(f'invalid input syntax for type {self.spelling}: "{text}"')
+
+
+@dataclass(frozen=True, slots=True)
 class Array(SqlType):
     """A list of values of one type, each of which may be NULL."""
 
@@ -375,6 +468,8 @@ def stored_spelling(sql_type: SqlType) -> str:
             return f"{sql_type.spelling}(any)"
         case Enum(uid):
             return f"enum({quote_name(uid)})"
+        case Coded():
+            return sql_type.stored
         case Array(element):
             return f"{stored_spelling(element)}[]"
         case Record(fields):

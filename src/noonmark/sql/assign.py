@@ -45,6 +45,8 @@ def loose(kind: t.SqlType) -> t.SqlType:
             return t.Varchar()
         case t.Char():
             return t.Text()
+        case t.Coded():
+            return kind.unsized
         case t.Array(element):
             return t.Array(loose(element))
     return kind
@@ -56,6 +58,8 @@ def is_assignable(source: t.SqlType, target: t.SqlType) -> bool:
         return is_assignable(source.element, target.element)
     if type(source) is type(target) or isinstance(target, _TEXTS):
         return True  # everything has a text
+    if isinstance(source, t.Coded):
+        return type(target) in (*source.wider, *source.assignable)
     pairs = ((_NUMBERS, _NUMBERS), (_DAYS, _DAYS), (_DAYS[1:], (t.Time,)),
              ((t.Time,), (t.Interval,)), ((t.Interval,), (t.Time,)))  # fmt: skip
     return any(isinstance(source, own) and isinstance(target, other) for own, other in pairs)

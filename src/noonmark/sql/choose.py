@@ -32,6 +32,7 @@ from noonmark.errors import (
     WrongObjectType,
 )
 from noonmark.rows import types as t
+from noonmark.rows.coded.ranges import Multirange, Range
 from noonmark.sql.coerce import UNKNOWN, as_kind, coerce, common_type, is_implicit, is_open
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES
@@ -76,6 +77,8 @@ def resolve(
         _check_nesting(table, name, types, position)
         raise _undefined(name, types, position, operator)
     found = _chosen(candidates, types)
+    if len(found) > 1 and _are_of_any_range(found):
+        raise _no_type(position)
     if len(found) > 1 and not _are_alike(found):
         raise AmbiguousFunction(
             f"{_shown(name, types, operator)} is not unique",
@@ -222,10 +225,26 @@ def _check_polymorphic(entry: Signature, types: Sequence[t.SqlType], position: i
     is_text = entry.name in _COMPATIBLE
     is_text = is_text or (entry.name in _COMPATIBLE_OF_THREE and len(types) == 3)
     if open_ and not is_text and all(each == UNKNOWN for each in open_):
-        raise DatatypeMismatch(
-            "could not determine polymorphic type because input has type unknown",
-            position=position,
-        )
+        raise _no_type(position)
+
+
+def _no_type(position: int | None) -> DatatypeMismatch:
+    return DatatypeMismatch(
+        "could not determine polymorphic type because input has type unknown", position=position
+    )
+
+
+def _are_of_any_range(found: Sequence[_Candidate[S]]) -> bool:
+    """Whether PostgreSQL has one function for all of them: of any range, or of any multirange."""
+    shapes = {tuple(map(_shape, each.kinds)) for each in found}
+    return len(shapes) == 1 and not {Range, Multirange}.isdisjoint(shapes.pop())
+
+
+def _shape(kind: Kind | None) -> Kind | None:
+    own = (
+        each for each in (Range, Multirange) if isinstance(kind, type) and issubclass(kind, each)
+    )
+    return next(own, kind)
 
 
 def _check_nesting(
@@ -280,11 +299,15 @@ def _targets(
             if source != UNKNOWN and not _is_array_of(source, entry.element):
                 return None
             targets.append(t.Array(entry.element()))
-        elif not is_implicit(source, parameter):
+        elif not is_implicit(source, parameter) or (entry.exact and _differs(source, parameter)):
             return None
         else:
             targets.append(as_kind(source, parameter))
     return targets
+
+
+def _differs(source: t.SqlType, parameter: type[t.SqlType]) -> bool:
+    return source != UNKNOWN and type(source) is not parameter
 
 
 def _is_array_of(source: t.SqlType, element: type[t.SqlType]) -> bool:

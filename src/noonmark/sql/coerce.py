@@ -21,6 +21,7 @@ from noonmark.errors import (
     EvaluationError,
 )
 from noonmark.rows import types as t
+from noonmark.rows.coded import CODED
 from noonmark.sql.functions.cast import cast, cast_exists
 from noonmark.sql.functions.elsewhere import category
 from noonmark.sql.functions.number.fit import bounded, numeric_for
@@ -44,6 +45,7 @@ _WIDER: dict[type[t.SqlType], tuple[type[t.SqlType], ...]] = {
     t.Date: (t.Timestamp, t.TimestampTz),
     t.Timestamp: (t.TimestampTz,),
     t.Time: (t.Interval,),
+    **{kind: kind.wider for kind in CODED},
 }
 
 
@@ -179,8 +181,8 @@ def _merge(a: t.SqlType, b: t.SqlType) -> t.SqlType | None:
     if is_text(a) and is_text(b):
         return _unbounded(a)  # each becomes the other: the first stays
     if type(a) is type(b):
-        return None
-    if is_implicit(a, type(b)):
+        return a.unsized if isinstance(a, t.Coded) else None
+    if is_implicit(a, type(b)) and not is_implicit(b, type(a)):
         return as_kind(a, type(b))
     if is_implicit(b, type(a)):
         return as_kind(b, type(a))

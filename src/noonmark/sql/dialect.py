@@ -19,12 +19,14 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
-from noonmark.errors import InvalidSyntax, TooComplex
+from noonmark.errors import InvalidSyntax, InvalidText, InvalidValue, TooComplex
 from noonmark.loops import WORKING
+from noonmark.rows.coded import CODED
+from noonmark.rows.coded.bits import digits
 from noonmark.sql import numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
-from noonmark.sql.precedence import Precedence
+from noonmark.sql.precedence import Precedence, one_sign
 from noonmark.sql.turns import WAITING, pass_on
 
 TEXT_LENGTH_MAX = 1_000_000
@@ -52,6 +54,7 @@ def _call(name: str) -> Any:
 _STRINGS = frozenset(
     (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING)
 )
+_NAMED_TYPES = frozenset(name for kind in CODED for name in (kind.spelling, *kind.names))
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _SYNTAX = ("CAST", "EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
@@ -97,6 +100,8 @@ class _Parser(Precedence):
         So ``float8 '1.5'::int`` casts a number; sqlglot's own casts the text.
         """
         start, word = self._index, self._curr.token_type
+        if word == TokenType.VAR and self._curr.text.lower() in _NAMED_TYPES:
+            return self._parse_named_type()
         if not fallback_to_identifier and word != TokenType.INTERVAL and word in self.TYPE_TOKENS:
             kind = self._parse_types(check_func=True, allow_identifiers=False)
             known = isinstance(kind, exp.DataType | exp.ObjectIdentifier)
@@ -107,6 +112,16 @@ class _Parser(Precedence):
                 return self._parse_column_ops(_constant(literal))
             self._retreat(start)
         return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _parse_named_type(self) -> Any:
+        """``cidr '...'``: a type that is no word of sqlglot's."""
+        start = self._index
+        kind = self._parse_types()
+        if self._curr and self._curr.token_type in _STRINGS:
+            literal = self.expression(exp.Cast(this=self._parse_primary(), to=kind))
+            return self._parse_column_ops(_constant(literal))
+        self._retreat(start)
+        return super()._parse_type()
 
     def _parse_primary(self) -> Any:
         """Strings on lines of their own, one after the other, are one string."""
@@ -193,12 +208,36 @@ class _Parser(Precedence):
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
         """Types, also arrays of those that are oids: sqlglot's own stops before the brackets."""
+        if varying := self._parse_varying():
+            return varying
         found = super()._parse_types(*args, **kwargs)
         if isinstance(found, exp.ObjectIdentifier) and self._match(TokenType.L_BRACKET):
             self._match(TokenType.R_BRACKET)
             array = exp.DataType(this=exp.DType.ARRAY, expressions=[found], nested=True)
             return self.expression(array)
         return found
+
+    def _parse_varying(self) -> Any:
+        """``bit varying [(n)]`` and ``varbit (n)``, which sqlglot reads as one word and more."""
+        word, start = self._curr.text.upper() if self._curr else "", self._index
+        if word == "BIT" and self._next and self._next.text.upper() == "VARYING":
+            self._advance()
+        elif word != "VARBIT":
+            return None
+        self._advance()
+        length = ""
+        if self._match(TokenType.L_PAREN):
+            number = self._parse_number()
+            if number is None or not self._match(TokenType.R_PAREN):
+                self._retreat(start)
+                return None
+            length = f"({number.name})"
+        kind: Any = exp.DataType(
+            this=exp.DType.USERDEFINED, kind=exp.to_identifier(f"varbit{length}", quoted=False)
+        )
+        while self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
+            kind = exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
+        return kind
 
     def _parse_interval(
         self,
@@ -232,6 +271,7 @@ class Dialect(Postgres):
         plain, written = numbers.marked(sql)
         tokens = super().tokenize(plain, dialect)
         numbers.unmark(tokens, written)
+        tokens = one_sign(tokens, plain)
         for sign, word in pairwise(tokens):
             # Behind @, which is an operator here, a word keeps its meaning.
             if sign.token_type == TokenType.PARAMETER and word.token_type == TokenType.VAR:
@@ -261,6 +301,7 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
     except RecursionError:
         raise TooComplex.of_statement() from None
     except TokenError as error:
+        _check_bits(plain)
         raise InvalidSyntax(f"the statement cannot be read: {type(error).__name__}") from None
     if len(found) != 1:
         raise InvalidSyntax(f"expected one statement, found {len(found)}", position=offset + 1)
@@ -279,6 +320,17 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
     if _depth(found[0]) > DEPTH_MAX:
         raise TooComplex.of_statement()
     return found[0]
+
+
+def _check_bits(text: str) -> None:
+    """Tell a string of bits with other digits from what cannot be read."""
+    for token in tokens_of(text):
+        mark = text[token.start].lower()
+        if token.kind == "string" and mark in ("b", "x"):
+            try:
+                digits(mark + token.value)
+            except InvalidValue as error:
+                raise InvalidText(error.message, position=token.start + 1) from None
 
 
 def _depth(tree: exp.Expr) -> int:

@@ -27,8 +27,42 @@ _OPERATORS: dict[Any, type[exp.Expr]] = {
     TokenType.QMARK_AMP: exp.JSONBContainsAllTopKeys,
     TokenType.QMARK_PIPE: exp.JSONBContainsAnyTopKeys,
     TokenType.HASH_DASH: exp.JSONBDeleteAtPath,
-    TokenType.ADJACENT: exp.Adjacent,
+    TokenType.AMP_LT: exp.ExtendsLeft,
+    TokenType.AMP_GT: exp.ExtendsRight,
+    TokenType.CARET_AT: exp.StartsWith,
 }
+#: Operators that sqlglot divides.
+_DIVIDED = frozenset(("<<=", ">>=", "~<~", "~<=~", "~>~", "~>=~"))
+_SIGNS = frozenset("+-*/<>=~!@#%^&|?")
+
+
+def one_sign(tokens: list[Any], text: str) -> list[Any]:
+    """The tokens, with each operator that sqlglot divides as one of them.
+
+    An operator goes as far as its signs do, with nothing between them.
+    """
+    found: list[Any] = []
+    for token in tokens:
+        last = found[-1] if found else None
+        if last is not None and last.end + 1 == token.start and _SIGNS.issuperset(token.text):
+            begin = len(found) - 1
+            while begin > 0 and _joins(found[begin - 1], found[begin]):
+                begin -= 1
+            sign = text[found[begin].start : token.end + 1]
+            behind = text[token.end + 1 : token.end + 2]
+            if sign in _DIVIDED and behind not in _SIGNS:
+                first = found[begin]
+                first.token_type, first.text, first.end = TokenType.ADJACENT, sign, token.end
+                del found[begin + 1 :]
+                continue
+        found.append(token)
+    return found
+
+
+def _joins(one: Any, other: Any) -> bool:
+    return one.end + 1 == other.start and _SIGNS.issuperset(one.text)
+
+
 _PATTERNS = (TokenType.RLIKE, TokenType.IRLIKE)
 
 
@@ -107,6 +141,10 @@ class Precedence(PostgresParser):
                 kind = _OPERATORS[self._prev.token_type]
                 this = self.expression(kind(this=this, expression=self._parse_term()))
                 this = self.expression(exp.Not(this=this)) if negated else this
+            elif self._match(TokenType.ADJACENT):
+                name = self._prev.text
+                parts = [this, self._parse_term()]
+                this = self.expression(exp.Anonymous(this=name, expressions=parts))
             elif self._match_set(self.BITWISE):
                 kind = self.BITWISE[self._prev.token_type]
                 this = self.expression(kind(this=this, expression=self._parse_term()))

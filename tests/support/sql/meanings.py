@@ -13,6 +13,10 @@ from typing import Any
 
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
+from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.lsn import Lsn, Xid8
+from noonmark.rows.coded.network import Cidr, Inet, Macaddr, Macaddr8
+from noonmark.rows.coded.ranges import PAIRS, Multirange
 from noonmark.rows.label import Label
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS
@@ -27,6 +31,18 @@ _MOMENTS = (
     "2024-12-30 00:00:00", "0001-01-01 01:01:01", "9999-12-31 23:59:59", "infinity", "-infinity",
 )  # fmt: skip
 _INTS = ("0", "1", "-1", "7", "-7", "2", "100", "32767", "-32768")
+_NUMBERED = ("[1,5)", "empty", "(,3)", "[3,9]", "[5,)", "(1,2]")
+_DATED = (
+    "[2024-01-01,2024-02-01)",
+    "empty",
+    "[2024-01-15,)",
+    "(,2024-01-01]",
+    "[2024-02-01,2025-01-01)",
+)
+_RANGES = {
+    t.Integer: _NUMBERED, t.BigInt: _NUMBERED, t.Numeric: ("[1.0,5)", *_NUMBERED, "(1.50,3.00]"),
+    t.Date: _DATED, t.Timestamp: _DATED, t.TimestampTz: _DATED,
+}  # fmt: skip
 _FLOATS = ("0", "-0", "1.5", "-2.25", "1e30", "0.1", "infinity", "-infinity", "nan", "3")
 #: Values of every type, as text.
 TEXTS: dict[type[t.SqlType], Sequence[str]] = {
@@ -55,6 +71,20 @@ TEXTS: dict[type[t.SqlType], Sequence[str]] = {
     t.Uuid: ("00000000-0000-0000-0000-000000000000", "6ecd8c99-4036-403d-bf84-cf8400f67836"),
     t.Json: ("null", "1", '{"a": [1, null]}', '[{"b":2}]', '"x"', "{}"),
     t.Jsonb: ("null", "1", '{"a": [1, null]}', '[{"b":2}, 1.50]', '"x"', "{}", "[]"),
+    Bit: ("1", "101", "", "0110"),
+    Varbit: ("", "1", "0110", "11"),
+    Inet: ("10.0.0.1", "10.0.0.1/8", "192.168.1.0/24", "::1", "2001:db8::1/64"),
+    Cidr: ("10.0.0.0/8", "192.168.1.0/24", "::/64", "10.0.0.1"),
+    Macaddr: ("08:00:2b:01:02:03", "ff:ff:ff:00:00:00"),
+    Macaddr8: ("08:00:2b:ff:fe:01:02:03", "00:00:00:00:00:00:00:01"),
+    Lsn: ("0/0", "0/1A", "FFFFFFFF/FFFFFFFF"),
+    Xid8: ("0", "3", "18446744073709551615"),
+    **{
+        kind: tuple(f"{{{x}}}" for x in ranges) if issubclass(kind, Multirange) else ranges
+        for pair in PAIRS
+        for kind in pair
+        for ranges in [_RANGES[type(kind.element)]]
+    },
 }  # fmt: skip
 _KINDS: dict[type[t.SqlType], t.SqlType] = {t.Char: t.Char(4), t.Varchar: t.Varchar(5)}
 _LABELS = tuple(Label(text, bytes([64 + at])) for at, text in enumerate(("low", "mid", "high")))

@@ -22,6 +22,12 @@ _NAMES = {
     1016: "int8[]", 1009: "text[]", 1021: "float4[]", 1022: "float8[]", 1231: "numeric[]",
     1182: "date[]", 1115: "timestamp[]", 1185: "timestamptz[]", 1183: "time[]", 1187: "interval[]",
     2951: "uuid[]", 3807: "jsonb[]", 1014: "bpchar[]", 1015: "varchar[]", 1001: "bytea[]",
+    1560: "bit", 1561: "bit[]", 1562: "varbit", 1563: "varbit[]", 869: "inet", 1041: "inet[]",
+    650: "cidr", 651: "cidr[]", 829: "macaddr", 774: "macaddr8", 3220: "pg_lsn", 5069: "xid8",
+    3904: "int4range", 3905: "int4range[]", 3926: "int8range", 3906: "numrange",
+    3912: "daterange", 3908: "tsrange", 3910: "tstzrange", 4451: "int4multirange",
+    4536: "int8multirange", 4532: "nummultirange", 4535: "datemultirange", 4533: "tsmultirange",
+    4534: "tstzmultirange",
 }  # fmt: skip
 
 _NUMERIC = 1700

@@ -12,6 +12,11 @@ from hypothesis import strategies as st
 from noonmark.adapter.catalog.user_types import made_types
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.coded import CODED
+from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.network import Address, Cidr, Inet
+from noonmark.rows.coded.ranges import Multirange, Range
+from noonmark.rows.coded.spans import Span
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.label import Label, first_places
 from noonmark.rows.numeral import Numeral, numeral
@@ -141,11 +146,51 @@ def values(sql_type: t.SqlType) -> st.SearchStrategy[Any]:
             return st.sampled_from(('{"b" : 1,  "a":[1,2 ], "b":null}', " [ ]", '"\\u0041"', "1e5"))
         case t.Enum(labels=labels):
             return st.sampled_from(labels)
+        case t.Coded():
+            return coded(sql_type)
         case t.Array(element):
             return st.lists(st.none() | values(element), max_size=4)
         case t.Record(fields):
             return st.tuples(*(st.none() | values(field.type) for field in fields))
     raise AssertionError(sql_type)
+
+
+def coded(sql_type: t.Coded) -> st.SearchStrategy[bytes]:
+    """Values of a type that is stored as bytes: by the file that it stands in."""
+    match sql_type:
+        case Bit(length) | Varbit(length):
+            least = (length or 0) if isinstance(sql_type, Bit) else 0
+            return st.text("01", min_size=least, max_size=length or 20).map(str.encode)
+        case Inet() | Cidr():
+            sizes = st.sampled_from([4, 16]).flatmap(
+                lambda size: st.tuples(
+                    st.binary(min_size=size, max_size=size) | st.just(bytes(size - 1) + b"\7"),
+                    st.integers(0, size * 8),
+                )
+            )
+            made = sizes.map(lambda drawn: Address(*drawn))
+            return made.map(lambda one: (one if sql_type.whole else one.net).value)
+        case Multirange():
+            one = sql_type.of_range()
+            parts = st.lists(coded(one), max_size=4)
+            return parts.map(lambda all_: sql_type.value(map(one.one, all_)))
+        case Range():
+            ends = st.lists(st.none() | values(sql_type.element).filter(_has_next), min_size=2,
+                            max_size=2)  # fmt: skip
+            edges = ends.map(
+                lambda pair: sorted(pair, key=sql_type.sort) if None not in pair else pair
+            )
+            made = st.builds(
+                lambda pair, low, high: sql_type.value(sql_type.span(*pair, low, high)),
+                *(edges, st.booleans(), st.booleans()),
+            )
+            return made | st.just(sql_type.value(Span.none()))
+    return st.binary(min_size=sql_type.size, max_size=sql_type.size)
+
+
+def _has_next(value: Any) -> bool:
+    """Whether a range that ends with the value can be written without it."""
+    return value not in (v.INT32_MAX, v.INT64_MAX, (1 << 63) - 1, v.FarDate(v.DAYS_MAX))
 
 
 def _is_real(number: float) -> bool:
@@ -182,6 +227,9 @@ SCALARS: tuple[t.SqlType, ...] = (
     t.Jsonb(),
     t.Json(),
     ENUM,
+    Bit(3),
+    Varbit(),
+    *(kind() for kind in CODED if kind not in (Bit, Varbit)),
 )
 
 

@@ -38,6 +38,8 @@ Index = dict[Row, Row | dict[Row, None]]
 
 def can_index(kind: t.SqlType) -> bool:
     """Whether values of the type are equal in SQL exactly when they are in Python."""
+    if isinstance(kind, t.Coded):
+        return kind.one_form
     return isinstance(kind, _EQUAL_AS_THEY_ARE)
 
 

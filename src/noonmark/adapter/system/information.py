@@ -18,6 +18,7 @@ from noonmark.adapter.system.types import TYPES
 from noonmark.adapter.table.constraints import foreigns_of, key_name, uniques_of
 from noonmark.adapter.table.generated import shown_generated
 from noonmark.rows import types as t
+from noonmark.rows.coded.bits import Bit, Varbit
 from noonmark.rows.pg.oid import oid
 
 _TYPE = {
@@ -56,7 +57,7 @@ def _columns(facts: Facts) -> Iterable[Row]:
         strict = item.definition.get("not_null", ()) if item.kind == "table" else ()
         for at, column in enumerate(item.schema, 1):
             number, kind = oid(column.type), column.type
-            length = kind.length if isinstance(kind, t.Varchar | t.Char) else None
+            length = kind.length if isinstance(kind, t.Varchar | t.Char | Bit | Varbit) else None
             precision, radix, scale = _digits(kind)
             yield (
                 DATABASE, item.schema_name, item.name, column.name, at, defaults.get(column.name),
@@ -93,7 +94,8 @@ def _type_name(kind: t.SqlType) -> str:
         return "ARRAY"
     if isinstance(kind, t.Enum):
         return "USER-DEFINED"
-    return type(kind).spelling if isinstance(kind, t.Varchar | t.Char | t.Numeric) else str(kind)
+    sized = t.Varchar | t.Char | t.Numeric | t.Coded
+    return type(kind).spelling if isinstance(kind, sized) else str(kind)
 
 
 def _digits(kind: t.SqlType) -> tuple[int | None, int | None, int | None]:

@@ -1,4 +1,4 @@
-"""The types that somebody made, as PostgreSQL's catalog has them: pg_type, pg_enum, and by name."""
+"""Types in PostgreSQL's catalog: those that somebody made (pg_type, pg_enum), and the ranges."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.privilege import EVERYBODY, acl
 from noonmark.adapter.system.facts import Facts, Row, relation
+from noonmark.rows.coded.ranges import PAIRS
+from noonmark.rows.pg.oid import oid
 
 #: What makes the number of a label out of those of its type and of the label in it.
 _LABEL_BASE, _LABELS_MAX = 2_000_000_000, 10_000
@@ -44,7 +46,20 @@ def _pg_enum(facts: Facts) -> Iterable[Row]:
             yield own % (1 << 31), item.oid, order, label
 
 
+def _pg_range(_: Facts) -> Iterable[Row]:
+    for one, several in PAIRS:
+        counts = one.counted()
+        canonical = f"{one.spelling}_canonical" if counts else "-"
+        distance = f"{one.spelling}_subdiff"
+        yield one.oid, oid(one.element), several.oid, 0, 0, canonical, distance
+
+
 RELATIONS = (
+    relation(
+        "pg_catalog.pg_range", _pg_range, 3541,
+        rngtypid="integer not null", rngsubtype="integer", rngmultitypid="integer",
+        rngcollation="integer", rngsubopc="integer", rngcanonical="regproc", rngsubdiff="regproc",
+    ),
     relation(
         "pg_catalog.pg_enum", _pg_enum, 3501,
         oid="integer not null", enumtypid="integer", enumsortorder="real", enumlabel="text",

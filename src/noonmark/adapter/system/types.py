@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
+from noonmark.rows.coded import CODED
 from noonmark.rows.pg.oid import oid, type_of, type_size
 
 
@@ -23,6 +24,10 @@ class TypeRow:
     array: int = 0
     element: int = 0
     kind: str = "b"
+
+
+def _catalog_name(kind: type[t.Coded]) -> str:
+    return kind.names[0] if kind.names else kind.spelling
 
 
 _OWN: tuple[tuple[str, t.SqlType, str], ...] = (
@@ -45,6 +50,7 @@ _OWN: tuple[tuple[str, t.SqlType, str], ...] = (
     ("uuid", t.Uuid(), "U"),
     ("jsonb", t.Jsonb(), "U"),
     ("json", t.Json(), "U"),
+    *((_catalog_name(kind), kind(), kind.category) for kind in CODED),
 )
 _FOREIGN = (
     TypeRow(18, "char", 1, "Z", 1002),
@@ -64,7 +70,8 @@ def _rows() -> tuple[TypeRow, ...]:
     found = list(_FOREIGN)
     for name, kind, category in _OWN:
         number, array = oid(kind), oid(t.Array(kind))
-        found.append(TypeRow(number, name, type_size(kind), category, array))
+        letter = kind.catalog_kind if isinstance(kind, t.Coded) else "b"
+        found.append(TypeRow(number, name, type_size(kind), category, array, 0, letter))
         found.append(TypeRow(array, f"_{name}", -1, "A", 0, number))
     return tuple(sorted(found, key=lambda row: row.oid))
 
@@ -74,12 +81,12 @@ TYPES = _rows()
 STEMS = {
     name: f"{name}_" for name in ("numeric", "date", "time", "timestamp", "timestamptz", "interval",
                                   "uuid", "json", "jsonb", "record", "void")
-}  # fmt: skip
+} | {_catalog_name(kind): kind.stem or f"{_catalog_name(kind)}_" for kind in CODED}  # fmt: skip
 TYPE_NAMES = {row.name: row.oid for row in TYPES}
 TYPE_OIDS = frozenset(TYPE_NAMES.values())
 _BY_OID = {row.oid: row.name for row in TYPES}
 _SHOWN = {18: '"char"', 1042: "character", 1014: "character[]"}
-_UNBOUNDED = {1042: "bpchar", 1014: "bpchar[]"}
+_UNBOUNDED = {1042: "bpchar", 1014: "bpchar[]", 1560: '"bit"', 1561: '"bit"[]'}
 
 
 def format_type(number: int | None, modifier: int | None) -> str | None:

@@ -28,6 +28,8 @@ _MANY_FORMS = (t.Interval, t.Jsonb, t.Array, t.Record)
 
 
 def _has_many_forms(kind: t.SqlType) -> bool:
+    if isinstance(kind, t.Coded):
+        return not kind.one_form
     return isinstance(kind, _MANY_FORMS) or t.is_plain(kind)
 
 

@@ -28,6 +28,10 @@ _SAME_BITS = (t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Date, t.Uuid
               t.Enum)  # fmt: skip
 
 
+def _has_same_bits(kind: t.SqlType) -> bool:
+    return kind.one_form if isinstance(kind, t.Coded) else isinstance(kind, _SAME_BITS)
+
+
 @dataclass(frozen=True)
 class Keys:
     """The rows of some keys of a table. Keys are one when they are equal in SQL: 0 and -0 are."""
@@ -87,7 +91,7 @@ class Keys:
 def are_distinct(collection: Collection, data: pa.Table) -> bool:
     """Whether no key is there twice; False where Arrow may not know what SQL calls equal."""
     key = list(collection.key)
-    if not all(isinstance(collection.schema[each].type, _SAME_BITS) for each in key):
+    if not all(_has_same_bits(collection.schema[each].type) for each in key):
         return False
     return bool(data.group_by(key).aggregate([]).num_rows == data.num_rows)
 

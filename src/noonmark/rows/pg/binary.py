@@ -37,6 +37,8 @@ _INFINITE_SCALE = 0x20
 def encode(value: Any, sql_type: t.SqlType) -> bytes:
     """The bytes of a value that is not NULL."""
     match sql_type:
+        case t.Coded():
+            return sql_type.send(value)
         case t.Numeric():
             return _encode_numeric(format_numeric(value, sql_type))
         case t.Array(element):
@@ -54,6 +56,8 @@ def decode(raw: bytes, sql_type: t.SqlType) -> Any:
     """The value that the bytes stand for."""
     try:
         match sql_type:
+            case t.Coded():
+                return sql_type.receive(bytes(raw))
             case t.Numeric():
                 return fit_numeric(_decode_numeric(raw), sql_type)
             case t.Varchar() | t.Char():

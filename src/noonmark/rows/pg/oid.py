@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from noonmark.errors import Unsupported
 from noonmark.rows import types as t
+from noonmark.rows.coded import CODED
 
 # type: (oid, oid of its array, size in bytes or -1)
 _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
@@ -36,6 +37,7 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.Json: (114, 199, -1),
 }
 _CATALOG = (t.Oid, t.RegProc)
+_NUMBERS |= {kind: (kind.oid, kind.array_oid, kind.size) for kind in CODED}
 _BY_OID = {row[0]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
 _BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
 _TEXT_LIKE = frozenset({25, 705, 1042, 1043})
@@ -72,6 +74,8 @@ def typmod(sql_type: t.SqlType) -> int:
             return typmod(element)
         case t.Varchar(int(length)) | t.Char(int(length)):
             return length + _HEADER
+        case t.Coded():
+            return sql_type.modifier
         case t.Numeric(int(precision), int(scale)):
             return (precision << 16 | scale) + _HEADER
     return -1
@@ -94,6 +98,8 @@ def type_of(type_oid: int, modifier: int = -1) -> t.SqlType:
 def _scalar(kind: type[t.SqlType], modifier: int) -> t.SqlType:
     if kind is t.Char and modifier < 0:
         return t.Char(None)
+    if issubclass(kind, t.Coded):
+        return kind.of_modifier(modifier)
     if modifier < 0:
         return kind()
     if kind in (t.Varchar, t.Char):

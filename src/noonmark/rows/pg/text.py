@@ -65,6 +65,8 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
             return format_numeric(value, sql_type)
         case t.RegProc():
             return str(value)
+        case t.Coded():
+            return sql_type.show(value, zone)
         case t.Vector(element):
             return " ".join(format_value(item, element, zone) for item in value)
         case t.Array(element):
@@ -82,6 +84,8 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
 def parse_value(text: str, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Any:
     """The value that `text` stands for."""
     match sql_type:
+        case t.Coded():
+            return sql_type.parse(text, zone)
         case t.SmallInt() | t.Integer() | t.BigInt():
             return _parse_integer(text, sql_type)
         case t.Numeric():

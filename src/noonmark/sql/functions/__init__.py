@@ -7,14 +7,19 @@
 from __future__ import annotations
 
 from noonmark.sql.functions import (
+    addresses,
     aggregate,
     array,
+    bits,
+    coded_aggregates,
     document,
     enums,
     identifier,
     json,
     jsonb,
     key,
+    log,
+    ranges,
     rowset,
     statistics,
     window,
@@ -30,14 +35,14 @@ FUNCTIONS: Table[Function] = Table()
 for _module in (
     *(arithmetic, numeric, angle, characters, regexp, unicode, quoting, binary, digest, identifier),
     *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),
-    enums,
-    jsonpath,
+    *(enums, jsonpath, bits, addresses, log, ranges),
 ):
     FUNCTIONS.add(_module.TABLE)
 
 AGGREGATES: Table[Aggregator] = Table()
 AGGREGATES.add(aggregate.TABLE)
 AGGREGATES.add(statistics.TABLE)
+AGGREGATES.add(coded_aggregates.TABLE)
 
 WINDOWS: Table[Function] = Table()
 WINDOWS.add(window.TABLE)
@@ -45,3 +50,4 @@ WINDOWS.add(window.TABLE)
 TABLE_FUNCTIONS: Table[Function] = Table()
 TABLE_FUNCTIONS.add(rowset.TABLE)
 TABLE_FUNCTIONS.add(jsonpath.ROWS)
+TABLE_FUNCTIONS.add(ranges.ROWS)

@@ -53,7 +53,7 @@ def _position(types: Types, array: tuple[Any, ...] | None, wanted: Any) -> int |
 def _position_from(
     types: Types, array: tuple[Any, ...] | None, wanted: Any, start: int | None
 ) -> int | None:
-    if not array:
+    if not array or (wanted is None and None not in array):
         return None
     if start is None:
         raise NullRefused("initial position must not be null")
@@ -296,6 +296,7 @@ TABLE = (
         gives_null=True,
         typed=True,
         fallible=True,
+        edition=2,
     ),
     Function(
         "array_dims", (_A,), t.Text(), lambda a: f"[1:{len(a)}]" if a else None, gives_null=True

@@ -29,10 +29,13 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows import value as v
+from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.network import Inet
 from noonmark.rows.identity import hashable
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.pg.text import format_value, parse_value
-from noonmark.sql.functions.errors import NotHeldHere, UntranslatableText
+from noonmark.sql.functions.coded_casts import CASTS, INFALLIBLE, address_text, bits_of_text
+from noonmark.sql.functions.errors import NotHeldHere, RangeRefused, UntranslatableText
 from noonmark.sql.functions.jsonb import parse
 from noonmark.sql.functions.number.fit import fit, quantize
 from noonmark.sql.functions.time import instant as i
@@ -49,6 +52,8 @@ Meaning = Callable[[Any, t.SqlType, t.SqlType], Any]
 def _to_text(value: Any, source: t.SqlType, target: t.SqlType) -> str:
     if isinstance(source, t.Boolean):
         text = "true" if value else "false"
+    elif isinstance(source, Inet):
+        text = address_text(value)
     elif isinstance(source, t.Char) and target != t.Char(None):
         text = value.rstrip(" ")
     else:
@@ -59,7 +64,11 @@ def _to_text(value: Any, source: t.SqlType, target: t.SqlType) -> str:
     return text[:length].ljust(length) if isinstance(target, t.Char) else text[:length]
 
 
-def _from_text(value: str, _: t.SqlType, target: t.SqlType) -> Any:
+def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
+    element = target.element if isinstance(target, t.Array) else None
+    if isinstance(element, t.Coded) and element != element.unsized:
+        read = t.Array(element.unsized)
+        return cast(_from_text(value, source, read), read, target)
     try:
         return hashable(parse_value(value, target))
     except InvalidValue as error:
@@ -80,6 +89,7 @@ _EVALUATION: dict[str, type[EvaluationError]] = {
         InvalidArgument,
         UntranslatableText,
         NotHeldHere,
+        RangeRefused,
     )
 }
 
@@ -91,6 +101,7 @@ def _input_error(error: InvalidValue, target: t.SqlType) -> Exception:
     if kind is not None:
         return kind(message, detail=error.detail)
     if "out of range" in message or "overflow" in message:
+        target = getattr(target, "element", target)
         is_time = isinstance(target, t.Date | t.Time | t.Timestamp | t.TimestampTz | t.Interval)
         return DatetimeOutOfRange(message) if is_time else OutOfRange(message)
     return InvalidText(message, detail=error.detail)
@@ -219,7 +230,7 @@ def _find(source: t.SqlType, target: t.SqlType) -> Meaning | None:
     if b in TEXTS:
         return _to_text
     if a in TEXTS:
-        return _from_text
+        return bits_of_text if b in (Bit, Varbit) else _from_text
     if a in NUMBERS and b in NUMBERS:
         return _number
     return _PAIRS.get((a, b))
@@ -243,6 +254,7 @@ _PAIRS: dict[tuple[type[t.SqlType], type[t.SqlType]], Meaning] = {
     (t.Jsonb, t.Json): lambda value, *_: value,
     (t.Json, t.Jsonb): lambda value, *_: canonical(value),
     **{(t.Jsonb, target): _jsonb_scalar for target in (t.Boolean, *NUMBERS)},
+    **CASTS,
 }
 
 
@@ -259,7 +271,8 @@ def cast_edition(source: t.SqlType, target: t.SqlType) -> int:
 
 def cast_exists(source: t.SqlType, target: t.SqlType) -> bool:
     """Whether an explicit cast may be written."""
-    if source == target or (type(source) is type(target) and type(target) in (*TEXTS, t.Numeric)):
+    sized = (*TEXTS, t.Numeric, Bit, Varbit)
+    if source == target or (type(source) is type(target) and type(target) in sized):
         return True
     if isinstance(source, t.Array) and isinstance(target, t.Array):
         return cast_exists(source.element, target.element)
@@ -284,6 +297,7 @@ _SAFE = {
     (t.Time, t.Interval),
     (t.Boolean, t.Integer),
     (t.Integer, t.Boolean),
+    *INFALLIBLE,
 }
 
 

@@ -63,3 +63,15 @@ class IndeterminateType(SqlError, id="indeterminate_type", sqlstate="42P18"):
 
 class InvalidTemplate(EvaluationError, id="invalid_template", sqlstate="42601"):
     """A template of to_char has patterns that do not go together."""
+
+
+class UnlikeBits(InvalidArgument, id="unlike_bits", sqlstate="22026"):
+    """Strings of bits that are not of one length."""
+
+
+class RangeRefused(EvaluationError, id="range_refused", sqlstate="22000"):
+    """Edges between which there is no range, or parts that are no one range."""
+
+
+class BadFlags(EvaluationError, id="bad_range_flags", sqlstate="42601"):
+    """Signs that say nothing about the edges of a range."""

@@ -51,6 +51,7 @@ class Signature:
     strict: bool = True
     gives_null: bool = False
     variadic: bool = False  # the last parameter may occur once or more
+    exact: bool = False  # each argument is of its parameter's type, or of no type yet
     scalar: bool = False  # of a table function: one column, also where that is a record
     element: type[t.SqlType] = t.Text  # of parameters that are arrays of a type of their own
     edition: int = 1

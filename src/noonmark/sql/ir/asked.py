@@ -53,6 +53,8 @@ def unsized(target: t.SqlType) -> t.SqlType:
             return t.Varchar()
         case t.Char():
             return t.Char(None)
+        case t.Coded():
+            return target.unsized
         case t.Array(element):
             return t.Array(unsized(element))
     return target

@@ -20,6 +20,7 @@ from typing import Any
 
 from noonmark.rows import schema as rows
 from noonmark.rows import types as t
+from noonmark.rows.coded import CODED
 from noonmark.sql.ir import asked as a
 from noonmark.sql.ir import call as k
 from noonmark.sql.ir import relation as r
@@ -142,6 +143,8 @@ TYPES = (
     _kind(150, t.RegProc),
     _kind(151, t.Json),
     _kind(152, t.Enum, "uid"),
+    # From 153 on, of 64 in all: each says its own.
+    *(_kind(each.tag, each, *each.fields) for each in CODED),
 )
 
 KINDS = (*RELATIONS, *PARTS, *SCALARS, *TYPES)

@@ -17,8 +17,10 @@ from noonmark.errors import (
     WrongObjectType,
 )
 from noonmark.rows import types as t
+from noonmark.rows.coded import CODED
+from noonmark.rows.coded.network import Cidr, Inet
 from noonmark.sql.choose import require_within, resolve
-from noonmark.sql.coerce import coerce
+from noonmark.sql.coerce import UNKNOWN, coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.number.fit import bounded
@@ -77,6 +79,8 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
     if name not in FUNCTIONS.by_name:
         return _type_call(name, tree, row)
     arguments = [plan(_plain(each), row) for each in tree.expressions]
+    if len(arguments) == 1 and (cast := _as_cast(name, arguments[0], tree)) is not None:
+        return cast
     result = call(name, arguments, tree, operator=not name.isidentifier())
     return _scaled(result) if name in ("round", "trunc") else result
 
@@ -98,6 +102,17 @@ def _plain(argument: exp.Expr) -> exp.Expr:
     if isinstance(argument, exp.Distinct | exp.Order | exp.Star | exp.Alias | exp.Kwarg):
         raise unsupported(f"{type(argument).__name__} in a function's arguments", argument)
     return argument
+
+
+def _as_cast(name: str, argument: Scalar, tree: exp.Expr) -> Scalar | None:
+    """A call that casts although there is a function: ``int4multirange('{}')``, of no type yet."""
+    kind = _CODED.get(name)
+    if kind is None or not (argument.type == UNKNOWN or isinstance(argument.type, kind)):
+        return None
+    return cast_to(argument, kind(), position_of(tree))
+
+
+_CODED = {kind.spelling: kind for kind in CODED}
 
 
 def _type_call(name: str, tree: exp.Anonymous, row: Row) -> Scalar:
@@ -157,8 +172,8 @@ def _nullif(tree: exp.Anonymous, row: Row) -> Scalar:
     # It has the type in which PostgreSQL compares the first: its own, unless there is no operator.
     if any(isinstance(own.type, kinds) and isinstance(first.type, kinds) for kinds in _COMPARED):
         first = own
-    if isinstance(first.type, t.Varchar):
-        first = coerce(first, t.Text(), position_of(tree))
+    wide = {t.Varchar: t.Text(), Cidr: Inet()}.get(type(first.type), first.type)
+    first = coerce(first, wide, position_of(tree))
     return Case((When(equal, Literal(first.type, None)),), first)
 
 

@@ -23,6 +23,7 @@ from noonmark.errors import (
     WrongObjectType,
 )
 from noonmark.rows import types as t
+from noonmark.rows.coded.network import Cidr, Inet
 from noonmark.rows.order import is_ordered
 from noonmark.sql.choose import require_star, require_within, resolve
 from noonmark.sql.coerce import coerce, fixed_scale
@@ -110,8 +111,13 @@ def aggregated(name: str, scalars: Sequence[Scalar]) -> list[Scalar]:
     its terms may as well have it, which is quick.
     """
     if name in ("min", "max"):
-        return [coerce(x, t.Text()) if isinstance(x.type, t.Varchar) else x for x in scalars]
+        wide = {t.Varchar: t.Text(), Cidr: Inet()}
+        return [coerce(x, wide.get(type(x.type), x.type)) for x in scalars]
     return [fixed_scale(x) for x in scalars] if name in ("sum", "avg") else list(scalars)
+
+
+def _has_extremes(kind: t.SqlType) -> bool:
+    return kind.extremes if isinstance(kind, t.Coded) else is_ordered(kind)
 
 
 def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
@@ -132,7 +138,7 @@ def plan_aggregate(tree: exp.Expr, row: Row) -> AggregateCall:
     require_star(name, call)
     scalars = [plan(each, row) for each in parts.trees]
     entry, arguments = resolve(AGGREGATES, name, aggregated(name, scalars), position_of(tree))
-    if name in ("min", "max") and not is_ordered(arguments[0].type):
+    if name in ("min", "max") and not _has_extremes(arguments[0].type):
         raise UndefinedFunction(
             f"function {name}({arguments[0].type}) does not exist", position=position_of(tree)
         )

@@ -12,10 +12,12 @@ from noonmark.errors import (
     UndefinedParameter,
 )
 from noonmark.rows import types as t
+from noonmark.rows.coded.bits import Bit
 from noonmark.rows.numeral import numeral
 from noonmark.rows.pg.intervals import cut_interval, parse_interval
 from noonmark.sql.coerce import UNKNOWN
 from noonmark.sql.dialect import position_of
+from noonmark.sql.functions.cast import cast
 from noonmark.sql.functions.number.fit import WIDE
 from noonmark.sql.functions.text.unicode import unescaped
 from noonmark.sql.ir.asked import Parameter
@@ -119,7 +121,18 @@ def _paren(tree: exp.Paren, row: Row) -> Scalar:
     return plan(tree.this, row)
 
 
+def _bits(mark: str) -> Planner:
+    """``B'101'`` and ``X'1F'``."""
+
+    def act(tree: exp.BitString | exp.HexString, _: Row) -> Scalar:
+        return Literal(Bit(), cast(mark + str(tree.this), t.Text(), Bit()))
+
+    return act
+
+
 PLANNERS: dict[type[exp.Expr], Planner] = {
+    exp.BitString: _bits("b"),
+    exp.HexString: _bits("x"),
     exp.Column: _column,
     exp.Literal: _literal,
     exp.Null: _null,

@@ -14,6 +14,7 @@ from noonmark.errors import (
     InvalidSyntax,
 )
 from noonmark.rows import types as t
+from noonmark.rows.coded.bits import Bit, Varbit
 from noonmark.sql.coerce import UNKNOWN, coerce, common_type, compared_type, is_text, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.scalar import (
@@ -83,7 +84,7 @@ def _joinable(arguments: list[Scalar], tree: exp.Expr) -> list[Scalar]:
     if any(isinstance(each, t.Array) for each in types):
         return arguments
     is_text = any(isinstance(each, t.Text | t.Varchar | t.Char) for each in types)
-    is_own = any(isinstance(each, t.Jsonb | t.Bytea) for each in types)
+    is_own = any(isinstance(each, t.Jsonb | t.Bytea | Bit | Varbit) for each in types)
     if not is_text and (is_own or UNKNOWN not in types):
         return arguments
     return [coerce(each, t.Text(), position_of(tree)) for each in arguments]
@@ -381,6 +382,9 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.JSONBContainsAllTopKeys: "?&",
     exp.JSONBDeleteAtPath: "#-",
     exp.JSONBPathExists: "@?",
+    exp.ExtendsLeft: "&<",
+    exp.ExtendsRight: "&>",
+    exp.StartsWith: "^@",
 }
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",

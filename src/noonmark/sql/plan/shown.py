@@ -109,5 +109,5 @@ def type_shown(tree: exp.Expr) -> str:
         return type_shown(tree.expressions[0])
     system = system_type_name(tree)
     if system is not None:
-        return system
+        return system.partition("(")[0]
     return _TYPES.get(tree.this) or str(getattr(tree.this, "name", tree.this)).lower()

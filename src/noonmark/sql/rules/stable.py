@@ -55,10 +55,14 @@ _FIXED = (
 
 def _is_stable_cast(source: t.SqlType, target: t.SqlType) -> bool:
     if isinstance(source, _TEXTS):
-        return isinstance(target, _READ)
+        return isinstance(target, _READ) or _is_range(target)
     if isinstance(target, _TEXTS):
-        return isinstance(source, _WRITTEN)
+        return isinstance(source, _WRITTEN) or _is_range(source)
     pair = (source, target)
     return any(isinstance(each, t.TimestampTz) for each in pair) and any(
         isinstance(each, _DAYS) for each in pair
     )
+
+
+def _is_range(kind: t.SqlType) -> bool:
+    return isinstance(kind, t.Coded) and kind.category == "R"

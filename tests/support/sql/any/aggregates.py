@@ -7,6 +7,9 @@ An aggregate that depends on an order has one; floats are summed only where the 
 from __future__ import annotations
 
 SUMMED = ("int4", "int8", "int2", "num", "numeric", "interval", "float8", "float4")
+#: PostgreSQL has no min and max of these (of int4s, another one).
+WITHOUT_EXTREMES = ("bool", "uuid", "int4s", "cidr", "macaddr", "bit", "varbit", "int4range", "numrange",
+                    "daterange", "tstzrange", "multirange")  # fmt: skip
 WHOLE = ("int4", "int2", "int8")
 _FRAME_ENDS = (
     "", " rows between unbounded preceding and current row", " rows between 1 preceding and 1 following",
@@ -53,7 +56,7 @@ def calls(name: str, kind: str, condition: str) -> list[Call]:
         (f"bool_and({condition})", "bool"), (f"bool_or({condition})", "bool"),
         (f"every({condition})", "bool"), (f"count(distinct ({name}, {condition}))", "int8"),
     ]  # fmt: skip
-    if kind not in ("bool", "uuid", "int4s"):
+    if kind not in WITHOUT_EXTREMES:
         found += [(f"min({name})", kind), (f"max({name})", kind), (f"max(distinct {name})", kind)]
         found += [(f"percentile_disc(0.5) within group (order by {name})", kind),
                   (f"mode() within group (order by {name})", kind)]  # fmt: skip
@@ -71,7 +74,9 @@ def calls(name: str, kind: str, condition: str) -> list[Call]:
     if kind == "int4":
         found += [(f"rank(1) within group (order by {name})", "int8"),
                   (f"dense_rank(2) within group (order by {name} desc)", "int8")]  # fmt: skip
-    if kind in WHOLE:
+    if "range" in kind:
+        found += [(f"range_agg({name})::text", "text"), (f"range_intersect_agg({name})", kind)]
+    if kind in (*WHOLE, "bit"):
         found += [(f"{f}({name})", kind) for f in ("bit_or", "bit_xor", "bit_and")]
     return found
 
@@ -86,7 +91,7 @@ def windows(a: str, kind: str, b: str, other: str, condition: str) -> list[Call]
         (f"count(*) filter (where {condition})", "int8"), (f"bool_or({condition})", "bool"),
         (f"string_agg({b}::text, ',')", "text"), (f"array_agg({b}::text)", "texts"),
     ]  # fmt: skip
-    if kind not in ("bool", "uuid", "int4s"):
+    if kind not in WITHOUT_EXTREMES:
         found += [(f"max({a})", kind), (f"min({a})", kind)]
     if kind in SUMMED and kind not in ("float8", "float4"):
         found += [(f"sum({a})", "text"), (f"avg({a})", "text")]

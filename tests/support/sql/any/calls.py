@@ -24,6 +24,9 @@ KINDS = {
     "timestamptz": "timestamptz", "interval": "interval", "uuid": "uuid", "bytea": "bytea",
     "jsonb": "jsonb", "_int4": "int4s", "_text": "texts", "any": "int4", "anyelement": "int4",
     "anyarray": "int4s", "anynonarray": "int4", "anycompatible": "int4", "anycompatiblearray": "int4s",
+    "inet": "inet", "cidr": "cidr", "macaddr": "macaddr", "bit": "bit", "varbit": "varbit",
+    "int4range": "int4range", "numrange": "numrange", "daterange": "daterange", "tstzrange": "tstzrange",
+    "int4multirange": "multirange", "anyrange": "int4range", "anymultirange": "multirange",
 }  # fmt: skip
 #: Different every time, of the server, or with an effect.
 APART = frozenset(

@@ -12,6 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from noonmark.rows import types as t
+from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.network import Cidr, Inet, Macaddr
+from noonmark.rows.coded.ranges import DateRange, Int4Multirange, Int4Range, NumRange, TstzRange
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.function import Any_, Function
 from support.sql.any.choices import Choices
@@ -25,6 +28,9 @@ _KINDS: dict[type[t.SqlType], str] = {
     t.Varchar: "varchar", t.Char: "bpchar", t.Date: "date", t.Time: "time",
     t.Timestamp: "timestamp", t.TimestampTz: "timestamptz", t.Interval: "interval",
     t.Uuid: "uuid", t.Bytea: "bytea", t.Jsonb: "jsonb",
+    Inet: "inet", Cidr: "cidr", Macaddr: "macaddr", Bit: "bit", Varbit: "varbit",
+    Int4Range: "int4range", NumRange: "numrange", DateRange: "daterange", TstzRange: "tstzrange",
+    Int4Multirange: "multirange",
 }  # fmt: skip
 #: Not PostgreSQL's, not of the same answer twice, or written otherwise (below).
 _APART = frozenset(

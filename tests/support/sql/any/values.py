@@ -17,11 +17,15 @@ TYPES = {
     "varchar": "varchar(6)", "bpchar": "char(4)", "date": "date", "time": "time",
     "timestamp": "timestamp", "timestamptz": "timestamptz", "interval": "interval",
     "uuid": "uuid", "bytea": "bytea", "jsonb": "jsonb", "int4s": "int[]", "texts": "text[]",
+    "inet": "inet", "cidr": "cidr", "macaddr": "macaddr", "bit": "bit(3)", "varbit": "bit varying(6)",
+    "int4range": "int4range", "numrange": "numrange", "daterange": "daterange",
+    "tstzrange": "tstzrange", "multirange": "int4multirange",
 }  # fmt: skip
 
 #: What can be grouped, ordered and compared in the same way by everybody.
 KEYS = ["int4", "text", "date", "int8", "bool", "num", "numeric", "timestamp", "interval", "uuid",
-        "varchar", "bpchar", "float8", "time", "bytea", "timestamptz", "int2", "int4s"]  # fmt: skip
+        "varchar", "bpchar", "float8", "time", "bytea", "timestamptz", "int2", "int4s",
+        "inet", "cidr", "macaddr", "bit", "varbit", "int4range", "numrange", "daterange", "multirange"]  # fmt: skip
 
 #: What rows of ordinary tables have, the simplest first.
 PLAIN: dict[str, list[str]] = {
@@ -67,6 +71,20 @@ PLAIN: dict[str, list[str]] = {
     "jsonb": ["1", "null", '"a"', "[]", "{}", '{"n": 1, "s": "x"}', "[1, 2.50, null]", "true"],
     "int4s": ["{}", "{1,2}", "{3,NULL}", "{0}", "{2,2,1}"],
     "texts": ["{}", "{a,b}", '{"",NULL}', "{one}"],
+    "inet": ["10.0.0.1", "10.0.0.1/8", "192.168.1.0/24", "::1", "10.0.0.2"],
+    "cidr": ["10.0.0.0/8", "192.168.1.0/24", "::/64", "10.0.0.1"],
+    "macaddr": ["08:00:2b:01:02:03", "08:00:2b:01:02:04"],
+    "bit": ["101", "000", "011"],
+    "varbit": ["", "1", "10", "0101"],
+    "int4range": ["[1,5)", "empty", "[3,9)", "(,3)", "[2,2]"],
+    "numrange": ["[1.5,3)", "[1.50,3.0)", "empty", "(0,10]", "(,)"],
+    "daterange": ["[2020-01-01,2020-02-01)", "empty", "[2020-01-15,)", "[2020-01-01,2020-01-31]"],
+    "tstzrange": [
+        "[2020-01-01 00:00:00+00,2020-02-01 00:00:00+00)",
+        "empty",
+        "(,2020-01-01 00:00:00+02]",
+    ],
+    "multirange": ["{}", "{[1,3),[5,7)}", "{[2,6)}", "{(,2)}"],
 }
 #: What a few rows of tables have: extreme, but no sum of them is inexact or fails.
 STRANGE: dict[str, list[str]] = {
@@ -93,6 +111,16 @@ STRANGE: dict[str, list[str]] = {
     "jsonb": ['{"a": {"b": [1, {"c": null}]}}', '"it\'s"', "1.10", "1e2", "-0", '[1, "a", {"b": 1.0}]', '""', "false"],
     "int4s": ["{2147483647,NULL,-1}", "{1,1,1,1,1}"],
     "texts": ['{"a,b","c\\"d"}', '{"{}",NULL,"NULL"}', "{it's}", '{" "}'],
+    "inet": ["255.255.255.255", "0.0.0.0/0", "::ffff:1.2.3.4", "2001:db8::1/64", "::/0"],
+    "cidr": ["0.0.0.0/0", "2001:db8::/32", "255.255.255.255"],
+    "macaddr": ["ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00"],
+    "bit": ["111"],
+    "varbit": ["111111"],
+    "int4range": ["(,)", "[-2147483648,2147483647)", "[2147483646,2147483647)"],
+    "numrange": ["[NaN,NaN]", "[-Infinity,Infinity]", "[1e-10,12345678901234567890.5)", "[1.0,1.00]"],
+    "daterange": ["(-infinity,infinity)", "[0044-03-15 BC,9999-12-31)", "[infinity,infinity]"],
+    "tstzrange": ["[-infinity,infinity]", "(,)"],
+    "multirange": ["{(,)}", "{[-2147483648,2147483647)}", "{[1,2),[3,4),[5,6)}"],
 }  # fmt: skip
 #: What only expressions of one row have.
 HOSTILE: dict[str, list[str]] = {
@@ -128,6 +156,16 @@ HOSTILE: dict[str, list[str]] = {
     "jsonb": ['{"a": 1, "a": 2}', '{"b":1,"a":{"c":[1,2]}}', "1.0", "1e2", '"\\u00e9"', "{a}", "",
               '[1,[2,[3]]]', '"\\u0000"', '"\\ud800"', '"\\ud83d\\ude00"', '[1, "a", {"b": 1.0}]', "-0", '{"a": null}', "1.10", "100000000000000000000"],
     "int4s": ["{1,x}", "{ 1 , 2 }", "1", "{NULL,null}", "{{1,2},{3,4}}", "[2:3]={1,2}", "{1,2"],
+    "inet": ["10.0.0.1/33", "10.1", "10.1/16", "10.1/24", "::5", "::1.2.3.4", "1.2.3.4/", "", " 1.2.3.4", "fe80::1/10"],
+    "cidr": ["10", "224", "10.0.0.1/8", "192.168.1", "x", "::1/64"],
+    "macaddr": ["8:0:2b:1:2:3", "08002b010203", "0800.2b01.0203", "08002b:010203", "x", "08:00:2b:01:02"],
+    "bit": ["1", "1111", "x5", "2", "b101", ""],
+    "varbit": ["1111111", "xff", "b1", "12"],
+    "int4range": ["[5,1]", "[1,2147483647]", "[1,2", "(1,2)", " [ 1 , 2 ) ", "[a,2)", "[1,1)", "", "Empty"],
+    "numrange": ["[3,1]", '["1",2)', "[1,2] x", "(1,1]", "[,]", "[1,2,3]"],
+    "daterange": ["[2020-01-01,5874897-12-31]", "[2020-13-01,)", "[2021-01-01,2020-01-01]", "[2020-01-01,infinity]"],
+    "tstzrange": ["[2020-01-01,x)", '["2020-01-01 10:00","2020-01-02 10:00+02"]', "[2021-01-01,2020-01-01]"],
+    "multirange": ["{[1,3),[2,5)}", "{empty,[1,2)}", "{[1,2),}", "[1,2)", "{[5,1]}", "{[1,2)} x", " { [1,2) , [4,5) } "],
     "texts": ['{"a,b","c\\"d"}', "{a b, c}", '{"{}"}', "{NULL,\"NULL\"}", "{it's}", "{"],
 }  # fmt: skip
 

@@ -172,6 +172,8 @@ def _sized(value: Any, kind: t.SqlType) -> Any:
             return value[:length]
         case t.Char(int(length)):
             return value.ljust(length)
+        case t.Coded():
+            return kind.fitted(value)
         case t.Real() | t.Double():
             return one_float(value)
         case t.Array(element):

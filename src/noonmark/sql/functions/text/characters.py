@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,11 @@ from noonmark.sql.functions.text import pattern
 from noonmark.sql.functions.text.regexp import replaced_size
 
 _BOOL, _INT, _TEXT = t.Boolean(), t.Integer(), t.Text()
+#: The order of characters, whatever the collation is: here it is the order of texts.
+_BY_CHARACTERS = (
+    *(("~<~", operator.lt), ("~<=~", operator.le)),
+    *(("~>~", operator.gt), ("~>=~", operator.ge)),
+)
 
 
 def _substring(text: str, start: int, length: int) -> str:
@@ -251,6 +257,8 @@ def _plain() -> list[Function]:
         ),
         *(Function(n, two, _INT, lambda x, part: x.find(part) + 1) for n in ("strpos", "position")),
         Function("starts_with", two, _BOOL, str.startswith),
+        Function("^@", two, _BOOL, str.startswith),
+        *(Function(sign, two, _BOOL, act) for sign, act in _BY_CHARACTERS),
         Function("replace", (t.Text,) * 3, _TEXT, _replace, size=replaced_size),
         Function("translate", (t.Text,) * 3, _TEXT, _translate),
         Function("split_part", (t.Text, t.Text, t.Integer), _TEXT, _split_part, fallible=True),
