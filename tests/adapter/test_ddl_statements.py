@@ -70,8 +70,8 @@ async def test_dropping_what_others_need(opened: Database) -> None:
     error = await refused(client, "drop table t")
     assert isinstance(error, DependentObjects)
     assert error.sqlstate == "2BP01"
-    assert error.message == 'cannot drop table t because other objects depend on it'
-    assert error.detail == 'view v depends on table t\nview w depends on view v'
+    assert error.message == "cannot drop table t because other objects depend on it"
+    assert error.detail == "view v depends on table t\nview w depends on view v"
     assert "CASCADE" in str(error.hint)
     assert await client.ask("select * from w") == []
     assert await notices(client, "drop table t cascade") == ["drop cascades to 2 other objects"]
@@ -98,7 +98,7 @@ async def test_a_source_is_one_thing_with_its_parts(opened: Database) -> None:
     assert await client.ask("select count(*) > 0 from house_progress") == [(True,)]
     assert (await refused(client, "select * from house")).sqlstate == "42P01"
     error = await refused(client, "drop source bids")
-    assert error.message == 'cannot drop subsource bids because source house requires it'
+    assert error.message == "cannot drop subsource bids because source house requires it"
     await client.ask("create view v as select * from bids")
     assert "depends on subsource" in str((await refused(client, "drop source house")).detail)
     await client.ask("drop source house cascade")

@@ -116,7 +116,7 @@ async def _replace(client: Conversation, opened: Database) -> None:
     """OR REPLACE and DROP, with what depends on a view."""
     with pytest.raises(DependentObjects) as refused:
         await client.ask("create or replace materialized view totals2 as select k from l")
-    assert 'materialized view top depends on materialized view totals2' in str(refused.value)
+    assert "materialized view top depends on materialized view totals2" in str(refused.value)
     await client.ask(
         "create or replace materialized view top as select min(total) as a from totals2"
     )
