@@ -18,7 +18,7 @@ from noonmark.adapter.database import Database
 from noonmark.compute.jvm.session import AUTOMATIC, RESIDENTS, with_room
 from noonmark.compute.runner.resident import pool as module
 from noonmark.compute.runner.resident.lines import Line, LineLost
-from noonmark.compute.runner.resident.pool import Made, Resident, Residents
+from noonmark.compute.runner.resident.pool import WAIT_S, Made, Resident, Residents
 from noonmark.compute.runner.resident.runner import ByResidents
 from noonmark.compute.runner.runner import Named
 from noonmark.supervise import Supervisor
@@ -183,6 +183,22 @@ def test_a_work_that_is_ended_ends_its_resident_and_another_comes(spark: SparkSe
         assert share.resident.was_ended
         pool._give_back([share])
         _wait(lambda: _are_up(pool) and share.resident.line not in first)
+    finally:
+        pool.stop()
+
+
+def test_a_tick_waits_for_a_resident_as_long_as_a_job_would_take(spark: SparkSession) -> None:
+    """On a busy machine a job takes seconds, and takes from those that it runs beside."""
+    pool = Residents(spark, Supervisor())
+    try:
+        _wait(lambda: _are_up(pool))
+        busy = [pool._lend([name], name)[0] for name in ("a", "b")]
+        assert pool._lend(["c"], "c") == []
+        pool.job_took(5.0)
+        timer = threading.Timer(4 * WAIT_S, pool._give_back, [busy])
+        timer.start()
+        assert len(pool._lend(["c"], "c")) == 1
+        timer.join()
     finally:
         pool.stop()
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -47,6 +48,8 @@ T = TypeVar("T")
 
 #: What a task makes up to this size goes to the driver; more is stored by the task.
 RESULT_BYTES_MAX = 8 << 20
+#: What Linux says of a thread: for how long it ran, and for how long it waited to run.
+_SCHEDULED = Path("/proc/thread-self/schedstat")
 #: How many plans stay unpacked in a process.
 _PROGRAMS_MAX = 256
 
@@ -98,8 +101,9 @@ class TickTask:
 class TickResult:
     """What a task made: the changes of the view, of its errors, and of its arrangements.
 
-    `ms` is how long that took there, and `touched` how many stored rows it looked at. `is_first`:
-    the process had not brought this view forward before, so `ms` says more of it than of the view.
+    `ms` is how long that took there, without the time in which others had the processors, and
+    `touched` how many stored rows it looked at. `is_first`: the process had not brought this view
+    forward before, so `ms` says more of it than of the view.
     """
 
     rows: pa.Table | task.Written | None
@@ -145,15 +149,27 @@ def trace_reader() -> TraceReader:
 
 def timed(traces: TraceReader, name: str, work: TickTask) -> TickResult | NoonmarkError:
     """Runs on executors: what a work made, with how long that took; or the error of it."""
-    began = SYSTEM.monotonic()
+    began = _unhindered()
     try:
         made = perform(traces, name, work)
     except NoonmarkError as error:
         return error
+    took = _unhindered() - began
     is_first = work.program not in _WARM
     if not work.hydrates:
         _put(_WARM, work.program, None)
-    return replace(made, ms=(SYSTEM.monotonic() - began) * 1000, is_first=is_first)
+    return replace(made, ms=took * 1000, is_first=is_first)
+
+
+def _unhindered() -> float:
+    """Seconds, without those in which this thread has waited for a processor that others had.
+
+    Where the system does not tell that, all of them.
+    """
+    waited = 0
+    with suppress(OSError, ValueError, IndexError):
+        waited = int(_SCHEDULED.read_text().split()[1])
+    return SYSTEM.monotonic() - waited / 1e9
 
 
 def perform(traces: TraceReader, name: str, work: TickTask) -> TickResult:

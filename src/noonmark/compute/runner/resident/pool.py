@@ -4,8 +4,9 @@ A Spark job costs 65 to 100 ms before any work, and most ticks need less for the
 resident is a job of one task that stays: it keeps what it has open of the collections, and takes
 works over its line in less than a millisecond.
 
-Law (never less): a work that no resident is free for within `WAIT_S`, or whose resident dies with
-it, is left to somebody else. Nothing is committed by a task, so one that ran twice ran once.
+Law (never less): a work that no resident is free for in the time that a job of its own would take,
+or whose resident dies with it, is left to somebody else. Nothing is committed by a task, so one
+that ran twice ran once.
 Law (warm): a view goes to the resident that it was with before, while that one is free. `cold` says
 which views no resident has brought forward in its life: the first time takes it longer than any
 other, for code is read and indexes are opened. So who asks may have it done elsewhere, and
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("noonmark.spark")
 
-#: How long a tick waits for a resident: a job of its own would take longer to begin.
-WAIT_S = 0.07
+#: How long a tick waits for a resident: as long as a job of its own took last, in these bounds.
+WAIT_S, WAIT_LARGEST_S = 0.07, 2.0
 #: A resident that lived so long has no past; the pause before the next one grows otherwise.
 _STEADY_S = 5.0
 _PAUSE_FIRST_S, _PAUSE_LARGEST_S, _PAUSE_ROOM_S = 0.1, 30.0, 1.0
@@ -110,6 +111,7 @@ class Residents:
         #: Which resident a view was with last.
         self._homes: dict[str, Resident] = {}
         self._rehearsed: set[str] = set()
+        self._wait_s = WAIT_S
         #: Whether a task of ours has begun on this session: until then jobs are cold, too.
         self._has_begun = False
         self.residents = [Resident(number) for number in range(_count(spark))]
@@ -236,6 +238,10 @@ class Residents:
             raise Interrupted("the tick was ended")
         return made
 
+    def job_took(self, seconds: float) -> None:
+        """Learn what a job costs now: where the processors are others' it is much more."""
+        self._wait_s = min(max(WAIT_S, seconds), WAIT_LARGEST_S)
+
     def cold(self, names: Iterable[str]) -> set[str]:
         """Which of these views no resident that is up has brought forward."""
         with self._change:
@@ -285,7 +291,7 @@ class Residents:
     def _lend(self, names: Sequence[str], group: str) -> list[Share]:
         """Free residents with the works that each is to do; none if none gets free in time."""
         with self._change:
-            self._change.wait_for(lambda: self._free() or not self._is_any_up(), WAIT_S)
+            self._change.wait_for(lambda: self._free() or not self._is_any_up(), self._wait_s)
             free = self._free()
             if not free:
                 return []

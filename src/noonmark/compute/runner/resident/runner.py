@@ -15,6 +15,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from noonmark.clock import SYSTEM
 from noonmark.compute.jvm.session import OpenSession
 from noonmark.compute.runner.processes import LocalProcesses
 from noonmark.compute.runner.resident.pool import Made, Residents
@@ -58,7 +59,9 @@ class ByResidents:
         if residents.is_cold or {name for name, _ in left} <= self._beside.warm():
             ran = self._beside.run(left, group)
         else:
+            began = SYSTEM.monotonic()
             ran = JOBS.run(lambda: session, left, group)
+            residents.job_took(SYSTEM.monotonic() - began)
         made.update(zip(rest, ran.made, strict=True))
         return Ran([made[at] for at in range(len(works))], ran.jobs)
 
