@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noonmark.adapter.upstream.connection import REGISTRY, check_connection
 from noonmark.errors import ConfigError, NoonmarkError, RefusedHere, SourceStalled
 from noonmark.source import outgoing
 from noonmark.source.format.registry import Registry
@@ -166,6 +167,33 @@ def test_this_machine_is_refused_to_roles_and_by_servers_beyond_it() -> None:
     assert not outgoing.for_roles({DENY: "private"}).lets("h", here)
     assert outgoing.for_roles({ALLOW: "loopback"}).lets("h", here)
     assert not outgoing.policy({}).lets("h", ipaddress.ip_address("169.254.169.254"))
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f.1", "inside.example"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (REGISTRY, {"url": "http://{}:1/"}),
+        ("kafka", {"broker": "{}:9092"}),
+        ("postgres", {"host": "{}"}),
+    ],
+)
+def test_what_a_role_describes_is_no_other_name_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, host: str, kind: str, options: dict[str, str]
+) -> None:
+    """Neither a spelling that only the resolver reads, nor a name of its own that leads here."""
+    monkeypatch.delenv(ALLOW, raising=False)
+    monkeypatch.delenv(DENY, raising=False)
+    resolve = socket.getaddrinfo
+
+    def resolved(name: str, *rest: Any, **more: Any) -> Any:
+        return resolve("127.0.0.1" if name == "inside.example" else name, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    written = {name: text.format(host) for name, text in options.items()}
+    with pytest.raises(RefusedHere):
+        check_connection(kind, written, names_files=False)
+    check_connection(kind, written, names_files=True)  # a superuser, who is here already
 
 
 def test_the_policy_of_the_environment() -> None:

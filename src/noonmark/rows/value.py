@@ -222,3 +222,17 @@ def interval_of(value: Interval | dt.timedelta) -> Interval:
     if not isinstance(value, dt.timedelta):
         raise InvalidValue(f"{value!r} is not an interval")
     return Interval(0, value.days, value.seconds * 1_000_000 + value.microseconds)
+
+
+_DECIMAL_BYTES = Decimal(1).__sizeof__()
+
+
+def weight(value: Any) -> int:
+    """About how many characters a value is long: of a number, digits and the places before them."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, Decimal):
+        return abs(value.adjusted()) + 2 * (value.__sizeof__() - _DECIMAL_BYTES)
+    if isinstance(value, tuple | list):
+        return len(value) + sum(map(weight, value))
+    return 0

@@ -7,6 +7,7 @@ rule `fold` uses. NULL is None; an error of the expression is an `EvaluationErro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from noonmark.errors import TooComplex, UsageError
@@ -113,9 +114,49 @@ def _is(scalar: s.Is, row: Row, outer: Outer) -> bool:
     return evaluate(scalar.operand, row, outer) is scalar.value
 
 
+#: Longer lists of literals are looked up, not walked through for every row.
+_WALKED_MAX = 16
+_LISTS_MAX = 64
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """The keys of a list of literals, and whether NULL is among them; `of` is whose they are."""
+
+    of: s.InList
+    keys: frozenset[Any]
+    has_null: bool
+
+
+_LISTS: dict[int, _Listed] = {}
+
+
+def _listed(scalar: s.InList) -> _Listed | None:
+    """The items of a list as a set; None where one is not a literal."""
+    found = _LISTS.get(id(scalar))
+    if found is not None and found.of is scalar:
+        return found
+    keys, has_null = set(), False
+    for item in scalar.items:
+        if not isinstance(item, s.Literal):
+            return None
+        has_null = has_null or item.value is None
+        if item.value is not None:
+            keys.add(sort_key(item.type)(item.value))
+    if len(_LISTS) >= _LISTS_MAX:
+        _LISTS.clear()
+    made = _LISTS[id(scalar)] = _Listed(scalar, frozenset(keys), has_null)
+    return made
+
+
 def _in_list(scalar: s.InList, row: Row, outer: Outer) -> bool | None:
     value = evaluate(scalar.operand, row, outer)
     key = None if value is None else sort_key(scalar.operand.type)(value)
+    listed = _listed(scalar) if len(scalar.items) > _WALKED_MAX else None
+    if listed is not None:
+        if key is not None and key in listed.keys:
+            return True
+        return None if value is None or listed.has_null else False
     unknown = value is None
     for item in scalar.items:
         other = evaluate(item, row, outer)

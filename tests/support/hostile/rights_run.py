@@ -67,7 +67,7 @@ class Http:
         body = json.dumps({"queries": [{"query": sql} for sql in statements]}).encode()
         headers = {"Content-Type": "application/json", "Authorization": f"Basic {self._user}"}
         request = urllib.request.Request(self._url, body, headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             results = json.loads(answer.read())["results"]
         return next((str(each["error"]["code"]) for each in results if "error" in each), "")
 
@@ -88,7 +88,7 @@ class Socket:
     def _until_ready(self) -> str:
         failed = ""
         while True:
-            said = json.loads(self._socket.recv(timeout=60))
+            said = json.loads(self._socket.recv(timeout=300))
             if said["type"] == "Error":
                 failed = failed or str(said["payload"]["code"])
             if said["type"] == "ReadyForQuery":

@@ -11,13 +11,18 @@ nature must be references: so no text, error or listing has a secret in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import unseal
-from noonmark.errors import ConfigError, SourceStalled, UndefinedObject, WrongObjectType
+from noonmark.errors import (
+    ConfigError,
+    RefusedHere,
+    SourceStalled,
+    UndefinedObject,
+    WrongObjectType,
+)
 from noonmark.source.format.registry import Registry
 from noonmark.source.outgoing import check_url, for_roles, policy
 from noonmark.sql.statement import statement as st
@@ -118,9 +123,14 @@ def _check_resolved(host: str) -> None:
     """Refuse a host of somebody who is no superuser, by name and by what it resolves to now."""
     allowed = for_roles()
     allowed.check_host(host)
-    if not host.startswith(("/", "@")):
-        with suppress(SourceStalled):  # nobody knows it yet: it is checked when it is connected to
-            allowed.addresses(host, 0)
+    if host.startswith(("/", "@")):
+        return
+    try:
+        allowed.addresses(host, 0)
+    except RefusedHere:
+        raise
+    except SourceStalled:
+        pass  # nobody knows it yet: it is checked when it is connected to
 
 
 def _brokers(options: Mapping[str, Any]) -> list[str]:

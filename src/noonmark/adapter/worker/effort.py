@@ -8,8 +8,10 @@ where it is stopped by what it really takes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
+from noonmark.rows.value import weight
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.call import SortKey, TableCall
@@ -23,8 +25,8 @@ _SORT = 10
 class _Estimate:
     """The rows of a relation at most, and the work up to there."""
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._sizes = sizes
+    def __init__(self, sizes: Mapping[str, int], longest: int) -> None:
+        self._sizes, self._longest = sizes, longest
         self._names: dict[str, float] = {}
         self._done: dict[int, float] = {}
         self.work = 0.0
@@ -78,7 +80,7 @@ class _Estimate:
 
     def each(self, count: float, *scalars: Node) -> float:
         """Ask scalars of so many rows."""
-        self.work += count * (1 + scalar_effort(*scalars)) if count else 0
+        self.work += count * (1 + scalar_effort(*scalars, longest=self._longest)) if count else 0
         return count
 
     def sort(self, count: float, *parts: Node) -> float:
@@ -100,7 +102,8 @@ class _Estimate:
 def _table_rows(call: TableCall) -> float:
     """How many rows a table function gives at most."""
     values: list[Any] = [each.value for each in call.arguments if isinstance(each, s.Literal)]
-    if call.entry.steps is not None or len(values) < len(call.arguments):
+    measured = call.entry.steps is not None or call.entry.size is not None
+    if measured or len(values) < len(call.arguments):
         return NEVER
     if None in values:
         return 0
@@ -128,7 +131,7 @@ def is_little(
         order: what its rows are sorted by.
         longest: the length of the longest value among the rows.
     """
-    estimate = _Estimate(sizes)
+    estimate = _Estimate(sizes, longest)
     for name, test in tests:
         estimate.each(sizes[name], test)
     count = estimate.rows(relation)
@@ -142,6 +145,8 @@ def longest_value(rows: Iterable[Sequence[Any]]) -> int:
     longest = 0
     for row in rows:
         for value in row:
-            if isinstance(value, str | bytes | tuple) and len(value) > longest:
-                longest = len(value)
+            if isinstance(value, str | bytes):
+                longest = max(longest, len(value))
+            elif isinstance(value, Decimal | tuple):
+                longest = max(longest, weight(value))
     return longest

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from noonmark.adapter.aside import aside
 from noonmark.adapter.peek.rows import Row
 from noonmark.adapter.worker.effort import longest_value
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
@@ -18,6 +19,8 @@ from noonmark.sql.ir.scalar import Scalar
 #: Many rows of a little each, as a long VALUES list is, take at most so much in a thread: a second.
 _THREAD_MAX = 1_000_000
 _EACH_MAX = 300
+#: What it takes to look at a row, as characters of a text are counted (`aside`).
+_ROW_WEIGHT = 20
 
 
 async def values_of(
@@ -29,11 +32,12 @@ async def values_of(
     job = Valued(tuple(map(tuple, scalars)), tuple(over))
     # The same list for every row is looked at once.
     known: dict[int, float] = {}
-    longest = 1 + longest_value(over) / 1_000
+    longest = await aside(len(over) * _ROW_WEIGHT, longest_value, over)
     total = largest = 0.0
     for each in job.scalars:
         if id(each) not in known:
-            known[id(each)] = scalar_effort(*each) * longest
+            effort = scalar_effort(*each, longest=longest)
+            known[id(each)] = effort * (1 + longest / 1_000)
         total += known[id(each)]
         largest = max(largest, known[id(each)])
     if total <= LITTLE:
@@ -53,7 +57,8 @@ def little_value(scalar: Scalar, row: Row = ()) -> Any:
     Raises:
         ProgramLimitExceeded: it is more than a little work.
     """
-    if scalar_effort(scalar) * (1 + longest_value([row]) / 1_000) > LITTLE:
+    longest = longest_value([row])
+    if scalar_effort(scalar, longest=longest) * (1 + longest / 1_000) > LITTLE:
         raise ProgramLimitExceeded(
             "an expression here cannot be much work",
             hint="Compute it with a SELECT first, and write its value.",

@@ -119,6 +119,9 @@ class Function(Signature):
     #: For a function whose result may be much longer than its arguments: about how long it is,
     #: or how long a text is that takes as much to make.
     size: Callable[..., float] | None = None
+    #: Whether a hundred characters of its arguments take a microsecond at most: what is not said to
+    #: be so may take the square of their length, or more.
+    linear: bool = False
     #: For a function of a text and a pattern: about how many microseconds it takes to look for the
     #: pattern in a text of a length; infinite where the text does not bound it.
     steps: Callable[[str, int], float] | None = None

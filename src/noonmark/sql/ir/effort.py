@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from noonmark.rows.value import weight
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Ask
 from noonmark.sql.ir.node import Node, children
@@ -17,10 +18,13 @@ LITTLE = 3_000
 NEVER = math.inf
 #: How long texts of rows are, as far as is known before they are read.
 _TEXT = 20
+#: What is called with more than so many characters may take their square, or more: unless the
+#: function says that it is linear, there is no bound.
+LONG = 500
 
 
-def scalar_effort(*scalars: Node) -> float:
-    """What it takes to ask scalars of one row."""
+def scalar_effort(*scalars: Node, longest: int = 0) -> float:
+    """What it takes to ask scalars of one row, whose longest value has so many characters."""
     total = 0.0
     lengths: dict[int, int] = {}
     stack: list[Node] = list(scalars)
@@ -28,23 +32,31 @@ def scalar_effort(*scalars: Node) -> float:
         node = stack.pop()
         total += 1
         if isinstance(node, s.Call):
-            total += _call(node, lengths)
+            total += _call(node, longest, lengths)
         elif isinstance(node, s.Cast):
             total += s.length(node.operand, lengths)  # a character of nested JSON takes so long
         elif isinstance(node, s.Literal):
-            total += len(node.value) / 1_000 if isinstance(node.value, str | bytes | tuple) else 0
+            total += weight(node.value) / 1_000
         elif isinstance(node, Ask):
             total += NEVER if node.entry.waits else 50  # the catalog is looked at
         stack += children(node)
     return total
 
 
-def _call(call: s.Call, lengths: dict[int, int]) -> float:
+def call_effort(call: s.Call) -> float:
+    """What it takes to ask a call itself, its arguments aside."""
+    return _call(call, 0, {})
+
+
+def _call(call: s.Call, longest: int, lengths: dict[int, int]) -> float:
     size = call.size / 1_000
-    steps = call.entry.steps
+    entry, steps = call.entry, call.entry.steps
+    given = longest + sum([s.length(each, lengths) for each in call.arguments])
+    if given > LONG and not entry.linear and steps is None:
+        return NEVER
     if steps is None:
-        return size
+        return size + given / 100
     text, pattern = call.arguments[:2]
-    if not isinstance(pattern, s.Literal):
-        return NEVER  # it is compiled for every row
-    return size + s.pattern_steps(steps, pattern, max(_TEXT, s.length(text, lengths)))
+    if not isinstance(pattern, s.Literal) or weight(pattern.value) > LONG:
+        return NEVER  # it is compiled, for every row
+    return size + s.pattern_steps(steps, pattern, max(_TEXT, longest, s.length(text, lengths)))

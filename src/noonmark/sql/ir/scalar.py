@@ -20,7 +20,7 @@ from typing import Any
 from noonmark.errors import DatatypeMismatch, EvaluationError
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column
-from noonmark.rows.value import identity
+from noonmark.rows.value import identity, weight
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.cast import cast_exists, cast_fails
 from noonmark.sql.functions.function import Function
@@ -143,7 +143,7 @@ def length(scalar: Scalar, known: dict[int, int] | None = None) -> int:
 
 def _length(scalar: Scalar, known: dict[int, int]) -> int:
     if isinstance(scalar, Literal):
-        return len(scalar.value) if isinstance(scalar.value, str | bytes | tuple) else 0
+        return weight(scalar.value)
     if isinstance(scalar, Cast):
         return length(scalar.operand, known)
     if not isinstance(scalar, Call):

@@ -8,6 +8,7 @@ Grouping sets are a union: one aggregation per set, with NULL for the keys that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -20,6 +21,7 @@ from noonmark.errors import (
     InvalidReference,
     SqlError,
     UndefinedFunction,
+    Unsupported,
     WrongObjectType,
 )
 from noonmark.rows import types as t
@@ -229,11 +231,15 @@ def _keys(group: exp.Group | None, row: Row, items: Items) -> _Keys:
     keys = _Keys([], [])
     row.place = "GROUP BY"
     parts = [_sets(each, keys, row, items) for each in group.expressions]
+    if math.prod(map(len, parts)) > _SETS_MAX:
+        raise _too_many(group)
     for choice in product(*parts):
         keys.sets.append(tuple(dict.fromkeys(key for chosen in choice for key in chosen)))
-    if len(keys.sets) > _SETS_MAX:
-        raise unsupported(f"more than {_SETS_MAX} grouping sets", group)
     return keys
+
+
+def _too_many(tree: exp.Expr) -> Unsupported:
+    return unsupported(f"more than {_SETS_MAX} grouping sets", tree)
 
 
 def _sets(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> list[tuple[int, ...]]:
@@ -243,6 +249,8 @@ def _sets(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> list[tuple[int
         sizes = range(len(parts), -1, -1)
         if isinstance(tree, exp.Rollup):
             chosen = [tuple(parts[:size]) for size in sizes]
+        elif 1 << len(parts) > _SETS_MAX:  # asked before they are there: they may be billions
+            raise _too_many(tree)
         else:
             chosen = [each for size in sizes for each in combinations(parts, size)]
         return [tuple(key for part in each for key in part) for each in chosen]

@@ -20,6 +20,7 @@ from noonmark.rows import types as t
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.asked import Ask, Now, Parameter
+from noonmark.sql.ir.effort import call_effort
 from noonmark.sql.ir.node import Node, children, rebuild, walk_once
 from noonmark.sql.ir.relation import Constant, Filter, Relation
 from noonmark.sql.rules.rewrite import bottom_up
@@ -141,7 +142,9 @@ def _is_quick(scalar: s.Scalar) -> bool:
     """Whether asking for it is nothing: a plan must not take longer than its text is long."""
     if isinstance(scalar, s.Cast):
         return s.length(scalar.operand) <= STEPS_MAX
-    return not isinstance(scalar, s.Call) or (scalar.steps <= STEPS_MAX and scalar.size <= SIZE_MAX)
+    if not isinstance(scalar, s.Call):
+        return True
+    return call_effort(scalar) <= STEPS_MAX and scalar.size <= SIZE_MAX
 
 
 def _is_constant(scalar: s.Scalar) -> bool:

@@ -11,6 +11,7 @@ from noonmark.adapter.catalog.item import TEMPORARY
 from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.catalog.type_names import TypeNames, remembering
 from noonmark.adapter.contract import Done, Notice, Outcome
+from noonmark.adapter.planner import PLANNER, text_weight
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.session.transaction import current
@@ -73,7 +74,7 @@ async def _make(
     refuse_options("a table", options, ("retain_history",))
     made = await placed(session, statement)
 
-    async def make(catalog: Catalog, number: int) -> Created:
+    def build(catalog: Catalog, number: int) -> Created:
         schema_name, name = place(catalog, made.name)
         definition: dict[str, Any] = {"text": session.text, "defaults": {}}
         schema = columns_of(statement.columns, statement.key)
@@ -100,6 +101,10 @@ async def _make(
         item, more = serials(session, catalog, item, statement.columns, number + 1)
         item = remembering(access, item)
         return Created((item, *more), lambda time: (creation(item, time),))
+
+    async def make(catalog: Catalog, number: int) -> Created:
+        # Conditions and expressions are planned where that disturbs nobody.
+        return await PLANNER.run(text_weight(session.text), build, catalog, number)
 
     done, _created = await create(session, "CREATE TABLE", made.name, statement.if_not_exists, make)
     return replace(done, notices=(*told, *done.notices))

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.peek.rows import Row
+from noonmark.adapter.planner import PLANNER, text_weight
 from noonmark.adapter.statement.dml.target import fitted, shown, sized
 from noonmark.adapter.table.checks import CheckViolation, checks_of
 from noonmark.adapter.table.generated import generated_of
@@ -35,6 +37,7 @@ async def fitted_rows(pool: Pool, item: Item, rows: Sequence[Sequence[Any]]) -> 
         StringTooLong: text that is longer than its column takes.
     """
     weight = len(rows) * (1 + len(item.schema)) * _ROW_WEIGHT
+    await planned(item)
     if scalars := generated_of(item):
         given = await aside(weight, lambda: [sized(item, row) for row in rows])
         rows = await _with_generated(pool, scalars, given)
@@ -49,19 +52,42 @@ async def fitted_rows(pool: Pool, item: Item, rows: Sequence[Sequence[Any]]) -> 
     return made
 
 
+#: The versions of tables whose expressions were planned, by identity.
+_PLANNED: WeakValueDictionary[int, Item] = WeakValueDictionary()
+
+
+async def planned(item: Item) -> None:
+    """Plan the expressions of a table where planning disturbs nobody; they are kept."""
+    if _PLANNED.get(id(item)) is item:
+        return
+    generated = (text for text, _ in item.definition.get("generated", {}).values())
+    checks = (text for _, text, _ in item.definition.get("checks", ()))
+    weight = sum(map(text_weight, (*generated, *checks)))
+    await PLANNER.run(weight, lambda: (generated_of(item), checks_of(item)))
+    _PLANNED[id(item)] = item
+
+
 async def _with_generated(
     pool: Pool, scalars: Mapping[int, Scalar], rows: Sequence[Row]
 ) -> list[list[Any]]:
     """Rows with the values of their generated columns."""
-    asked, made = tuple(scalars.values()), []
+    asked: tuple[Scalar, ...] = tuple(scalars.values())
+    made: list[list[Any]] = []
     for start in range(0, len(rows), _PIECE_ROWS):
         piece = rows[start : start + _PIECE_ROWS]
         found = await values_of(pool, [asked] * len(piece), piece)
-        for row, values in zip(piece, found, strict=True):
-            whole = list(row)
-            for at, value in zip(scalars, values, strict=True):
-                whole[at] = value
-            made.append(whole)
+        weight = len(piece) * len(asked) * _ROW_WEIGHT
+        made += await aside(weight, _filled, tuple(scalars), piece, found)
+    return made
+
+
+def _filled(places: Sequence[int], rows: Sequence[Row], values: Sequence[Row]) -> list[list[Any]]:
+    made = []
+    for row, given in zip(rows, values, strict=True):
+        whole = list(row)
+        for at, value in zip(places, given, strict=True):
+            whole[at] = value
+        made.append(whole)
     return made
 
 
@@ -71,6 +97,7 @@ async def broken_check(pool: Pool, item: Item, rows: Sequence[Row]) -> tuple[str
     Raises:
         EvaluationError: one has no answer for it.
     """
+    await planned(item)
     checks = checks_of(item)
     conditions = tuple(check.condition for check in checks)
     for start in range(0, len(rows) if checks else 0, _PIECE_ROWS):

@@ -29,6 +29,7 @@ from noonmark.adapter.statement.dml.target import (
     is_default,
 )
 from noonmark.adapter.table.constraints import key_name, uniques_of
+from noonmark.adapter.table.keys import ROW_WEIGHT
 from noonmark.adapter.worker.pool import Pool
 from noonmark.adapter.worker.values import values_of
 from noonmark.errors import (
@@ -294,56 +295,87 @@ async def settle_conflicts(
     conflict, item = plan.conflict, plan.item
     assert conflict is not None
     arbiters = [_Arbiter(item, columns, nulls) for columns, nulls in conflict.arbiters]
+    weight = len(rows) * ROW_WEIGHT
     for arbiter in arbiters:
-        await arbiter.look_up(plan, reading, rows)
+        wanted = await aside(weight, arbiter.wanted, rows)
+        there = await _present(plan, reading, wanted, arbiter.places)
+        await aside(weight + len(there) * ROW_WEIGHT, arbiter.keep, there)
+    told = await aside(weight, _told_apart, arbiters, rows, updates=conflict.update is not None)
+    pairs = [(old, row) for old, row in told.steps if old is not None]
+    news = iter(await _updated(plan, reading.session.database.workers, pairs, values))
+    if told.twice:
+        raise TooManyRows(
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            hint="No rows proposed for insertion within one command may share a key.",
+        )
     writes: list[Write] = []
     touched: list[Row] = []
     moves: list[Move] = []
+    for old, row in told.steps:
+        new = row if old is None else next(news)
+        if new is None:
+            continue
+        touched.append(new)
+        writes.append((new, 1))
+        if old is not None:
+            writes.append((old, -1))
+            moves.append((old, new, 1))
+    return writes, touched, moves
+
+
+@dataclass
+class _Told:
+    """Each row with the one that is there, and whether one came twice."""
+
+    steps: list[tuple[Row | None, Row]]
+    twice: bool = False
+
+
+def _told_apart(arbiters: Sequence[_Arbiter], rows: Sequence[Row], *, updates: bool) -> _Told:
+    """Tell new rows from others, up to one that would change what the statement itself wrote.
+
+    What becomes of one row changes nothing for the others: an update keeps its key.
+    """
+    told = _Told([])
     for row in rows:
         taken = next((each for each in arbiters if each.of(row) is not None), None)
         if taken is None:
-            writes.append((row, 1))
-            touched.append(row)
+            told.steps.append((None, row))
             for each in arbiters:
-                each.put(row, row)
-        elif conflict.update is not None:
-            old = taken.of(row)
-            assert old is not None
+                each.put(row)
+        elif updates:
             if taken.is_own(row):
-                raise TooManyRows(
-                    "ON CONFLICT DO UPDATE command cannot affect row a second time",
-                    hint="No rows proposed for insertion within one command may share a key.",
-                )
-            new = await _updated(plan, reading.session.database.workers, old + row, values)
-            if new is not None:
-                writes += [(old, -1), (new, 1)]
-                touched.append(new)
-                moves.append((old, new, 1))
-            taken.put(row, old if new is None else new)
-    return writes, touched, moves
+                told.twice = True
+                break
+            told.steps.append((taken.of(row), row))
+            taken.put(row)
+    return told
 
 
 class _Arbiter:
     """The rows that have the keys of new rows, by one key of the table."""
 
     def __init__(self, item: Item, columns: tuple[str, ...], nulls: bool) -> None:
-        self._places = tuple(item.schema.index(name) for name in columns)
-        self._equal = row_key(tuple(item.schema.columns[at].type for at in self._places))
+        self.places = tuple(item.schema.index(name) for name in columns)
+        self._equal = row_key(tuple(item.schema.columns[at].type for at in self.places))
         self._nulls = nulls
         self._rows: dict[Row, Row] = {}
         self._own: set[Row] = set()
 
     def _form(self, row: Row) -> Row | None:
-        key = tuple([row[place] for place in self._places])
+        key = tuple([row[place] for place in self.places])
         if None in key and not self._nulls:
             return None
         form: Row = self._equal(key)
         return form
 
-    async def look_up(self, plan: InsertPlan, reading: Reading, rows: Sequence[Row]) -> None:
-        """Read the rows that are there."""
-        wanted = [row for row in rows if self._form(row) is not None]
-        for found in await _present(plan, reading, wanted, self._places):
+    def wanted(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that another may be in the way of."""
+        return [row for row in rows if self._form(row) is not None]
+
+    def keep(self, rows: Sequence[Row]) -> None:
+        """Rows that are there."""
+        for found in rows:
             form = self._form(found)
             if form is not None:
                 self._rows[form] = found
@@ -357,26 +389,32 @@ class _Arbiter:
         """Whether the statement itself wrote that row."""
         return self._form(row) in self._own
 
-    def put(self, row: Row, kept: Row) -> None:
+    def put(self, row: Row) -> None:
         """The statement wrote a row of that key."""
         form = self._form(row)
         if form is not None:
-            self._rows[form] = kept
+            self._rows[form] = row
             self._own.add(form)
 
 
-async def _updated(plan: InsertPlan, pool: Pool, both: Row, values: Sequence[Any]) -> Row | None:
+async def _updated(
+    plan: InsertPlan, pool: Pool, pairs: Sequence[tuple[Row, Row]], values: Sequence[Any]
+) -> list[Row | None]:
+    """What becomes of rows that are there; None where the condition is not true."""
     conflict = plan.conflict
-    assert conflict is not None
+    if not pairs or conflict is None or conflict.update is None:
+        return []
+    both = [old + row for old, row in pairs]
     if conflict.where is not None:
-        ((holds,),) = await values_of(pool, [[bind(conflict.where, values)]], [both])
-        if holds is not True:
-            return None
-    assert conflict.update is not None
-    bound = [bind(scalar, values) for scalar in conflict.update]
-    (found,) = await values_of(pool, [bound], [both])
-    (row,) = await fitted_rows(pool, plan.item, [found])
-    return row
+        test = (bind(conflict.where, values),)
+        holds = [answer is True for (answer,) in await values_of(pool, [test] * len(both), both)]
+    else:
+        holds = [True] * len(both)
+    chosen = [each for each, is_so in zip(both, holds, strict=True) if is_so]
+    bound = tuple([bind(scalar, values) for scalar in conflict.update])
+    found = await values_of(pool, [bound] * len(chosen), chosen)
+    news = iter(await fitted_rows(pool, plan.item, found))
+    return [next(news) if is_so else None for is_so in holds]
 
 
 async def _present(
@@ -384,11 +422,14 @@ async def _present(
 ) -> list[Row]:
     """The rows that have these keys now."""
     item = plan.item
-    keys = {tuple([row[place] for place in places]) for row in rows}
+    keys = await aside(
+        len(rows) * ROW_WEIGHT, lambda: {tuple([row[place] for place in places]) for row in rows}
+    )
     if not keys:
         return []
     scan = Scan(item.collection, item.schema)
     if any(None in key for key in keys):
         return list(await reading.multiset(Peek.of(scan)))
-    peek = Peek.of(simplify(Filter(scan, has_key(item, places, keys))))
+    weight = len(keys) * ROW_WEIGHT
+    peek = await aside(weight, lambda: Peek.of(simplify(Filter(scan, has_key(item, places, keys)))))
     return list(await reading.multiset(peek))

@@ -7,6 +7,7 @@ what it read. ``_tz`` allows times to be compared across zones; a path has no ti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -75,6 +76,20 @@ def _first(document: str, path: str, variables: str = "{}", silent: bool = False
     return None
 
 
+#: What one item takes, of one character of a path, as the length of a text that takes as long.
+_STEP_SIZE = 300
+_DEGREE_MAX = 8
+
+
+def _size(document: str, path: str, *_: Any) -> float:
+    """What a path is to follow: each of its steps may be asked of each item that the last gave."""
+    if "like_regex" in path:
+        return math.inf
+    items = 1.0 + sum(map(document.count, ",[{"))
+    degree = sum(map(path.count, ("*", "$", "@", " to ")))
+    return _STEP_SIZE * len(path) * items ** min(degree, _DEGREE_MAX)
+
+
 _J, _X, _B = t.Jsonb, t.Text, t.Boolean
 _PARAMETERS = ((_J, _X), (_J, _X, _J), (_J, _X, _J, _B))
 
@@ -84,7 +99,13 @@ def _each(
 ) -> list[Function]:
     return [
         Function(
-            f"{name}{suffix}", parameters, result, meaning, gives_null=gives_null, fallible=True
+            f"{name}{suffix}",
+            parameters,
+            result,
+            meaning,
+            gives_null=gives_null,
+            fallible=True,
+            size=_size,
         )
         for suffix in ("", "_tz")
         for parameters in _PARAMETERS
@@ -97,9 +118,9 @@ TABLE = (
     *_each("jsonb_path_query_array", t.Jsonb(), _array),
     *_each("jsonb_path_query_first", t.Jsonb(), _first, gives_null=True),
     Function("@?", (_J, _X), _B(), lambda d, p: _exists(d, p, "{}", True), gives_null=True,
-             fallible=True),
+             fallible=True, size=_size),
     Function("@@", (_J, _X), _B(), lambda d, p: _match(d, p, "{}", True), gives_null=True,
-             fallible=True),
+             fallible=True, size=_size),
 )  # fmt: skip
 
 #: jsonb_path_query gives rows.

@@ -237,26 +237,31 @@ def _strip(ends: str) -> list[Function]:
 def _plain() -> list[Function]:
     one, two, counted = (t.Text,), (t.Text, t.Text), (t.Text, t.Integer)
     rows = [
-        *(Function(n, one, _INT, len) for n in ("length", "char_length", "character_length")),
-        Function("octet_length", one, _INT, lambda text: len(text.encode())),
+        *(
+            Function(n, one, _INT, len, linear=True)
+            for n in ("length", "char_length", "character_length")
+        ),
+        Function("octet_length", one, _INT, lambda text: len(text.encode()), linear=True),
         Function("bit_length", one, _INT, lambda text: 8 * len(text.encode())),
-        Function("octet_length", (t.Bytea,), _INT, len),
+        Function("octet_length", (t.Bytea,), _INT, len, linear=True),
         Function("octet_length", (t.Char,), _INT, _octets_padded, typed=True),
-        Function("length", (t.Bytea,), _INT, len),
+        Function("length", (t.Bytea,), _INT, len, linear=True),
         Function("lower", one, _TEXT, _lower),
         Function("upper", one, _TEXT, _upper),
         Function("initcap", one, _TEXT, _initcap),
         Function("reverse", one, _TEXT, lambda text: text[::-1]),
         Function("ascii", one, _INT, lambda text: ord(text[0]) if text else 0),
         Function("chr", (t.Integer,), _TEXT, _chr, fallible=True),
-        Function("md5", one, _TEXT, lambda text: hashlib.md5(text.encode()).hexdigest()),
-        Function("left", counted, _TEXT, _left),
-        Function("right", counted, _TEXT, _right),
+        Function(
+            "md5", one, _TEXT, lambda text: hashlib.md5(text.encode()).hexdigest(), linear=True
+        ),
+        Function("left", counted, _TEXT, _left, linear=True),
+        Function("right", counted, _TEXT, _right, linear=True),
         Function(
             "repeat", counted, _TEXT, _repeat, fallible=True, size=lambda x, n: len(x) * max(n, 0)
         ),
         *(Function(n, two, _INT, lambda x, part: x.find(part) + 1) for n in ("strpos", "position")),
-        Function("starts_with", two, _BOOL, str.startswith),
+        Function("starts_with", two, _BOOL, str.startswith, linear=True),
         Function("^@", two, _BOOL, str.startswith),
         *(Function(sign, two, _BOOL, act) for sign, act in _BY_CHARACTERS),
         Function("replace", (t.Text,) * 3, _TEXT, _replace, size=replaced_size),
@@ -275,7 +280,7 @@ def _plain() -> list[Function]:
         rows.append(Function("overlay", (*two, *more), _TEXT, _overlay, fallible=True))
     for name in ("substring", "substr"):
         rows += [
-            Function(name, counted, _TEXT, _substring_from),
+            Function(name, counted, _TEXT, _substring_from, linear=True),
             Function(
                 name,
                 (*counted, t.Integer),
@@ -283,6 +288,7 @@ def _plain() -> list[Function]:
                 _substring,
                 fallible=True,
                 decided_by=(2,),
+                linear=True,
             ),
         ]
     return rows + _padding()
@@ -316,8 +322,8 @@ def _padding() -> list[Function]:
 def _joining() -> list[Function]:
     options: dict[str, Any] = {"strict": False, "variadic": True, "typed": True}
     return [
-        Function("||", (t.Text, t.Text), _TEXT, lambda a, b: a + b),
-        Function("||", (t.Bytea, t.Bytea), t.Bytea(), lambda a, b: a + b),
+        Function("||", (t.Text, t.Text), _TEXT, lambda a, b: a + b, linear=True),
+        Function("||", (t.Bytea, t.Bytea), t.Bytea(), lambda a, b: a + b, linear=True),
         Function("concat", (Any_.ANY,), _TEXT, _concat, **options),
         Function("concat_ws", (t.Text, Any_.ANY), _TEXT, _concat_ws, gives_null=True, **options),
     ]
