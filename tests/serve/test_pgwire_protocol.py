@@ -81,7 +81,9 @@ def test_what_is_known_at_once_goes_the_same_way() -> None:
     quick = (parse("quick 5"), bind(portal="p"))
     assert kinds(*quick, execute("p"), SYNC) == "12DDDDDCZ"
     assert kinds(*quick, execute("p"), execute("p"), SYNC) == "12DDDDDCCZ"
-    assert kinds(*quick, execute("p", 5), SYNC) == "12DDDDDCZ"
+    assert kinds(*quick, execute("p", 5), SYNC) == "12DDDDDsZ", (
+        "whether there are more is not asked"
+    )
     assert kinds(*quick, execute("p", 2), execute("p", 2), execute("p", 2), SYNC) == "12DDsDDsDCZ"
     large = (parse("quick 2500"), bind(), execute(), SYNC)
     assert kinds(*large) == "12" + "D" * 2500 + "CZ"

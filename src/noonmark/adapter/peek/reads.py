@@ -176,18 +176,24 @@ class Reads:
 
     def fast_path(self, peek: Peek, values: Sequence[Any]) -> list[Row] | None:
         """A strict read now, of a peek that is not bound yet, when nothing must be waited for."""
-        oracle = self._database.oracle.read_without_waiting()
-        if oracle is None or peek.system:
+        time = self.strict_time()
+        if time is None or peek.system or not self.is_readable(peek.collections, time):
             return None
-        names, state = peek.collections, self.state
+        return self.answers.fast_path(peek, values, time)
+
+    def strict_time(self) -> int | None:
+        """The time of a strict read that begins now, where it need not be waited for."""
+        return self._database.oracle.read_without_waiting()
+
+    def is_readable(self, names: tuple[str, ...], time: int) -> bool:
+        """Whether a strict read at the oracle's time is at that time, and has an answer there."""
+        state = self.state
         for name in names:
             # Where the oracle's time is allowed and complete, it is what `timestamp` chooses.
             found = state.collection(name)
-            if not found.since.less_equal(oracle) or found.upper.less_equal(oracle):
-                return None
-        if not self._has_no_errors(names, oracle):
-            return None
-        return self.answers.fast_path(peek, values, oracle)
+            if not found.since.less_equal(time) or found.upper.less_equal(time):
+                return False
+        return self._has_no_errors(names, time)
 
     async def ask(self, peek: Peek, time: int, system: SystemRows) -> Chunks:
         """The rows of a peek at a time that was chosen; waits until its inputs are complete.

@@ -38,6 +38,7 @@ from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.sequence.taken import Taken
 from noonmark.adapter.session.alike import Alike, ask
 from noonmark.adapter.session.channels import Announcement, Inbox, statement_ended
+from noonmark.adapter.session.ready import Ready
 from noonmark.adapter.session.recorded import recorded, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.transaction import current
@@ -131,6 +132,7 @@ class AdapterSession:
         #: Planned queries, by the query and the types of its parameters.
         self.plans: dict[Any, Any] = {}
         self.alike = Alike()
+        self.ready = Ready()
         self.taken = Taken()
         self.inbox = Inbox()
         #: What a statement outside of a transaction announces when it has ended well.
@@ -425,6 +427,7 @@ class AdapterSession:
         """Plan everything anew: names or rights are others now."""
         self.plans.clear()
         self.alike.clear()
+        self.ready.clear()
 
     # -- watching over ---------------------------------------------------------------------------
 

@@ -23,7 +23,9 @@ FRAME_BYTES_MAX = 256 << 20
 
 _LONG_KINDS = frozenset(b"QPBdF")
 _SHORT_KINDS = frozenset(b"DECHSXcf")
-_PASSWORD = ord("p")
+_PASSWORD, _BIND = ord("p"), ord("B")
+#: A Bind has two names and three counts; behind it a client asks for a few short things.
+_BOUND_BYTES_MIN, _BEHIND_BYTES_MAX = 13, 32
 _LENGTH = struct.Struct(">i")
 _KEPT_MAX = 1 << 16
 _SMALL_BYTES = 1 << 12
@@ -85,6 +87,20 @@ class Frames:
         if len(buffer) - at <= length:
             return None
         return kind, self._cut(at + 5, length - 4)
+
+    def bound(self) -> tuple[bytes, bytes] | None:
+        """A whole Bind that is next, and what came behind it, where that is short."""
+        buffer, at = self._buffer, self._at
+        if len(buffer) - at < _BOUND_BYTES_MIN or buffer[at] != _BIND or not self._logged_in:
+            return None
+        end = at + 1 + int.from_bytes(buffer[at + 1 : at + 5], "big")
+        if not 0 < len(buffer) - end <= _BEHIND_BYTES_MAX:
+            return None
+        return bytes(buffer[at + 5 : end]), bytes(buffer[end:])
+
+    def leave(self, count: int) -> None:
+        """All was taken but so many bytes at the end."""
+        self._at = len(self._buffer) - count
 
     def peek(self) -> int | None:
         """The kind of the next frame, if its first byte is here."""

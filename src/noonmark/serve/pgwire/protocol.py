@@ -28,12 +28,14 @@ from noonmark.adapter.contract import (
     Prepared,
     Rows,
     Session,
+    TransactionStatus,
 )
 from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, PortalTaken, ProtocolViolation, Stopped, Unsupported
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
+from noonmark.serve.pgwire.batch import SYNC_BYTES, Batches, Execution, Values
 from noonmark.serve.pgwire.codec import (
     TEXT,
     decode_parameters,
@@ -49,7 +51,7 @@ from noonmark.serve.placed import placed
 #: What a handler still has to wait for.
 Waiting = Coroutine[Any, Any, None]
 
-_QUERY, _SYNC, _TERMINATE = ord("Q"), ord("S"), ord("X")
+_QUERY, _SYNC, _TERMINATE, _EXECUTE = ord("Q"), ord("S"), ord("X"), ord("E")
 
 
 class Conversation:
@@ -60,6 +62,7 @@ class Conversation:
         self._figures = figures
         self._seconds = figures.statements.labels("pgwire")
         self._names = Names(session)
+        self._batches = Batches(self._names)
         self._reported: dict[str, str] = {}
         self._zone = time_zone(None)
         self._skipping = False  # an error came: nothing is run until Sync
@@ -141,6 +144,10 @@ class Conversation:
         """
         link, frames, handlers = self._link, self._link.frames, self._handlers
         while not link.congested:
+            if self._began is None and self._answer_batch():
+                if self._rest is not None:
+                    return False
+                continue
             frame = frames.next()
             if frame is None:
                 link.flush()
@@ -261,7 +268,7 @@ class Conversation:
         formats = statement.formats(message.result_formats)
         if message.portal and self._session.cursor_fields(message.portal) is not None:
             raise PortalTaken(f'cursor "{message.portal}" already exists')
-        self._names.open(message.portal, Portal(statement, values, formats))
+        self._names.open(message.portal, Portal(statement, values, formats, message))
         self._link.send(reply.BIND_COMPLETE)
 
     def _describe(self, message: m.Describe) -> None:
@@ -290,13 +297,58 @@ class Conversation:
             return self._run_portal(portal, message.rows_max)
         _check_same(statement.prepared, answer)
         rows = answer.rows
-        if len(rows) > SLICE_ROWS or 0 < message.rows_max < len(rows):
+        if len(rows) > SLICE_ROWS or 0 < message.rows_max <= len(rows):
             portal.stream = Stream.of(answer)
             return self._send(portal, portal.stream, message.rows_max)
         portal.answered = True
+        if not (message.portal or message.rows_max or self._implicit):
+            self._batches.learn(portal.bind, statement, self._zone)
         self._link.send(statement.encoder(portal.formats, self._zone).encode(rows))
         self._complete(reply.command_complete(f"SELECT {len(rows)}"))
         return None
+
+    def _answer_batch(self) -> bool:
+        """Answer a whole execution that came as one; whether there was one that is known.
+
+        It is the first that the client says since it was told that the session is ready: there are
+        no portals, and what was to be reported was, by the Sync behind the execution it is like.
+        """
+        came = self._link.frames.bound()
+        if came is None or self._session.status != "idle":
+            return False
+        found = self._batches.find(*came, self._zone)
+        if found is None:
+            return False
+        execution, values, described = found
+        statement, began = execution.statement, self._clock.monotonic()
+        try:
+            answer = self._session.fast_path(statement.prepared, values)
+            if answer is None:
+                return False
+            _check_same(statement.prepared, answer)
+        except Exception as error:
+            self._link.send(execution.bound[described])
+            self._fail(_told(error))
+        else:
+            self._link.send(execution.bound[described])
+            if len(answer.rows) > SLICE_ROWS:
+                self._send_slices(execution, values, answer)
+                self._began = began
+                return True
+            self._link.send(execution.encode(answer.rows))
+            self._link.send(reply.command_complete(f"SELECT {len(answer.rows)}"))
+        self._link.frames.leave(0)
+        self._began = began
+        self._end_batch("idle")
+        return True
+
+    def _send_slices(self, execution: Execution, values: Values, answer: Answer) -> None:
+        """Begin to send many rows, as those of a portal; the Sync behind them is taken then."""
+        portal = Portal(execution.statement, values, execution.formats, execution.bind)
+        portal.ran, portal.stream = True, Stream.of(answer)
+        self._names.open("", portal)
+        self._link.frames.leave(SYNC_BYTES)
+        self._rest = (_EXECUTE, self._send(portal, portal.stream, 0))
 
     def _go_on(self, message: m.Execute, portal: Portal) -> Waiting | None:
         """Execute a portal that was executed before: what is left of its rows."""
@@ -377,10 +429,13 @@ class Conversation:
 
     def _say_ready(self) -> None:
         status = self._session.status
-        self._skipping = False
         if status != "open":
             self._names.forget_portals()
         self._report()
+        self._end_batch(status)
+
+    def _end_batch(self, status: TransactionStatus) -> None:
+        self._skipping = False
         self._notify()
         self._link.send(reply.ready_for_query(status))
         self._link.flush()

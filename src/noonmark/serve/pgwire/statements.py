@@ -16,6 +16,7 @@ from noonmark.rows.pg.oid import oid
 from noonmark.serve.pgwire import reply
 from noonmark.serve.pgwire.codec import RowEncoder, row_description, spread
 from noonmark.serve.pgwire.deliver import Stream
+from noonmark.serve.pgwire.message import Bind
 
 Formats = tuple[int, ...]
 
@@ -63,12 +64,15 @@ def encoder(fields: tuple[Field, ...], formats: Formats, zone: dt.tzinfo) -> Row
 
 
 class Portal:
-    """A statement with its values, and the rows that are left of it."""
+    """A statement with its values, and the rows that are left of it; the Bind that made it."""
 
-    __slots__ = ("answered", "formats", "ran", "statement", "stream", "values")
+    __slots__ = ("answered", "bind", "formats", "ran", "statement", "stream", "values")
 
-    def __init__(self, statement: Statement, values: tuple[Any, ...], formats: Formats) -> None:
+    def __init__(
+        self, statement: Statement, values: tuple[Any, ...], formats: Formats, bind: Bind
+    ) -> None:
         self.statement, self.values, self.formats = statement, values, formats
+        self.bind = bind
         self.stream: Stream | None = None
         self.ran = self.answered = False  # begun; all of it sent at once
 
@@ -117,6 +121,13 @@ class Names:
         if known is None or known.prepared is not prepared:
             known = self._statements[name] = Statement(prepared)
         return known
+
+    def now(self, name: str) -> Statement | None:
+        """The statement that a name has here and in the session; None where they are not one."""
+        known = self._statements.get(name)
+        if known is None or not name:
+            return known
+        return known if self._session.statements.get(name) is known.prepared else None
 
     def forget(self, name: str) -> None:
         """Forget a statement, if there is one."""

@@ -121,14 +121,21 @@ def fast_path_select(
         or isolation_of(session) != STRICT
     ):
         return None
+    ready = session.ready.answer(statement, session.catalog, values)
+    if ready is not None:
+        return ready
     types = statement.types if isinstance(statement, TypedSelect) else ()
     plan = session.plans.get((statement.query, types))
     if plan is None or plan.catalog is not session.catalog or plan.late or _is_of_now(plan):
         return None
     if plan.peek.is_volatile:
         return None
-    rows = session.database.reads.fast_path(plan.peek, values)
-    return None if rows is None else Answer(plan.fields, rows)
+    reads = session.database.reads
+    rows = reads.fast_path(plan.peek, values)
+    if rows is None:
+        return None
+    session.ready.keep(statement, plan, reads)
+    return Answer(plan.fields, rows)
 
 
 async def run_select(
