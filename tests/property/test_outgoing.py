@@ -14,11 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.adapter.upstream.connection import REGISTRY, check_connection
+from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.upstream.connection import (
+    REGISTRY,
+    check_connection,
+    kafka_options,
+    of_role,
+    postgres_url,
+    registry_of,
+)
 from noonmark.errors import ConfigError, NoonmarkError, RefusedHere, SourceStalled
 from noonmark.source import outgoing
 from noonmark.source.format.registry import Registry
-from noonmark.source.impl.postgres.session import pinned
+from noonmark.source.impl.kafka.client import open_admin
+from noonmark.source.impl.postgres.session import connect, pinned
 from noonmark.source.outgoing import ALLOW, DENY, Outgoing, check_url
 
 HERE = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"]
@@ -201,3 +210,89 @@ def test_the_policy_of_the_environment() -> None:
     allowed = outgoing.policy(given)
     assert allowed.lets("h", ipaddress.ip_address("10.0.0.1"))
     assert not allowed.lets("h", ipaddress.ip_address("192.168.0.1"))
+
+
+#: Ways to write this machine so that only the client of the connection knows it.
+SPELLINGS = {
+    REGISTRY: ["http://%31%32%37.0.0.1:{}/", "http://127.0.0.%31:{}/", "http://local%68ost:{}/"],
+    "postgres": ["", ",", "h.example,", " "],
+    "kafka": ["PLAINTEXT://127.0.0.1:{}", "plaintext://localhost:{}", "h.example:1,127.1:{}"],
+}
+
+
+def _item(kind: str, options: dict[str, Any], owner: str, **more: Any) -> Item:
+    definition = {"kind": kind, "options": options, **more}
+    return Item(7, "connection", "public", "c", definition=definition, owner=owner)
+
+
+def _catalog(*roles: Item) -> Catalog:
+    return Catalog().changed([Item(1, "role", "", "eve"), *roles])
+
+
+def _connect(catalog: Catalog, item: Item) -> None:
+    """As a source, a sink or VALIDATE CONNECTION does, on whatever process."""
+    match item.definition["kind"]:
+        case "postgres":
+            connect(postgres_url(catalog, item))
+        case "kafka":
+            open_admin(kafka_options(catalog, item))
+        case _:
+            registry_of(catalog, item).validate()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind, texts in SPELLINGS.items() for text in texts]
+)
+def test_a_connection_of_a_role_never_reaches_this_machine(
+    monkeypatch: pytest.MonkeyPatch, kind: str, text: str
+) -> None:
+    """Not even where what was checked when it was described read it otherwise than its client."""
+    monkeypatch.delenv(ALLOW, raising=False)
+    monkeypatch.delenv(DENY, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        where = text.format(listener.getsockname()[1])
+        name = {"postgres": "host", "kafka": "broker"}.get(kind, "url")
+        item = _item(kind, {name: where}, "eve", by_role=True)
+        with pytest.raises((RefusedHere, ConfigError, SourceStalled)) as caught:
+            _connect(_catalog(), item)
+        listener.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            listener.accept()
+    if kind == "postgres":
+        assert isinstance(caught.value, RefusedHere | SourceStalled)
+        assert "socket" not in caught.value.message, "libpq looked for a server in the file system"
+
+
+@pytest.mark.parametrize("kind", ["postgres", "kafka", REGISTRY])
+def test_who_described_a_connection_goes_with_it(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A name that was nobody's, or somebody else's, when the connection was described."""
+    monkeypatch.delenv(ALLOW, raising=False)
+    monkeypatch.delenv(DENY, raising=False)
+    resolve = socket.getaddrinfo
+
+    def rebound(name: Any, *rest: Any, **more: Any) -> Any:
+        return resolve("127.0.0.1" if name == "later.example" else name, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
+    name = {"postgres": "host", "kafka": "broker"}.get(kind, "url")
+    where = "http://later.example:1" if kind == REGISTRY else "later.example"
+    superuser = Item(2, "role", "", "boss", definition={"superuser": True})
+    catalog = _catalog(superuser)
+    for item in (
+        _item(kind, {name: where}, "eve", by_role=True),
+        _item(kind, {name: where}, "eve"),  # made before that was written down
+        _item(kind, {name: where}, "boss", by_role=True),  # given away
+    ):
+        with pytest.raises(RefusedHere):
+            _connect(catalog, item)
+    for owner, more in (("boss", {}), ("gone", {}), ("eve", {"by_role": False})):
+        assert not of_role(catalog, _item(kind, {name: where}, owner, **more))
+
+
+@pytest.mark.parametrize("port", ["", "x", "5432 hostaddr=127.0.0.1", "0", "65536", "1,", "-1"])
+def test_a_port_is_a_number(port: str) -> None:
+    with pytest.raises(ConfigError, match="PORT"):
+        check_connection("postgres", {"host": "192.0.2.1", "port": port}, names_files=True)
+    check_connection("postgres", {"host": "192.0.2.1", "port": "5432,5433"}, names_files=True)

@@ -37,13 +37,13 @@ from noonmark.source.impl.kafka.client import (
     TIMEOUT_S,
     Options,
     beginnings,
+    checked,
     ends,
     ends_of_all,
     open_admin,
     open_consumer,
     received,
 )
-from noonmark.source.outgoing import check_brokers
 
 # The client has no types for it.
 _NewTopic: Any = vars(kafka_admin)["NewTopic"]
@@ -84,14 +84,14 @@ class Writer:
         """
         self._check()
         self.close()
-        check_brokers(dict(self._options).get("bootstrap.servers", "").split(","))
+        wanted = checked(self._options)
         with _errors():
             self._make_topics()
             self._check()
             self._producer = Producer(
                 {
                     **_QUIET,
-                    **dict(self._options),
+                    **wanted,
                     "transactional.id": self.id,
                     "transaction.timeout.ms": _TRANSACTION_MS,
                     "linger.ms": 5,

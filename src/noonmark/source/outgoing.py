@@ -20,13 +20,19 @@ beyond this machine (`noonmark serve` sees to it), and in every connection that 
 role that is no superuser (`for_roles`). Who talks to a server that listens on this machine alone
 is on it already, and a superuser is its operator.
 
-A process has one policy. Where it runs: driver and executors, which get it by their environment.
+Law (whose): who described a connection goes with it, to wherever it is connected (`policy_of`): a
+host that was nobody's when it was written down, or that is spelled as only the client reads it, is
+judged when it is connected to, by the same policy.
+
+A process has one policy, and one for roles. Where it runs: driver and executors, which get both by
+their environment.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -49,6 +55,8 @@ _WORDS = {
 }
 #: Addresses of no machine, or of many: nobody means them.
 _NEVER = ("0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "240.0.0.0/4")
+#: A host in a URL: letters of any script, digits, dots, hyphens; colons of IPv6.
+_PLAIN_HOST = re.compile(r"[\w.:-]+")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -146,12 +154,17 @@ def for_roles(environ: Mapping[str, str] = os.environ) -> Outgoing:
     return _parsed(environ.get(ALLOW, ""), f"{environ.get(DENY, _DEFAULT_DENY)},{STRICT}")
 
 
+def policy_of(by_role: bool) -> Outgoing:
+    """The policy of this process for a connection, by who described it."""
+    return for_roles() if by_role else policy()
+
+
 @lru_cache(maxsize=8)
 def _parsed(allow: str, deny: str) -> Outgoing:
     return Outgoing.of(allow, deny)
 
 
-def check_url(url: str) -> str:
+def check_url(url: str, *, by_role: bool = False) -> str:
     """Refuse a URL that is not http or https, or goes where it may not; returns its host.
 
     Raises:
@@ -167,17 +180,20 @@ def check_url(url: str) -> str:
         raise ConfigError(
             "the URL has a user or a password in it", hint="Say USERNAME and PASSWORD SECRET s."
         )
-    policy().check_host(parts.hostname)
+    if not _PLAIN_HOST.fullmatch(parts.hostname):
+        # Clients read escapes in a host each in their own way: what is checked has none.
+        raise ConfigError(f'the URL has no host that can be looked up: "{parts.hostname}"')
+    policy_of(by_role).check_host(parts.hostname)
     return parts.hostname
 
 
-def check_brokers(servers: Iterable[str]) -> None:
+def check_brokers(servers: Iterable[str], *, by_role: bool = False) -> None:
     """Refuse Kafka's ``host:port`` where one resolves to what may not be connected to."""
     for server in servers:
         host, _, port = server.strip().rpartition(":")
         if not host:
             host, port = server.strip(), "9092"
-        policy().addresses(host, int(port) if port.isdigit() else 9092)
+        policy_of(by_role).addresses(host, int(port) if port.isdigit() else 9092)
 
 
 def _refused(host: str, address: Address | None) -> RefusedHere:

@@ -6,14 +6,18 @@ nature must be references: so no text, error or listing has a secret in it.
     POSTGRES                    HOST, PORT, USER, PASSWORD, DATABASE, SSL MODE, SSL ...
     KAFKA                       BROKER or BROKERS, SECURITY PROTOCOL, SASL ..., SSL ...
     CONFLUENT SCHEMA REGISTRY   URL, USERNAME, PASSWORD
+
+Law (whose): what a role that is no superuser described is checked as such whenever it is connected
+to, not only when it was described: `of_role` goes with it to the client.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
+from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.upstream.secret import unseal
 from noonmark.errors import (
@@ -62,6 +66,7 @@ _SECRET = frozenset(("password", "sasl_password", "ssl_key"))
 #: Options that are the text of a certificate: a name would be that of a file of the server.
 _TEXTS = frozenset(("ssl_certificate_authority", "ssl_certificate"))
 _PEM = "-----BEGIN"
+_PORT_MAX = 65_535
 
 
 def check_connection(kind: str, options: Mapping[str, Any], *, names_files: bool) -> None:
@@ -89,6 +94,8 @@ def check_connection(kind: str, options: Mapping[str, Any], *, names_files: bool
             )
         if name in _TEXTS and isinstance(value, str) and not names_files:
             _check_pem(shown, value)
+    if kind == "postgres" and "port" in options:
+        _check_port(str(options["port"]))
     for host in _hosts(kind, options):
         if names_files:
             policy().check_host(host)
@@ -114,7 +121,9 @@ def _hosts(kind: str, options: Mapping[str, Any]) -> list[str]:
     if kind == REGISTRY:
         return [check_url(options["url"])] if isinstance(options.get("url"), str) else []
     if kind == "postgres":
-        return [host.strip() for host in str(options.get("host", "")).split(",") if host.strip()]
+        # An empty host is a socket of this machine, to libpq.
+        given = str(options["host"]).split(",") if "host" in options else []
+        return [host.strip() or "/tmp" for host in given]
     servers = (server.strip() for server in _brokers(options))
     return [server.rpartition(":")[0] or server for server in servers]
 
@@ -131,6 +140,27 @@ def _check_resolved(host: str) -> None:
         raise
     except SourceStalled:
         pass  # nobody knows it yet: it is checked when it is connected to
+
+
+def of_role(catalog: Catalog, connection: Item) -> bool:
+    """Whether a role that is no superuser said where a connection goes."""
+    said = connection.definition.get("by_role")
+    if said is not None:
+        return bool(said)
+    owner = connection.owner  # it was made when nobody wrote that down
+    return owner in catalog.roles() and not is_superuser(catalog, owner)
+
+
+def says_where(kind: str, names: Iterable[str]) -> bool:
+    """Whether options say where a connection of a kind goes."""
+    where = {"host", "port"} if kind == "postgres" else {"broker", "brokers", "url"}
+    return not where.isdisjoint(names)
+
+
+def _check_port(text: str) -> None:
+    for each in text.split(","):
+        if not each.strip().isdigit() or not 0 < int(each) <= _PORT_MAX:
+            raise ConfigError(f'"{text}" is no PORT', hint=f"A number up to {_PORT_MAX}.")
 
 
 def _brokers(options: Mapping[str, Any]) -> list[str]:
@@ -177,18 +207,25 @@ def postgres_url(catalog: Catalog, connection: Item) -> str:
     """Libpq's connection string."""
     from psycopg.conninfo import make_conninfo  # when one is used: servers start without
 
+    from noonmark.source.impl.postgres import session as postgres  # door: see psycopg
+
     options = options_of(catalog, connection)
     for name, value in connection.definition["options"].items():
         if name.startswith("ssl_") and isinstance(value, Mapping):
             _check_pem(name, options[_POSTGRES[name]])  # a secret is no way to name a file
+    if of_role(catalog, connection):
+        options[postgres.MARK] = postgres.BY_ROLE
     return make_conninfo("", **options)
 
 
 def kafka_options(catalog: Catalog, connection: Item) -> KafkaOptions:
     """Librdkafka's options."""
-    return tuple(sorted(options_of(catalog, connection).items()))
+    from noonmark.source.impl.kafka.client import BY_ROLE  # door: see postgres_url
+
+    found = tuple(sorted(options_of(catalog, connection).items()))
+    return (*found, BY_ROLE) if of_role(catalog, connection) else found
 
 
 def registry_of(catalog: Catalog, connection: Item) -> Registry:
     """The schema registry of a connection."""
-    return Registry(**options_of(catalog, connection))
+    return Registry(**options_of(catalog, connection), by_role=of_role(catalog, connection))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.errors import InvalidValue, SourceStalled
-from noonmark.source.outgoing import check_url, policy
+from noonmark.source.outgoing import check_url, policy_of
 
 _TIMEOUT_S = 10.0
 _TEXT_MAX = 300
@@ -34,11 +34,12 @@ _ANSWER_BYTES_MAX = 16 << 20
 
 @dataclass(frozen=True)
 class Registry:
-    """See the module. Its password is never shown."""
+    """See the module. Its password is never shown; `by_role` is whose words the URL is."""
 
     url: str
     username: str = ""
     password: str = field(default="", repr=False)
+    by_role: bool = False
 
     def schema_of(self, number: int) -> str:
         """The schema of a number."""
@@ -58,7 +59,7 @@ class Registry:
 
     def _ask(self, path: str, body: dict[str, str] | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        check_url(self.url)
+        check_url(self.url, by_role=self.by_role)
         request = urllib.request.Request(self.url.rstrip("/") + path, data)
         if data is not None:
             request.add_header("Content-Type", "application/vnd.schemaregistry.v1+json")
@@ -66,7 +67,7 @@ class Registry:
             pair = f"{self.username}:{self.password}".encode()
             request.add_header("Authorization", f"Basic {base64.b64encode(pair).decode()}")
         try:
-            with _opener().open(request, timeout=_TIMEOUT_S) as answer:
+            with _opener(self.by_role).open(request, timeout=_TIMEOUT_S) as answer:
                 return json.loads(answer.read(_ANSWER_BYTES_MAX))
         except urllib.error.HTTPError as error:
             raise _meaning(error, path) from None
@@ -91,10 +92,10 @@ def _meaning(error: urllib.error.HTTPError, path: str) -> InvalidValue | SourceS
 # -- connections that look where they go ---------------------------------------------------------
 
 
-def _connected(host: str, port: int, timeout: float | None) -> socket.socket:
+def _connected(host: str, port: int, timeout: float | None, by_role: bool) -> socket.socket:
     """A connection to an address of the host that was looked at."""
     last: OSError | None = None
-    for address in policy().addresses(host, port):
+    for address in policy_of(by_role).addresses(host, port):
         try:
             return socket.create_connection((address, port), timeout)
         except OSError as error:
@@ -103,49 +104,72 @@ def _connected(host: str, port: int, timeout: float | None) -> socket.socket:
 
 
 class _Http(http.client.HTTPConnection):
+    by_role = False
+
     def connect(self) -> None:
         """Connect to what may be connected to."""
-        self.sock = _connected(self.host, self.port, self.timeout)
+        self.sock = _connected(self.host, self.port, self.timeout, self.by_role)
+
+
+class _HttpOfRole(_Http):
+    by_role = True
 
 
 class _Https(http.client.HTTPSConnection):
+    by_role = False
+
     def connect(self) -> None:
         """As `_Http`; the certificate is proved by the name."""
-        plain = _connected(self.host, self.port, self.timeout)
+        plain = _connected(self.host, self.port, self.timeout, self.by_role)
         self.sock = self._context.wrap_socket(plain, server_hostname=self.host)  # type: ignore[attr-defined]
 
 
+class _HttpsOfRole(_Https):
+    by_role = True
+
+
 class _HttpHandler(urllib.request.HTTPHandler):
+    def __init__(self, by_role: bool) -> None:
+        super().__init__()
+        self._kind = _HttpOfRole if by_role else _Http
+
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         """See urllib."""
-        return self.do_open(_Http, request)
+        return self.do_open(self._kind, request)
 
 
 class _HttpsHandler(urllib.request.HTTPSHandler):
+    def __init__(self, by_role: bool) -> None:
+        super().__init__()
+        self._kind = _HttpsOfRole if by_role else _Https
+
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         """See urllib."""
-        return self.do_open(_Https, request)
+        return self.do_open(self._kind, request)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
+    def __init__(self, by_role: bool) -> None:
+        self._by_role = by_role
+
     def redirect_request(  # noqa: PLR0917 - urllib's
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         """Follow to what may be asked, without the password where that is somebody else."""
-        check_url(newurl)
+        check_url(newurl, by_role=self._by_role)
         made = super().redirect_request(req, fp, code, msg, headers, newurl)
         if made is not None and urllib.parse.urlsplit(newurl).netloc != req.host:
             made.remove_header("Authorization")
         return made
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def _opener(by_role: bool) -> urllib.request.OpenerDirector:
     """What opens http and https, and nothing else."""
     opener = urllib.request.OpenerDirector()
     for handler in (
-        _HttpHandler(),
-        _HttpsHandler(),
-        _Redirects(),
+        _HttpHandler(by_role),
+        _HttpsHandler(by_role),
+        _Redirects(by_role),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
     ):

@@ -78,7 +78,10 @@ def _connection(
     options, needs = connection_options(
         session.access("CREATE CONNECTION", catalog), statement.options
     )
-    definition = {"kind": statement.kind, "options": options, "text": session.text}
+    by_role = not is_superuser(catalog, session.user)
+    definition = {
+        "kind": statement.kind, "options": options, "text": session.text, "by_role": by_role,
+    }  # fmt: skip
     return Item(
         number, "connection", schema_name, name, definition=definition, needs=tuple(needs),
         owner=session.user,

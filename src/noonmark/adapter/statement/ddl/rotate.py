@@ -20,7 +20,7 @@ from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.statement.ddl.connection import connection_options, secret_value, validate
 from noonmark.adapter.statement.ddl.drop import find, missing
 from noonmark.adapter.statement.handler import Handlers
-from noonmark.adapter.upstream.connection import check_connection
+from noonmark.adapter.upstream.connection import check_connection, of_role, says_where
 from noonmark.adapter.upstream.secret import seal
 from noonmark.errors import ConfigError, SerializationFailure
 from noonmark.sql.statement import statement as st
@@ -104,7 +104,10 @@ def _altered(access: Access, item: Item, statement: st.AlterConnection) -> Item:
     new, _ = connection_options(access, statement.set)
     options |= new
     needs = [value["secret"] for value in options.values() if isinstance(value, Mapping)]
-    definition = {**item.definition, "options": options}
+    by_role = of_role(access.catalog, item)
+    if not superuser or says_where(kind, statement.set):
+        by_role = not superuser
+    definition = {**item.definition, "options": options, "by_role": by_role}
     return replace(item, definition=definition, needs=tuple(dict.fromkeys(needs)))
 
 

@@ -7,7 +7,8 @@ not from errors. No message has a secret in it.
 Options are librdkafka's own, so TLS and SASL are set as its documentation says.
 
 Where it connects: bootstrap servers are checked before a client is made, and what brokers say of
-themselves whenever a topic is looked at (`source.outgoing`). The library resolves names and follows
+themselves whenever a topic is looked at (`source.outgoing`), by who described the connection: an
+option of our own says so (`BY_ROLE`). The library resolves names and follows
 brokers by itself: it may have opened a connection to a broker before that is refused.
 
 Where it runs: driver and executors; a client is opened where it is used, and closed there.
@@ -15,7 +16,7 @@ Where it runs: driver and executors; a client is opened where it is used, and cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ from noonmark.source.outgoing import check_brokers
 OffsetSpec: Any = vars(kafka_admin)["OffsetSpec"]
 
 Options = tuple[tuple[str, str], ...]
+#: The option of a connection that a role described.
+BY_ROLE = ("noonmark.described.by.role", "true")
 
 TIMEOUT_S = 15.0
 _AT_ONCE, _POLL_S = 10_000, 0.1
@@ -79,49 +82,79 @@ def _text(error: KafkaException) -> str:
     return str(found.str()) if hasattr(found, "str") else str(found)
 
 
-def open_admin(options: Options, hear: Callable[[Any], None] | None = None) -> Any:
+def open_admin(options: Options, hear: Callable[[Any], None] | None = None) -> Admin:
     """A client for questions; `hear` is told of errors as they come."""
     told: dict[str, Any] = {} if hear is None else {"error_cb": hear}
-    check_brokers(dict(options).get("bootstrap.servers", "").split(","))
+    wanted = checked(options)
     with errors():
-        return kafka_admin.AdminClient({**_QUIET, **dict(options), **told})
+        return Admin({**_QUIET, **wanted, **told}, by_role=BY_ROLE in options)
+
+
+class Admin(kafka_admin.AdminClient):
+    """A client for questions that knows who described its connection."""
+
+    def __init__(self, options: Mapping[str, Any], *, by_role: bool) -> None:
+        super().__init__(dict(options))
+        self._by_role = by_role
+
+    def check(self, brokers: Iterable[Any]) -> None:
+        """Refuse brokers that say that they are where nobody may connect to: they may say anything.
+
+        Raises:
+            RefusedHere: one of them does.
+        """
+        places = sorted({f"{each.host}:{each.port}" for each in brokers})
+        check_brokers(places, by_role=self._by_role)
+
+
+def checked(options: Options) -> dict[str, str]:
+    """The options as librdkafka knows them, of servers that may be connected to.
+
+    Raises:
+        RefusedHere: one of them may not.
+    """
+    known = {name: value for name, value in options if name != BY_ROLE[0]}
+    servers = known.get("bootstrap.servers", "").split(",")
+    check_brokers(servers, by_role=BY_ROLE in options)
+    return known
 
 
 def open_consumer(options: Options, group: str, forced: Options = ()) -> Any:
     """A client for records and for the group's offsets; it never joins the group."""
-    check_brokers(dict(options).get("bootstrap.servers", "").split(","))
-    wanted = {**_QUIET, **_FETCHED, **dict(options), **_FORCED, **dict(forced), "group.id": group}
+    wanted = {
+        **_QUIET,
+        **_FETCHED,
+        **checked(options),
+        **_FORCED,
+        **dict(forced),
+        "group.id": group,
+    }
     with errors():
         return Consumer(wanted)
 
 
-def describe(admin: Any, name: str) -> Topic:
+def describe(admin: Admin, name: str) -> Topic:
     """The topic of that name.
 
     Raises:
         SourceStalled: it does not exist, or the brokers do not answer.
     """
-    return described(ask_topic(admin, name))
+    return described(admin, ask_topic(admin, name))
 
 
-def ask_topic(admin: Any, name: str) -> Any:
+def ask_topic(admin: Admin, name: str) -> Any:
     """Ask for the topic of that name; `described` waits for the answer."""
     with errors():
         asked = admin.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_S)
     return asked[name]
 
 
-def described(asked: Any) -> Topic:
+def described(admin: Admin, asked: Any) -> Topic:
     """The answer to `ask_topic`. Raises as `describe` does."""
     with errors():
         found = asked.result(TIMEOUT_S)
-    check_brokers(sorted({_place(node) for each in found.partitions for node in each.replicas}))
+    admin.check(node for each in found.partitions for node in each.replicas)
     return Topic(str(found.topic_id), tuple(sorted(each.id for each in found.partitions)))
-
-
-def _place(node: Any) -> str:
-    """Where a broker says that it is: it may say anything."""
-    return f"{node.host}:{node.port}"
 
 
 def ends(admin: Any, topic: str, partitions: tuple[int, ...]) -> dict[int, int]:

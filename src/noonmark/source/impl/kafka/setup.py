@@ -33,7 +33,6 @@ from noonmark.source.impl.kafka.client import (
     open_admin,
 )
 from noonmark.source.impl.kafka.source import Kafka
-from noonmark.source.outgoing import check_brokers
 
 _TRIES, _PAUSE_S = 11, 0.2
 _LOOK_S = 0.5
@@ -147,7 +146,7 @@ def _ask(options: Options) -> None:
         try:
             with errors():
                 found = admin.list_topics(timeout=_LOOK_S)
-            check_brokers(f"{each.host}:{each.port}" for each in found.brokers.values())
+            admin.check(found.brokers.values())
             return
         except RefusedHere:
             raise

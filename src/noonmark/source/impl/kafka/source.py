@@ -210,7 +210,7 @@ class Kafka(Numbered, Holding):
             found = ends_now(live.admin, self.topic, live.known)
         except SourceStalled:
             found = {}  # perhaps it is not what it was
-        topic = described(asked)
+        topic = described(live.admin, asked)
         if topic.id != self.topic_id:
             return None
         live.described_s = asked_s

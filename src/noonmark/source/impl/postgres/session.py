@@ -31,7 +31,7 @@ from psycopg.pq.abc import PGconn
 from noonmark.clock import SYSTEM
 from noonmark.errors import SourceBroken, SourceError, SourceStalled
 from noonmark.source.impl.postgres.certificates import with_files
-from noonmark.source.outgoing import policy
+from noonmark.source.outgoing import policy_of
 
 RV = TypeVar("RV")
 
@@ -61,6 +61,10 @@ select set_config(name, value, false) from (values
     ('idle_session_timeout', '0'), ('transaction_timeout', '0'), ('wal_sender_timeout', '60s')
 ) wanted (name, value) join pg_settings s using (name) where s.context = 'user'
 """
+#: Who described a connection, where nothing else is said: libpq passes it over, `pinned` reads it.
+MARK, BY_ROLE = "fallback_application_name", "noonmark: described by a role"
+#: Where libpq looks for a server that has no host.
+_SOCKETS = "/tmp"
 #: libpq would look for passwords of the server's own user; it passes over what is not there.
 _NO_FILE = os.path.join(os.sep, "nonexistent", "pgpass")
 # Undefined object, a slot past its log, a file of the log that is gone.
@@ -84,17 +88,18 @@ def pinned(dsn: str) -> str:
     """The connection string with the addresses that its hosts have now, all of them allowed.
 
     libpq connects to these, and proves certificates by the names. What the server's own user keeps
-    for libpq (.pgpass) is nobody else's.
+    for libpq (.pgpass) is nobody else's. A host that is empty is a socket of this machine.
     """
     given = conninfo.conninfo_to_dict(dsn)
     ports = str(given.get("port") or "5432").split(",")
-    allowed = policy()
+    allowed = policy_of(given.get(MARK) == BY_ROLE)
     if given.get("hostaddr"):
         for address in str(given["hostaddr"]).split(","):
             allowed.check_host(address)
         return dsn
     found: list[tuple[str, str, str]] = []
-    for at, host in enumerate(str(given.get("host") or "/tmp").split(",")):
+    for at, named in enumerate(str(given.get("host") or "").split(",")):
+        host = named or _SOCKETS
         port = ports[at] if len(ports) > 1 else ports[0]
         if host.startswith(("/", "@")):
             allowed.check_host(host)
