@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.errors import SchemaMismatch, UsageError
+from noonmark.rows.domain import Domain
 from noonmark.rows.types import (
     SqlType,
     parse_stored,
@@ -31,11 +32,15 @@ RESERVED_NAMES = frozenset({"_time", "_diff"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. Names are case-sensitive, as quoted identifiers are."""
+    """One column. Names are case-sensitive, as quoted identifiers are.
+
+    The domain that it is declared as is no part of what it is: its values are of the type.
+    """
 
     name: str
     type: SqlType
     nullable: bool = True
+    domain: Domain | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.name or "\0" in self.name:
@@ -47,8 +52,13 @@ class Column:
                 hint="Choose another name.",
             )
 
+    @property
+    def declared(self) -> SqlType:
+        """What it is declared as: its domain, or its type."""
+        return self.type if self.domain is None else self.domain
+
     def __str__(self) -> str:
-        return f"{quote_name(self.name)} {self.type}{'' if self.nullable else ' NOT NULL'}"
+        return f"{quote_name(self.name)} {self.declared}{'' if self.nullable else ' NOT NULL'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def assigned(scalar: Scalar, column: Column, tree: exp.Expr | None = None) -> Sc
     position = None if tree is None else position_of(tree)
     if scalar.type != UNKNOWN and not is_assignable(scalar.type, column.type):
         raise DatatypeMismatch(
-            f'column "{column.name}" is of type {column.type} but expression is of type '
+            f'column "{column.name}" is of type {column.declared} but expression is of type '
             f"{scalar.type}",
             hint="You will need to rewrite or cast the expression.",
             position=position,

@@ -24,9 +24,8 @@ from noonmark.adapter.catalog.item import (
     Item,
     Kind,
 )
-from noonmark.adapter.catalog.user_types import bound, type_of
+from noonmark.adapter.catalog.user_types import Made, bound, is_domain, type_of, types_of
 from noonmark.errors import DuplicateObject, NameTaken, UndefinedObject, UndefinedTable
-from noonmark.rows.types import Enum
 
 #: Where an unqualified name is looked for, in this order.
 SEARCH_PATH = (PUBLIC, "pg_catalog", "noonmark", "mz_catalog", "mz_internal")
@@ -152,7 +151,7 @@ class Catalog:
         return {item.stored_as: item for item in items if item.stored_as}
 
     @cached_property
-    def types(self) -> Mapping[str, Enum]:
+    def types(self) -> Mapping[str, Made]:
         """The types that somebody made, by their uids."""
         return {made.uid: made for made in map(type_of, self.items("type"))}
 
@@ -212,9 +211,12 @@ _DATABASE = Item(
 
 def _bound(items: dict[int, Item]) -> dict[int, Item]:
     """The items with the types that somebody made as they are now."""
-    found = (type_of(item) for item in items.values() if item.kind == "type")
-    types = {each.uid: each for each in found}
-    return {n: bound(item, types) for n, item in items.items()} if types else items
+    if not any(item.kind == "type" for item in items.values()):
+        return items
+    found = list(types_of(items[number] for number in sorted(items)))
+    types = {made.uid: made for _, made in found}
+    own = {item.number: item for item, _ in found if is_domain(item)}
+    return {n: own.get(n) or bound(item, types) for n, item in items.items()}
 
 
 def _next(item: Item) -> int:

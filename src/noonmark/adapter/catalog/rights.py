@@ -73,6 +73,7 @@ _MADE = (
     "INDEX",
     "SEQUENCE",
     "TYPE",
+    "DOMAIN",
 )
 
 
@@ -123,6 +124,7 @@ NEEDS: tuple[Need, ...] = (
     *(Need(f"CREATE {what}", "schema", ("schema",), "CREATE") for what in _MADE),
     *_rows("CREATE TABLE", ("type", ("type",), "USAGE"), ("relation", READ, "SELECT")),
     *_rows("CREATE SOURCE", ("type", ("type",), "USAGE")),
+    *_rows("CREATE DOMAIN", ("type", ("type",), "USAGE")),
     *_rows("CREATE TEMPORARY", ("database", ("database",), "TEMPORARY")),
     *_rows("REFRESH MATERIALIZED VIEW", ("view", ("materialized-view",), OWN)),
     *_rows("CREATE SCHEMA", ("database", ("database",), "CREATE")),
@@ -147,6 +149,7 @@ NEEDS: tuple[Need, ...] = (
     *_rows("ALTER TABLE", ("object", ("table",), OWN), ("type", ("type",), "USAGE")),
     *_rows("ALTER TABLE ADD COLUMN", ("object", ("table",), OWN), ("type", ("type",), "USAGE")),
     *_rows("ALTER TYPE", ("object", ("type",), OWN)),
+    *_rows("ALTER DOMAIN", ("object", ("type",), OWN)),
     *_rows(
         "ALTER SET SCHEMA",
         ("object", tuple(each for each in _OWNED if each != "index"), OWN),

@@ -13,7 +13,8 @@ SQL does not know them, and does not take their names.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ from noonmark.errors import NewerFormat
 from noonmark.oracle import TimestampOracle
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
+from noonmark.rows.domain import Domain
 from noonmark.rows.schema import Schema
 from noonmark.storage.description import CollectionDescription
 from noonmark.storage.transaction import RETAIN_MS, Transaction, creation, own_capability
@@ -57,6 +59,7 @@ class Stored(msgspec.Struct, frozen=True, omit_defaults=True):
     retain_ms: int | None = None
     comments: dict[str, str] = {}
     grants: dict[str, list[str]] = {}
+    domains: dict[str, str] = {}
 
 
 Row = tuple[int, str, str, str, str]
@@ -74,6 +77,7 @@ def to_row(item: Item) -> Row:
         item.retain_ms,
         dict(item.comments),
         {role: sorted(rights) for role, rights in sorted(item.grants.items())},
+        {each.name: each.domain.uid for each in item.schema if each.domain is not None},
     )
     text = msgspec.json.encode(stored, order="deterministic").decode()
     return item.number, item.kind, item.schema_name, item.name, text
@@ -98,7 +102,7 @@ def from_row(row: Row) -> Item:
         kind=found,
         schema_name=schema_name,
         name=name,
-        schema=Schema.from_wire(stored.columns),
+        schema=_declared(Schema.from_wire(stored.columns), stored.domains),
         key=stored.key,
         definition=stored.definition,
         needs=stored.needs,
@@ -108,6 +112,14 @@ def from_row(row: Row) -> Item:
         comments=stored.comments,
         grants={role: frozenset(rights) for role, rights in stored.grants.items()},
     )
+
+
+def _declared(schema: Schema, domains: Mapping[str, str]) -> Schema:
+    """The columns with their domains, by uid: a catalog binds them."""
+    if not domains:
+        return schema
+    own = {name: Domain(uid) for name, uid in domains.items()}
+    return Schema(tuple(replace(each, domain=own.get(each.name)) for each in schema))
 
 
 class CatalogStore:

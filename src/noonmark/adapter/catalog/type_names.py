@@ -16,6 +16,7 @@ from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.catalog.user_types import Types, type_of
 from noonmark.rows import types as t
+from noonmark.rows.domain import Domain
 from noonmark.sql.dialect import parse_scalar, position_of
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.plan.form import written_type
@@ -92,7 +93,7 @@ def type_edits(
     for node in tree.walk():
         parts = written_type(node)
         made = None if parts is None else owner.types.get(spelled(parts))
-        if parts is None or not isinstance(made, t.Enum):
+        if parts is None or not isinstance(made, t.Enum | Domain):
             continue
         item = catalog.by_number[made.number]
         kind = node.args["kind"]

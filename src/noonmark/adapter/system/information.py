@@ -19,7 +19,9 @@ from noonmark.adapter.table.constraints import foreigns_of, key_name, uniques_of
 from noonmark.adapter.table.generated import shown_generated
 from noonmark.rows import types as t
 from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.domain import Domain
 from noonmark.rows.pg.oid import oid
+from noonmark.rows.schema import Column
 
 _TYPE = {
     "view": "VIEW",
@@ -56,21 +58,35 @@ def _columns(facts: Facts) -> Iterable[Row]:
         updatable = "YES" if item.kind == "table" else "NO"
         strict = item.definition.get("not_null", ()) if item.kind == "table" else ()
         for at, column in enumerate(item.schema, 1):
-            number, kind = oid(column.type), column.type
+            kind = column.type if column.domain is None else column.domain.below
+            number = oid(kind)
             length = kind.length if isinstance(kind, t.Varchar | t.Char | Bit | Varbit) else None
-            precision, radix, scale = _digits(kind)
+            precision, radix, scale = digits(kind)
             yield (
                 DATABASE, item.schema_name, item.name, column.name, at, defaults.get(column.name),
-                "NO" if not column.nullable or column.name in strict else "YES", _type_name(kind),
-                length, None, precision, radix, scale, _seconds(kind), None, DATABASE,
-                *_udt(facts, kind, number), str(at), "NO", *_identity(facts, item, column.name),
-                updatable,
+                "NO" if not _takes_null(column) or column.name in strict else "YES",
+                type_name(kind),
+                length, None, precision, radix, scale, seconds(kind), None, DATABASE,
+                *udt(facts, kind, number), str(at), "NO", *_identity(facts, item, column.name),
+                updatable, *_domain(facts, column),
             )  # fmt: skip
 
 
-def _udt(facts: Facts, kind: t.SqlType, number: int) -> tuple[str, str]:
+def _takes_null(column: Column) -> bool:
+    return column.nullable and (column.domain is None or not column.domain.is_not_null)
+
+
+def _domain(facts: Facts, column: Column) -> Row:
+    """The domain that a column is declared as: its catalog, its schema and its name."""
+    if column.domain is None:
+        return None, None, None
+    item = facts.catalog.by_number[column.domain.number]
+    return DATABASE, item.schema_name, item.name
+
+
+def udt(facts: Facts, kind: t.SqlType, number: int) -> tuple[str, str]:
     """The schema and the name of a type."""
-    for made in made_types(kind):
+    for made in (kind,) if isinstance(kind, Domain) else made_types(kind):
         item = facts.catalog.by_number.get(made.number)
         if item is not None and not isinstance(kind, t.Record):
             name = array_name(item) if isinstance(kind, t.Array) else item.name
@@ -89,16 +105,18 @@ def _identity(facts: Facts, item: Item, column: str) -> Row:
     return "YES", "ALWAYS" if found[0] == "a" else "BY DEFAULT", "NEVER", None
 
 
-def _type_name(kind: t.SqlType) -> str:
+def type_name(kind: t.SqlType) -> str:
+    """What data_type says."""
     if isinstance(kind, t.Array):
         return "ARRAY"
-    if isinstance(kind, t.Enum):
+    if isinstance(kind, t.Enum | Domain):
         return "USER-DEFINED"
     sized = t.Varchar | t.Char | t.Numeric | t.Coded
     return type(kind).spelling if isinstance(kind, sized) else str(kind)
 
 
-def _digits(kind: t.SqlType) -> tuple[int | None, int | None, int | None]:
+def digits(kind: t.SqlType) -> tuple[int | None, int | None, int | None]:
+    """numeric_precision, numeric_precision_radix, numeric_scale."""
     match kind:
         case t.SmallInt():
             return 16, 2, 0
@@ -115,7 +133,8 @@ def _digits(kind: t.SqlType) -> tuple[int | None, int | None, int | None]:
     return None, None, None
 
 
-def _seconds(kind: t.SqlType) -> int | None:
+def seconds(kind: t.SqlType) -> int | None:
+    """datetime_precision."""
     if isinstance(kind, t.Date):
         return 0
     return 6 if isinstance(kind, t.Time | t.Timestamp | t.TimestampTz | t.Interval) else None
@@ -218,6 +237,8 @@ RELATIONS = (
         numeric_scale=_I, datetime_precision=_I, interval_type=_T, udt_catalog=_T, udt_schema=_T,
         udt_name=_T, dtd_identifier=_T, is_self_referencing=_T, is_identity=_T,
         identity_generation=_T, is_generated=_T, generation_expression=_T, is_updatable=_T,
+        # Behind the others: views remember how many columns there were.
+        domain_catalog=_T, domain_schema=_T, domain_name=_T,
     ),
     relation(
         "information_schema.schemata", _schemata,

@@ -23,7 +23,7 @@ from noonmark.adapter.system.facts import (
 from noonmark.adapter.system.made_types import made_rows
 from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.settings import VARIABLES, value_of
-from noonmark.adapter.system.types import STEMS, TYPES
+from noonmark.adapter.system.types import TYPES, functions_of
 from noonmark.adapter.table.constraints import key_name, uniques_of
 from noonmark.adapter.table.generated import shown_generated
 from noonmark.rows.pg.oid import oid, type_size, typmod
@@ -109,8 +109,8 @@ def _pg_attribute(facts: Facts) -> Iterable[Row]:
         for at, column in enumerate(item.schema, 1):
             size, number = type_size(column.type), -6 if column.name == SYSTEM_COLUMN else at
             yield (
-                item.oid, column.name, oid(column.type), -1, size, number, 0, -1,
-                typmod(column.type), 0 < size <= 8, "i", "p", "",
+                item.oid, column.name, oid(column.declared), -1, size, number, 0, -1,
+                -1 if column.domain else typmod(column.type), 0 < size <= 8, "i", "p", "",
                 declared and (not column.nullable or column.name in own.get("not_null", ())),
                 column.name in defaults or column.name in computed, False,
                 identity.get(column.name, [""])[0], "s" if column.name in computed else "",
@@ -125,11 +125,10 @@ def _is_text(number: int) -> bool:
 
 def _pg_type(facts: Facts) -> Iterable[Row]:
     for row in TYPES:
-        stem = "array_" if row.category == "A" else STEMS.get(row.name, row.name)
         yield (
             row.oid, row.name, SCHEMA_OIDS["pg_catalog"], SUPERUSER_OID, row.size,
             0 < row.size <= 8, row.kind, row.category, False, True, ",", 0, "-", row.element,
-            row.array, *(f"{stem}{end}" for end in ("in", "out", "recv", "send")), "-", "-", "-",
+            row.array, *functions_of(row), "-", "-", "-",
             "i", "p", False, 0, -1, 0, 100 if row.category == "S" else 0, None, None,
             None,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from noonmark.adapter.system.pg_catalog import default_oid
 from noonmark.version import __version__
 
 _PG_CLASS, _PG_REWRITE, _PG_NAMESPACE, _PG_EXTENSION = 1259, 2618, 2615, 3079
-_PG_ATTRDEF = 2604
+_PG_ATTRDEF, _PG_TYPE = 2604, 1247
 #: What Noonmark brings is an extension that is always there: nobody dumps its relations.
 _EXTENSION_OID = 13_004
 _EXTENSION_SCHEMAS = ("noonmark", "mz_catalog", "mz_internal")
@@ -44,6 +44,9 @@ def _pg_depend(facts: Facts) -> Iterable[Row]:
         yield _PG_REWRITE, rule, 0, _PG_CLASS, item.oid, 0, "i"
         yield from ((_PG_REWRITE, rule, 0, _PG_CLASS, on, 0, "n") for on in needed)
     yield from _of_sequences(facts)
+    for item in facts.catalog.items("type"):
+        for number in item.needs:
+            yield _PG_TYPE, item.oid, 0, _PG_TYPE, facts.catalog.by_number[number].oid, 0, "n"
     member = (0, _PG_EXTENSION, _EXTENSION_OID, 0, "e")
     yield from ((_PG_NAMESPACE, SCHEMA_OIDS[name], *member) for name in _EXTENSION_SCHEMAS)
     for item in facts.catalog.items("system"):

@@ -98,6 +98,7 @@ def _pg_constraint(facts: Facts) -> Iterable[Row]:
                 index.places, None, None, None, None, None, None, None,
             )  # fmt: skip
     yield from _foreign_rows(facts)
+    yield from _domain_rows(facts)
     for number, item, check in _checks(facts):
         places = tuple(at + 1 for at in sorted(columns_of(check.condition)))
         yield (
@@ -140,6 +141,23 @@ def _checks(facts: Facts) -> Iterator[tuple[int, Item, Check]]:
     for item in facts.catalog.items("table"):
         for at, check in enumerate(checks_of(item)):
             yield CHECK_OID_BASE + item.oid * _CHECKS_MAX + at, item, check
+
+
+def _domain_checks(facts: Facts) -> Iterator[tuple[int, Item, int]]:
+    """Every CHECK of a domain by its place there, with a number of its own."""
+    for item in facts.catalog.items("type"):
+        for at in range(len(item.definition.get("checks", ()))):
+            yield CHECK_OID_BASE + item.oid * _CHECKS_MAX + at, item, at
+
+
+def _domain_rows(facts: Facts) -> Iterable[Row]:
+    for number, item, at in _domain_checks(facts):
+        name, _, valid = item.definition["checks"][at]
+        yield (
+            number, name, facts.schema_oid(item.schema_name), "c", False, False, valid, 0,
+            item.oid, 0, 0, 0, " ", " ", " ", True, 0, False, None, None, None, None, None, None,
+            None, None,
+        )  # fmt: skip
 
 
 def _pg_indexes(facts: Facts) -> Iterable[Row]:
@@ -186,7 +204,16 @@ def constraint_definition(facts: Facts, number: int) -> str | None:
         if own == number:
             text = next(text for name, text, _ in texts_of(item) if name == check.name)
             return f"CHECK ({scalar_now(facts.catalog, item, text, facts.path)})"
+    for own, item, at in _domain_checks(facts):
+        if own == number:
+            return domain_check(facts.catalog, item, at, facts.path)
     return None
+
+
+def domain_check(catalog: Catalog, item: Item, at: int, path: Sequence[str] = ()) -> str:
+    """A CHECK of a domain as it is written."""
+    _, text, valid = item.definition["checks"][at]
+    return f"CHECK ({scalar_now(catalog, item, text, path)})" + ("" if valid else " NOT VALID")
 
 
 def reference(catalog: Catalog, foreign: Foreign, path: Sequence[str] = ()) -> str:

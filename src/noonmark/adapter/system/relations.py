@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.system import (
+    domains,
     information,
     made_types,
     mz,
@@ -45,6 +46,7 @@ def relations() -> dict[str, SystemRelation]:
             *pg_roles.LATER,
             *sequences.RELATIONS,
             *made_types.RELATIONS,
+            *domains.RELATIONS,
             *mz_history.RELATIONS,
             *pg_absent.RELATIONS,
         )

@@ -89,6 +89,24 @@ _SHOWN = {18: '"char"', 1042: "character", 1014: "character[]"}
 _UNBOUNDED = {1042: "bpchar", 1014: "bpchar[]", 1560: '"bit"', 1561: '"bit"[]'}
 
 
+#: The functions of every type.
+_ENDS = ("in", "out", "recv", "send")
+
+
+def functions_of(row: TypeRow) -> tuple[str, ...]:
+    """What reads and writes the values of a type."""
+    stem = "array_" if row.category == "A" else STEMS.get(row.name, row.name)
+    return tuple(f"{stem}{end}" for end in _ENDS)
+
+
+def row_of(number: int) -> TypeRow | None:
+    """A type of PostgreSQL's own by its number."""
+    return _ROWS.get(number)
+
+
+_ROWS = {row.oid: row for row in TYPES}
+
+
 def format_type(number: int | None, modifier: int | None) -> str | None:
     """The type's name as SQL writes it."""
     if number is None:

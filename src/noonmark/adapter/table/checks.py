@@ -14,9 +14,10 @@ from typing import Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.type_names import NO_TYPES, TypeNames
+from noonmark.adapter.catalog.user_types import state_of
 from noonmark.errors import DuplicateObject, UsageError
 from noonmark.rows.schema import Schema
-from noonmark.rows.types import Enum, SqlType
+from noonmark.rows.types import SqlType
 from noonmark.sql.dialect import parse_scalar
 from noonmark.sql.ir.scalar import Scalar, columns_of
 from noonmark.sql.plan.frame import Frame
@@ -29,8 +30,8 @@ _KEPT_MAX = 512
 
 #: Of each: its name, its text, and what the table was called when it was written.
 Texts = tuple[tuple[str, str, str], ...]
-#: The types of users that they name, and the labels of each: a text may be cast to it.
-Types = tuple[tuple[str, SqlType, tuple[str, ...]], ...]
+#: The types of users that they name, and what may change of each: a text may be cast to it.
+Types = tuple[tuple[str, SqlType, tuple[object, ...]], ...]
 
 
 class CheckViolation(UsageError, id="check_violation", sqlstate="23514"):
@@ -54,12 +55,7 @@ def checks_of(item: Item) -> tuple[Check, ...]:
 
 def types_of(item: Item) -> Types:
     """The types of users that the expressions of a table name."""
-    return tuple((each, kind, labels(kind)) for each, kind in sorted(item.types.items()))
-
-
-def labels(kind: SqlType) -> tuple[str, ...]:
-    """What a type may get more of."""
-    return kind.labels if isinstance(kind, Enum) else ()
+    return tuple((each, kind, state_of(kind)) for each, kind in sorted(item.types.items()))
 
 
 def texts_of(item: Item) -> Texts:

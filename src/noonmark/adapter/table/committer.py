@@ -454,7 +454,8 @@ class Tables:
         item = self.catalog().of_collection(name)
         if item is None:
             return None
-        return [item.definition.get(each) for each in ("checks", "not_null", "generated")]
+        own = [item.definition.get(each) for each in ("checks", "not_null", "generated")]
+        return [*own, [each.domain.state for each in item.schema if each.domain is not None]]
 
     def _check_enforced(self, request: Request) -> None:
         for name, met in request.enforced.items():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from noonmark.errors import Unsupported
 from noonmark.rows import types as t
 from noonmark.rows.coded import CODED
+from noonmark.rows.domain import Domain
 
 # type: (oid, oid of its array, size in bytes or -1)
 _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
@@ -55,7 +56,7 @@ def oid(sql_type: t.SqlType) -> int:
         if isinstance(sql_type.element, t.Enum):
             return oid(sql_type.element) + 1
         return _NUMBERS[type(sql_type.element)][1]
-    if isinstance(sql_type, t.Enum):
+    if isinstance(sql_type, t.Enum | Domain):
         return FIRST_OID + sql_type.number
     return _NUMBERS[type(sql_type)][0]
 

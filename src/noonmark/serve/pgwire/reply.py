@@ -30,7 +30,8 @@ _READY: Mapping[TransactionStatus, bytes] = {
     "failed": b"Z\0\0\0\5E",
 }
 # Typed fields of an error that PostgreSQL's protocol has a letter for.
-_NAMED = (("schema", b"s"), ("table", b"t"), ("column", b"c"), ("constraint", b"n"))
+_NAMED = (("schema", b"s"), ("table", b"t"), ("column", b"c"), ("datatype", b"d"),
+          ("constraint", b"n"))  # fmt: skip
 
 
 def frame(kind: bytes, body: bytes) -> bytes:

@@ -13,6 +13,7 @@ from noonmark.sql.functions import (
     bits,
     coded_aggregates,
     document,
+    domain,
     enums,
     identifier,
     json,
@@ -35,7 +36,7 @@ FUNCTIONS: Table[Function] = Table()
 for _module in (
     *(arithmetic, numeric, angle, characters, regexp, unicode, quoting, binary, digest, identifier),
     *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),
-    *(enums, jsonpath, bits, addresses, log, ranges),
+    *(enums, domain, jsonpath, bits, addresses, log, ranges),
 ):
     FUNCTIONS.add(_module.TABLE)
 

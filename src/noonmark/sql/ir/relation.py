@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.errors import DatatypeMismatch
+from noonmark.rows.domain import Domain
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.value import identity
 from noonmark.sql.ir.call import AggregateCall, SortKey, TableCall, WindowCall
@@ -80,7 +81,7 @@ def beside(left: Iterable[Column], right: Iterable[Column]) -> list[Column]:
     columns = [*left, *right]
     names = distinct_names([column.name for column in columns])
     return [
-        Column(name, column.type, column.nullable)
+        Column(name, column.type, column.nullable, column.domain)
         for name, column in zip(names, columns, strict=True)
     ]
 
@@ -158,8 +159,16 @@ class Project(Relation):
         check_columns(self.scalars, self.input.schema)
         _output(
             self,
-            [Column(n, s.type, s.nullable) for n, s in zip(self.names, self.scalars, strict=True)],
+            [
+                Column(name, each.type, each.nullable, _domain(each, self.input.schema))
+                for name, each in zip(self.names, self.scalars, strict=True)
+            ],
         )
+
+
+def _domain(scalar: Scalar, below: Schema) -> Domain | None:
+    """What a column is declared as that is another one as it is."""
+    return below.columns[scalar.index].domain if isinstance(scalar, ColumnRef) else None
 
 
 class JoinKind(enum.Enum):

@@ -14,6 +14,7 @@ from noonmark.errors import (
     OutOfRange,
 )
 from noonmark.rows import types as t
+from noonmark.rows.domain import Domain
 from noonmark.sql.assign import is_assignable
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
@@ -32,6 +33,7 @@ from noonmark.sql.ir.scalar import (
     Scalar,
     When,
 )
+from noonmark.sql.plan.domain import checked
 from noonmark.sql.plan.row import Row, Statement, name_of, unsupported
 from noonmark.sql.plan.scalar import (
     Planner,
@@ -79,6 +81,8 @@ def made_type(tree: exp.Expr, statement: Statement) -> t.SqlType | None:
         return kept
     if isinstance(tree, exp.DataType) and tree.this == exp.DType.ARRAY and tree.expressions:
         element = made_type(tree.expressions[0], statement)
+        if isinstance(element, Domain):
+            raise unsupported(f"an array of domain {element}", tree)
         return None if element is None else t.Array(element)
     parts = written_type(tree)
     if parts is None or parts[:-1] == ("pg_catalog",):
@@ -106,8 +110,10 @@ def with_types(tree: exp.Expr, types: Callable[[Sequence[str]], t.SqlType | None
 
 
 def type_named(tree: exp.Expr, statement: Statement) -> t.SqlType:
-    """The type that a syntax tree spells."""
+    """The type that a syntax tree spells, where only a cast asks what a domain asks."""
     made = made_type(tree, statement)
+    if isinstance(made, Domain):
+        raise unsupported(f"domain {made} here", tree, "Cast the column to it.")
     if made is not None:
         return made
     try:
@@ -124,7 +130,10 @@ def _empty_array(tree: exp.Cast, row: Row) -> Scalar | None:
         inner = inner.this
     if not isinstance(inner, exp.Array) or inner.expressions:
         return None
-    target = type_named(tree.args["to"], row.statement)
+    made = made_type(tree.args["to"], row.statement)
+    if isinstance(made, Domain) and isinstance(made.base, t.Array):
+        return checked(MakeArray(made.base, ()), made)
+    target = made or type_named(tree.args["to"], row.statement)
     return MakeArray(target, ()) if isinstance(target, t.Array) else None
 
 
@@ -143,6 +152,9 @@ def _cast(tree: exp.Cast, row: Row) -> Scalar:
     if row.statement.session is not None and spelled in REGISTERED:
         return _registered(spelled, scalar, tree, row)
     made = made_type(tree.args["to"], row.statement)
+    if isinstance(made, Domain):
+        position = position_of(tree)
+        return checked(cast_to(scalar, made.base, position), made, position)
     if spelled is not None and made is None:
         return cast_to(scalar, t.parse_type(spelled), position_of(tree))
     return cast_to(scalar, made or type_named(tree.args["to"], row.statement), position_of(tree))

@@ -19,6 +19,7 @@ from noonmark.errors import (
 from noonmark.rows import types as t
 from noonmark.rows.coded import CODED
 from noonmark.rows.coded.network import Cidr, Inet
+from noonmark.rows.domain import Domain
 from noonmark.sql.choose import require_within, resolve
 from noonmark.sql.coerce import UNKNOWN, coerce
 from noonmark.sql.dialect import position_of
@@ -26,8 +27,18 @@ from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDO
 from noonmark.sql.functions.number.fit import bounded
 from noonmark.sql.functions.statistics import HYPOTHETICAL
 from noonmark.sql.ir.asked import Ask, Now
-from noonmark.sql.ir.scalar import Call, Case, Cast, Coalesce, Compare, Literal, Scalar, When
-from noonmark.sql.plan.form import cast_to, record
+from noonmark.sql.ir.scalar import (
+    Call,
+    Case,
+    Cast,
+    Coalesce,
+    ColumnRef,
+    Compare,
+    Literal,
+    Scalar,
+    When,
+)
+from noonmark.sql.plan.form import cast_to, made_type, record
 from noonmark.sql.plan.row import DEFINITIONS, Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, comparable, plan, plan_value, same_type
 from noonmark.sql.plan.subquery import array_subquery
@@ -233,10 +244,29 @@ def _to_text(tree: exp.Anonymous, row: Row) -> Scalar:
     return coerce(plan(tree.expressions[0], row), t.Text(), position_of(tree))
 
 
+def _domain_of(tree: exp.Expr, row: Row) -> Domain | None:
+    """What a column is declared as, or what a cast is to, if that is a domain."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.Cast):
+        made = made_type(tree.args["to"], row.statement)
+        return made if isinstance(made, Domain) else None
+    if not isinstance(tree, exp.Column):
+        return None
+    found = plan(tree, row)
+    if not isinstance(found, ColumnRef):
+        return None
+    columns = row.columns if row.relation is None else row.relation.schema.columns
+    return columns[found.index].domain
+
+
 def _type_name(tree: exp.Anonymous, row: Row) -> Scalar:
     """pg_typeof: the name of a type, without what it was declared with."""
     if len(tree.expressions) != 1:
         raise UndefinedFunction("pg_typeof takes one argument", position=position_of(tree))
+    domain = _domain_of(tree.expressions[0], row)
+    if domain is not None:
+        return Literal(t.Text(), str(domain))
     kind = plan(_plain(tree.expressions[0]), row).type
     if isinstance(kind, t.Char):
         return Literal(t.Text(), kind.spelling)

@@ -157,14 +157,20 @@ def _deferred(reader: Reader) -> tuple[bool, bool]:
     return deferrable, False
 
 
-def _check(reader: Reader, name: str | None, column: str | None = None) -> s.CheckText:
-    """What follows CHECK."""
+def check_text(reader: Reader, name: str | None, column: str | None = None) -> s.CheckText:
+    """What follows CHECK: the condition."""
     reader.expect("(")
     condition = reader.scalar_to(")")
     reader.expect(")")
+    return s.CheckText(condition, name, column)
+
+
+def _check(reader: Reader, name: str | None, column: str | None = None) -> s.CheckText:
+    """What follows CHECK of a table."""
+    made = check_text(reader, name, column)
     if reader.accept("no", "inherit") or reader.accept("not", "valid"):
         raise reader.unsupported("a CHECK that does not hold everywhere")
-    return s.CheckText(condition, name, column)
+    return made
 
 
 def _like(reader: Reader, at: int) -> s.Like:
@@ -220,15 +226,20 @@ def _column_part(
     if reader.accept("references"):
         return column, (_references(reader, (column.name,), name, position),)
     if reader.accept("collate"):
-        collation = reader.name().last
-        if collation not in ("default", "C", "POSIX"):
-            raise reader.unsupported(f'collation "{collation}"')
+        check_collation(reader)
         return column, ()
     if reader.accept("default"):
         return replace(column, default=reader.scalar_to(*_AFTER_DEFAULT)), ()
     if reader.accept("generated"):
         return _generated(reader, column), ()
     raise reader.unsupported(f"{reader.token.value.upper()} of a column", _CONSTRAINTS)
+
+
+def check_collation(reader: Reader) -> None:
+    """What follows COLLATE: text is compared by its bytes."""
+    collation = reader.name().last
+    if collation not in ("default", "C", "POSIX"):
+        raise reader.unsupported(f'collation "{collation}"')
 
 
 def _generated(reader: Reader, column: s.ColumnSpec) -> s.ColumnSpec:

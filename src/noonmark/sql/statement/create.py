@@ -8,6 +8,7 @@ from dataclasses import replace
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.columns import column_list
+from noonmark.sql.statement.domain import create_domain
 from noonmark.sql.statement.options import in_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import create_role
@@ -297,4 +298,5 @@ _CREATE: dict[str, Callable[[Reader], s.Statement]] = {
     "schema": _schema,
     "database": _database,
     "type": create_type,
+    "domain": create_domain,
 }

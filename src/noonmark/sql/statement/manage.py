@@ -6,6 +6,7 @@ from typing import cast
 
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.alter_table import alter_table, is_action_next
+from noonmark.sql.statement.domain import alter_domain
 from noonmark.sql.statement.options import options, with_options
 from noonmark.sql.statement.reader import Reader
 from noonmark.sql.statement.role import alter_default_privileges, alter_role
@@ -28,6 +29,7 @@ _KINDS = (
     "schema",
     "database",
     "type",
+    "domain",
 )
 
 
@@ -68,6 +70,8 @@ def alter(reader: Reader) -> s.Statement:
         return s.AlterTable(name, (s.RenameColumn(old, reader.identifier()),), if_exists)
     if kind == "type" and (of_type := alter_type(reader, name)) is not None:
         return of_type
+    if kind == "domain" and (of_domain := alter_domain(reader, name)) is not None:
+        return of_domain
     if reader.accept("rename"):
         reader.expect("to")
         return s.Rename(kind, name, reader.identifier(), if_exists)

@@ -222,6 +222,7 @@ ObjectKind = Literal[
     "column",
     "sequence",
     "type",
+    "domain",
 ]
 
 

@@ -98,7 +98,8 @@ def _subject(
             return privileges, f"all {what}", reader.list_of(reader.name), ()
     if reader.is_next("all"):
         raise reader.unsupported("GRANT ON ALL", "ALL TABLES IN SCHEMA, or name the objects.")
-    kinds = ("table", "sequence", "type", "schema", "database", "secret", "connection")
+    kinds = ("table", "sequence", "type", "domain", "schema", "database", "secret",
+             "connection")  # fmt: skip
     kind = reader.accept_any(*kinds) or "table"
     return privileges, kind, reader.list_of(reader.name), ()
 

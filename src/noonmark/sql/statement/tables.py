@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from noonmark.errors import SqlError
+from noonmark.rows.domain import Domain
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement.base import Name, Options, QueryText, ScalarText, Statement
 
@@ -65,6 +66,7 @@ class ColumnSpec:
     """A column as CREATE writes it.
 
     `serial` columns make their own sequence; `generated` is what a stored column is computed from.
+    A column of a domain has the type that the domain is over, once the domain is looked up.
     """
 
     name: str
@@ -76,6 +78,7 @@ class ColumnSpec:
     serial: bool = False
     identity: Identity | None = None
     generated: ScalarText | None = None
+    domain: Domain | None = None
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,7 @@ class AlterType(TableAction):
     column: str
     type: SqlType
     using: ScalarText | None = None
+    domain: Domain | None = None
 
 
 @dataclass(frozen=True)

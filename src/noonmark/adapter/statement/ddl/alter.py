@@ -14,7 +14,7 @@ from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.commit import commit_staged
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.ddl.common import Created, check_free, place, require_create, stored
-from noonmark.adapter.statement.ddl.drop import find, missing
+from noonmark.adapter.statement.ddl.find import find, missing
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.errors import (
     DuplicateObject,

@@ -69,7 +69,7 @@ async def add_column(session: AdapterSession, item: Item, spec: st.ColumnSpec, r
     """ADD COLUMN: the rows that are there have its default."""
     catalog = session.store.catalog
     refuse_readers(session, item, f'add column "{spec.name}"')
-    added = Column(spec.name, spec.type, spec.nullable)
+    added = Column(spec.name, spec.type, spec.nullable, spec.domain)
     wide = replace(item, schema=Schema((*item.schema.columns, added)))
     wide, more = serials(session, catalog, wide, (spec,), catalog.next_number)
     if spec.checks:
@@ -82,7 +82,8 @@ async def add_column(session: AdapterSession, item: Item, spec: st.ColumnSpec, r
     wide = with_generated(session.access("SHOW", catalog), wide, (spec,), session.functions)
     wide = remembering(session.access("SHOW", catalog), wide)
     scalar = _planned(session, default_of(wide, added), added)
-    has_values = spec.default or spec.serial or spec.identity or spec.generated
+    by_domain = spec.domain is not None and spec.domain.default is not None
+    has_values = spec.default or spec.serial or spec.identity or spec.generated or by_domain
     if rows and not spec.nullable and not has_values:
         raise contains_null(item, spec.name)
     try:
@@ -278,14 +279,15 @@ async def alter_type(session: AdapterSession, item: Item, action: st.AlterType, 
             "cannot specify USING when altering type of generated column",
             detail=f'Column "{own.name}" is a generated column.',
         )
-    target = Column(own.name, action.type, own.nullable)
+    target = Column(own.name, action.type, own.nullable, action.domain)
     row_ = Frame(_statement(session)).row("transform expressions", scope_of(item.name, item.schema))
     row_.columns = item.schema.columns
     if action.using is None:
         if not is_assignable(own.type, target.type):
             raise DatatypeMismatch(
-                f'column "{own.name}" cannot be cast automatically to type {target.type}',
-                hint=f'You might need to specify "USING {quote_name(own.name)}::{target.type}".',
+                f'column "{own.name}" cannot be cast automatically to type {target.declared}',
+                hint="You might need to specify "
+                f'"USING {quote_name(own.name)}::{target.declared}".',
             )
         tree = parse_scalar(quote_name(own.name))
     else:

@@ -46,6 +46,7 @@ def columns_of(specs: Sequence[st.ColumnSpec], key: Sequence[str]) -> Schema:
             check_key(spec.name, spec.type)
     return Schema(
         tuple(
-            Column(spec.name, spec.type, spec.nullable and spec.name not in key) for spec in specs
+            Column(spec.name, spec.type, spec.nullable and spec.name not in key, spec.domain)
+            for spec in specs
         )
     )

@@ -7,17 +7,21 @@ it. Law (cascade): with CASCADE everything that needs it goes, in the same commi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.aside import spark_modules
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.catalog.item import BUILT_IN, DATABASE, PUBLIC, TEMPORARY
+from noonmark.adapter.catalog.item import BUILT_IN, PUBLIC, TEMPORARY
 from noonmark.adapter.catalog.rights import Access, require_role
+from noonmark.adapter.catalog.user_types import type_of, types_in
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.commit import STAGED
 from noonmark.adapter.session.transaction import current
+from noonmark.adapter.statement.ddl.alter_column import drop_column
+from noonmark.adapter.statement.ddl.alter_table import retried, rows_of
+from noonmark.adapter.statement.ddl.find import find, missing
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.table.constraints import uniques_of
 from noonmark.adapter.table.needed import (
@@ -30,10 +34,6 @@ from noonmark.adapter.upstream.prepare import leftovers
 from noonmark.errors import (
     DependentObjects,
     InTransaction,
-    NoonmarkError,
-    UndefinedObject,
-    UndefinedTable,
-    WrongObjectType,
 )
 from noonmark.persist.log import command as c
 from noonmark.rows.types import quote_name
@@ -44,12 +44,50 @@ if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
     from noonmark.compute.view.owned import Owned
 
-#: What the names of these kinds are called in errors, as in PostgreSQL.
-_RELATION_KINDS = ("table", "source", "view", "materialized-view", "sequence")
-
 
 async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]) -> Outcome:
     """DROP kind names [CASCADE]."""
+    if statement.cascade and any(True for _ in _columns_of(session, statement)):
+        return await retried(session, lambda: _drop_with_columns(session, statement))
+    return await _drop(session, statement, ())
+
+
+def _columns_of(session: AdapterSession, statement: st.Drop) -> Iterator[tuple[int, str]]:
+    """The columns of tables that stay, and that are of a type that goes: table and name."""
+    catalog = session.store.catalog
+    access = session.access("DROP", catalog)
+    if statement.kind not in ("type", "domain", "schema"):
+        return
+    schemas: set[str] = set()
+    types: list[Item] = []
+    for item in (find(access, statement.kind, name) for name in statement.names):
+        if item is not None:
+            access.check("object", item)
+            schemas |= {item.name} if item.kind == "schema" else set()
+            types += [item] if item.kind == "type" else []
+    types += [item for item in catalog.items("type") if item.schema_name in schemas]
+    going = {type_of(item) for item in types}
+    for table in catalog.items("table"):
+        for column in table.schema if table.schema_name not in schemas else ():
+            if going.intersection(types_in(column)):
+                yield table.number, column.name
+
+
+async def _drop_with_columns(session: AdapterSession, statement: st.Drop) -> Outcome:
+    """The columns of a type go with it."""
+    store, gone = session.store, []
+    async with store.turn:
+        while (found := next(_columns_of(session, statement), None)) is not None:
+            table = store.catalog.by_number[found[0]]
+            gone.append(f"column {found[1]} of {named(table)}")
+            action = st.DropColumn(found[1], False, True)
+            made, _ = await drop_column(session, table, action, await rows_of(session, table))
+            if store.catalog.by_number.get(made.number) is not made:
+                await store.change([made])
+    return await _drop(session, statement, gone)
+
+
+async def _drop(session: AdapterSession, statement: st.Drop, gone: Sequence[str]) -> Outcome:
     tag = f"DROP {statement.kind.replace('-', ' ').upper()}"
     store, told = session.store, []
     async with store.turn:
@@ -65,7 +103,7 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
                 continue
             item = find(access, statement.kind, name)
             if item is None and statement.if_exists:
-                told.append(Notice(f'{_shown(statement.kind)} "{name}" does not exist, skipping'))
+                told.append(Notice(f"{missing(statement.kind, name).message}, skipping"))
             elif item is None:
                 raise missing(statement.kind, name)
             else:
@@ -73,8 +111,7 @@ async def run_drop(session: AdapterSession, statement: st.Drop, _: Sequence[Any]
                     access.check("object", item)
                 targets.append(item)
         going = doomed(catalog, targets, statement.cascade)
-        if len(going) > len(targets):
-            told += _cascaded(targets, going)
+        told += _cascaded(targets, going, gone)
         behind = leftovers(catalog, going)
         if going:
             await remove(session, going)
@@ -105,51 +142,6 @@ def without_unique(item: Item, name: str) -> Item:
     """The table without a unique index."""
     left = [each.stored() for each in uniques_of(item) if each.name != name]
     return replace(item, definition={**item.definition, "uniques": left})
-
-
-def _hint(verb: str, kind: str) -> str | None:
-    """Which statement is for such an object, where there is one."""
-    if verb not in ("DROP", "ALTER") or kind in ("system", "errors", "progress"):
-        return None
-    return f"Use {verb} {kind.replace('-', ' ').upper()}."
-
-
-def find(access: Access, kind: str, name: st.Name) -> Item | None:
-    """The item of a kind and name; whoever asks checks its right.
-
-    Raises:
-        WrongObjectType: there is one of that name, and it is something else.
-    """
-    catalog = access.catalog
-    if kind == "role":
-        return catalog.all_roles().get(name.last)
-    if kind == "schema":
-        return catalog.schema(name.last)
-    if kind == "database":
-        return catalog.database if name.last == DATABASE else None
-    item = access.find(name.parts)
-    if item is None:
-        return None
-    same = item.kind == kind or (kind == "source" and item.kind in ("subsource", "progress"))
-    if item.kind == "system" or not same:
-        raise WrongObjectType(
-            f'"{item.name}" is not a {kind.replace("-", " ")}',
-            hint=_hint(access.statement.partition(" ")[0], item.kind),
-            position=name.position,
-        )
-    return item
-
-
-def missing(kind: str, name: st.Name) -> NoonmarkError:
-    """Nothing of that kind has the name."""
-    message = f'{_shown(kind)} "{name}" does not exist'
-    if kind in _RELATION_KINDS:
-        return UndefinedTable(message, position=name.position)
-    return UndefinedObject(message, position=name.position)
-
-
-def _shown(kind: str) -> str:
-    return kind.replace("-", " ")
 
 
 def doomed(
@@ -254,19 +246,21 @@ def dependents_refused(catalog: Catalog, targets: list[Item], verb: str) -> None
     )
 
 
-def _cascaded(targets: list[Item], doomed: list[Item]) -> list[Notice]:
+def _cascaded(targets: list[Item], doomed: list[Item], columns: Sequence[str]) -> list[Notice]:
+    """What is told of all that goes beside what was named."""
     asked = {item.number for item in targets}
     more = [
         item
         for item in doomed
         if item.number not in asked and not item.part_of and item.schema_name != TEMPORARY
     ]
-    if not more:
+    what = [*columns, *map(str, reversed(more))]
+    if not what:
         return []
-    if len(more) == 1:
-        return [Notice(f"drop cascades to {more[0]}")]
-    lines = "\n".join(f"drop cascades to {item}" for item in reversed(more))
-    return [Notice(f"drop cascades to {len(more)} other objects", detail=lines)]
+    if len(what) == 1:
+        return [Notice(f"drop cascades to {what[0]}")]
+    lines = "\n".join(f"drop cascades to {each}" for each in what)
+    return [Notice(f"drop cascades to {len(what)} other objects", detail=lines)]
 
 
 async def remove(session: AdapterSession, doomed: Sequence[Item]) -> None:

@@ -24,7 +24,7 @@ from noonmark.adapter.catalog.privilege import (
 from noonmark.adapter.catalog.rights import Access, require_role
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.statement.ddl.common import stored
-from noonmark.adapter.statement.ddl.drop import find, missing
+from noonmark.adapter.statement.ddl.find import find, missing
 from noonmark.adapter.statement.ddl.role import members
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.errors import DependentObjects, InvalidValue, UndefinedObject, WrongObjectType

@@ -105,6 +105,7 @@ def _columns(catalog: Catalog, item: Item, like: st.Like) -> list[st.ColumnSpec]
                 like.table.position,
                 identity=identity,
                 generated=_scalar(computed.get(column.name)),
+                domain=column.domain,
             )
         )
     return found

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.item import GLOBAL, PUBLIC
 from noonmark.adapter.system.settings import path_of, search_path
+from noonmark.sql.statement import domains as sd
 from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _MAKES = (
     st.CreateSecret,
     st.CreateSequence,
     st.CreateEnum,
+    sd.CreateDomain,
 )
 
 
@@ -47,6 +49,7 @@ _CHANGES = (
     st.AlterTable,
     st.AddLabel,
     st.RenameLabel,
+    sd.AlterDomain,
 )
 
 

@@ -18,7 +18,7 @@ from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.statement.ddl.connection import connection_options, secret_value, validate
-from noonmark.adapter.statement.ddl.drop import find, missing
+from noonmark.adapter.statement.ddl.find import find, missing
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.upstream.connection import check_connection, of_role, says_where
 from noonmark.adapter.upstream.secret import seal

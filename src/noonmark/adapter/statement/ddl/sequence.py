@@ -13,7 +13,7 @@ from noonmark.adapter.sequence.default import default_text, kept
 from noonmark.adapter.sequence.options import SCHEMA, altered, defined
 from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.statement.ddl.common import Created, create, place
-from noonmark.adapter.statement.ddl.drop import find
+from noonmark.adapter.statement.ddl.find import find
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.system.objects import parts_of
 from noonmark.errors import (

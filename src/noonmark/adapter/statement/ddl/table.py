@@ -114,8 +114,9 @@ async def run_add_column(
     session: AdapterSession, statement: st.AddColumn, values: Sequence[Any]
 ) -> Outcome:
     """ALTER TABLE ADD COLUMN; in a transaction the table is made anew."""
-    transaction = current(session)
-    if transaction is None or transaction.implicit:
+    transaction, domain = current(session), statement.column.domain
+    plain = domain is None or (domain.default is None and not domain.is_constrained)
+    if plain and (transaction is None or transaction.implicit):
         return await alone(_evolve)(session, statement, values)
     action = st.AddColumnAction(statement.column, (), statement.if_not_exists)
     return await run_alter_table(session, st.AlterTable(statement.name, (action,)), values)
@@ -136,7 +137,8 @@ async def _evolve(session: AdapterSession, statement: st.AddColumn, _: Sequence[
         if spec.name in item.schema:
             raise DuplicateColumn(f'column "{spec.name}" of relation "{item.name}" already exists')
         try:
-            schema = item.schema.extend([Column(spec.name, spec.type, spec.nullable)])
+            column = Column(spec.name, spec.type, spec.nullable, spec.domain)
+            schema = item.schema.extend([column])
         except SchemaMismatch as error:
             error.position = spec.position
             raise

@@ -52,10 +52,15 @@ def _planned(
     relation = planning.query(statement.query.tree).output()
     names = relation.schema.names
     named = with_columns(Query(relation, names, relation, ()), statement.columns).relation
-    schema = Schema(tuple(Column(each.name, each.type) for each in named.schema))
+    schema = Schema(tuple(_column(each) for each in named.schema))
     all_ = tuple(column(at, each) for at, each in enumerate(named.schema))
     source = planning.read(Project(named, all_, schema.names), statement.query.position)
     return schema, source, planning.statement.parameter_types()
+
+
+def _column(column: Column) -> Column:
+    """A column of a query, as one of a table."""
+    return Column(column.name, column.type, domain=column.domain)
 
 
 async def _plan(

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.privilege import EVERYBODY
 from noonmark.adapter.catalog.rights import Access
-from noonmark.adapter.catalog.user_types import labels_of, made_types, named_by, type_of
+from noonmark.adapter.catalog.user_types import (
+    Made,
+    labels_of,
+    made_types,
+    named_by,
+    type_of,
+)
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.names import view_relation
 from noonmark.adapter.statement.ddl.common import (
@@ -25,7 +31,7 @@ from noonmark.adapter.statement.ddl.common import (
     create,
     place,
 )
-from noonmark.adapter.statement.ddl.drop import find, missing
+from noonmark.adapter.statement.ddl.find import find, missing
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.errors import (
     DuplicateObject,
@@ -34,7 +40,6 @@ from noonmark.errors import (
     Unsupported,
     UsageError,
 )
-from noonmark.rows import types as t
 from noonmark.rows.label import Label, first_places, place_between
 from noonmark.sql.ir import scalar as s
 from noonmark.sql.ir.node import walk_once
@@ -169,7 +174,7 @@ def _refuse_readers(catalog: Catalog, item: Item) -> None:
                 )
 
 
-def _depends_on_labels(catalog: Catalog, view: Item, kind: t.Enum) -> bool:
+def _depends_on_labels(catalog: Catalog, view: Item, kind: Made) -> bool:
     for node in walk_once(view_relation(catalog, view).query.relation):
         if isinstance(node, s.Cast) and kind in made_types(node.type):
             if kind not in made_types(node.operand.type):

@@ -81,7 +81,9 @@ def view_item(
         definition["types"] = dict(planned.types)
     if Now in asked(planned.query.relation):
         definition["follows_time"] = True
-    types = {catalog.types[uid].number for uid in uids_in(planned.query.relation)}
+    # A domain that is only cast to is no type of any value, but its text is in the view's.
+    uids = uids_in(planned.query.relation) | set(planned.types.values())
+    types = {catalog.types[uid].number for uid in uids}
     options = getattr(statement, "options", {})
     if "maintenance" in options:
         definition["maintenance"] = options["maintenance"]

@@ -237,7 +237,7 @@ async def changes(plan: ChangePlan, reading: Reading, values: Sequence[Any]) -> 
         return await aside(len(found) * _ROW_WEIGHT, _deleted, found, width)
     weight = len(found) * (1 + width) * _ROW_WEIGHT
     wholes = await aside(weight, _wholes, plan, found)
-    news = await fitted_rows(reading.session.database.workers, item, wholes)
+    news = await fitted_rows(reading.session.database.workers, item, wholes, plan.places)
     return await aside(weight, _updated, plan, found, news)
 
 

@@ -15,7 +15,7 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
 from noonmark.adapter.session.transaction import writing
 from noonmark.adapter.statement.dml.default import default_value
-from noonmark.adapter.statement.dml.fitting import fitted_rows
+from noonmark.adapter.statement.dml.fitting import domain_checks, fitted_rows
 from noonmark.adapter.statement.dml.read import write
 from noonmark.adapter.statement.dml.target import columns_of, target
 from noonmark.adapter.statement.handler import Handlers
@@ -83,7 +83,8 @@ class CopyFrom:
         self._taken = 0
         self._stored = to_table([], item.schema).schema
         whole = places == tuple(range(len(item.schema)))
-        self.takes_tables = whole and not {"checks", "not_null"} & item.definition.keys()
+        free = not {"checks", "not_null"} & item.definition.keys()
+        self.takes_tables = whole and free and not domain_checks(item)
 
     async def write(self, rows: Sequence[Row]) -> None:
         """See `contract.CopyIn.write`."""

@@ -35,7 +35,7 @@ def literal_rows(
     rest = [each for at, each in enumerate(columns) if at not in places]
     if len(query.cells[0]) != len(places) or {"identity", "generated"} & item.definition.keys():
         return None
-    if any(each.name in item.definition.get("defaults", {}) for each in rest):
+    if any(each.name in item.definition.get("defaults", {}) or each.domain for each in rest):
         return None
     found: dict[int, list[Any]] = {}
     for place, cells in zip(places, zip(*query.cells, strict=True), strict=True):

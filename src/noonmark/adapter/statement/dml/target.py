@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.type_names import TypeNames
+from noonmark.adapter.catalog.user_types import Types
 from noonmark.adapter.sequence.default import default_text
 from noonmark.errors import (
     InvalidSyntax,
@@ -82,9 +83,12 @@ def default_of(item: Item, column: Column) -> exp.Expr:
     text = item.definition.get("defaults", {}).get(column.name)
     if found is not None:
         text = default_text(found[1])
+    known: Types = item.types
+    if text is None and column.domain is not None:
+        text, known = column.domain.default, dict(column.domain.types)
     if text is None:
         return exp.Null()
-    return with_types(parse_scalar(text), TypeNames(None, item.types))
+    return with_types(parse_scalar(text), TypeNames(None, known))
 
 
 class GeneratedAlways(UsageError, id="generated_always", sqlstate="428C9"):

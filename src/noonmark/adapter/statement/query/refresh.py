@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.session.transaction import current
-from noonmark.adapter.statement.ddl.drop import find, missing
+from noonmark.adapter.statement.ddl.find import find, missing
 from noonmark.adapter.statement.ddl.path import in_path
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.sql.statement import statement as st

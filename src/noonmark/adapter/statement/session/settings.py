@@ -25,6 +25,7 @@ from noonmark.errors import (
     UnknownStatement,
 )
 from noonmark.rows import types as t
+from noonmark.rows.domain import value_type
 from noonmark.rows.types import SqlType
 from noonmark.sql.assign import is_assignable
 from noonmark.sql.coerce import UNKNOWN, coerce
@@ -137,7 +138,7 @@ async def run_prepare(
         if not isinstance(one.statement, _PREPARABLE):
             raise InvalidSyntax("PREPARE takes SELECT, INSERT, UPDATE, DELETE, MERGE or VALUES")
         access = session.access("SELECT")
-        types = [resolved(access, each) for each in statement.types]
+        types = [value_type(resolved(access, each)) for each in statement.types]
         described = await session.describe(one.statement, types)
     except NoonmarkError as error:
         error.position = statement.position + (error.position or 1) - 1
