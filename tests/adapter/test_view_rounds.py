@@ -47,8 +47,9 @@ def test_the_runs_of_a_tick_are_its_levels(
 
     monkeypatch.setattr(ByResidents, "run", counted)
     monkeypatch.setattr(rounds, "_RESIDENT_MS_MAX", 60_000.0)
-    # However busy the machine is: no view is slow here.
+    # However busy the machine is: no view is slow here, and none comes too late for its round.
     monkeypatch.setattr(dataflow, "QUICK_MS", 60_000.0)
+    monkeypatch.setattr(rounds, "_GATHER_S", 5.0)
 
     async def main() -> None:
         async with asyncio.timeout(200), database(str(tmp_path), spark) as opened:

@@ -104,7 +104,7 @@ def test_every_type_comes_through_snapshot_and_stream(
     source.close()
 
 
-def test_other_types_are_text_and_domains_are_what_they_are_over(
+def test_types_of_users_are_text_and_domains_are_what_they_are_over(
     upstream: Upstream, client: Client
 ) -> None:
     upstream.run(
@@ -118,7 +118,7 @@ def test_other_types_are_text_and_domains_are_what_they_are_over(
         "integer",
         "text",
         "numeric(4,1)",
-        "text",
+        "inet",
         "numeric",
     ]
     ingest(client, source).tick()

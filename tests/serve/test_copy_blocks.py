@@ -5,14 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from psycopg import errors as pg
 
 from noonmark.adapter.contract import CopyFormat
+from noonmark.adapter.table.committer import Tables
 from noonmark.rows import types as t
 from noonmark.serve.pgwire import copy_taken
 from noonmark.serve.pgwire.copy import encoder
@@ -74,6 +77,80 @@ def test_a_key_that_is_there_twice_is_refused_whole(connection: psycopg.Connecti
     with pytest.raises(pg.UniqueViolation):
         copy(connection, f"{name} from stdin", data)
     assert connection.execute(count).fetchone() == (ROWS,)
+
+
+#: Keys as they are declared, and a value of each of their columns for a number.
+KEYS: dict[str, tuple[str, Any]] = {
+    "bigint": ("a bigint, n int, primary key (a)", lambda at: (at,)),
+    "text": ("a text, n int, primary key (a)", lambda at: (f"key {at % 997:03} {at}",)),
+    "two": ("a int, b text, n int, primary key (a, b)", lambda at: (at % 50, f"b{at // 50}")),
+    "later": ("n int, a uuid, primary key (a)", lambda at: (uuid.UUID(int=at),)),
+    "date": (
+        "a date, n int, primary key (a)",
+        lambda at: (dt.date(2000, 1, 1) + dt.timedelta(at),),
+    ),
+    "time": (
+        "a timestamptz, n int, primary key (a)",
+        lambda at: (dt.datetime(2000, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=at),),
+    ),
+    "numeric": ("a numeric(9,2), n int, primary key (a)", lambda at: (Decimal(f"{at}.00"),)),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_copies_beside_rows_that_are_there(
+    connection: psycopg.Connection[Any], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against a model: what is refused changes nothing, what was deleted has room again."""
+    by_columns, insert = [], Tables.insert
+
+    async def counted(tables: Tables, table: str, data: pa.Table) -> int | None:
+        found = await insert(tables, table, data)
+        by_columns.append(found is not None)
+        return found
+
+    monkeypatch.setattr(Tables, "insert", counted)
+    random, (columns, key) = Random(kind), KEYS[kind]
+    name = table(connection, columns)
+    names = [each.split()[0] for each in columns.split(", primary")[0].split(", ")]
+    keys = ", ".join(each for each in names if each != "n")
+    there: dict[int, int] = {}
+    refused = large = 0
+    for step in range(16):
+        begin, count = random.randrange(9_000), random.choice([1, 40, 900, 900])
+        ids = list(range(begin, begin + count))
+        if step % 5 == 4:
+            ids.append(ids[0])
+        random.shuffle(ids)
+        lines = []
+        for at in ids:
+            values = [*map(str, key(at))]
+            values.insert(names.index("n"), str(step))
+            lines.append("\t".join(values))
+        data = "".join(f"{each}\n" for each in lines).encode()
+        if len(set(ids)) < len(ids) or there.keys() & set(ids):
+            with pytest.raises(pg.UniqueViolation, match="already exists"):
+                copy(connection, f"{name} from stdin", data)
+            refused += 1
+            gone = [at for at in ids if random.random() < 0.9]
+            marks = ", ".join(["%s"] * keys.count(",") + ["%s"])
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    f"delete from {name} where ({keys}) = ({marks})".encode(),
+                    [key(at) for at in gone[:60]],
+                )
+            for at in gone[:60]:
+                there.pop(at, None)
+        else:
+            copy(connection, f"{name} from stdin", data)
+            there |= dict.fromkeys(ids, step)
+            large += count == 900
+        found = connection.execute(f"select {keys}, n from {name}".encode()).fetchall()
+        assert sorted(map(str, found)) == sorted(str((*key(at), n)) for at, n in there.items())
+    assert refused
+    assert large > 1
+    assert any(by_columns) == (kind != "numeric")
+    assert kind == "numeric" or by_columns.count(True) >= large
 
 
 def test_errors_name_their_line(connection: psycopg.Connection[Any]) -> None:

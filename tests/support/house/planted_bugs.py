@@ -110,7 +110,7 @@ _RULES = (
     Bug(
         "stable: what is read by the session's rules is known while planning",
         "sql/rules/stable.py",
-        "        return isinstance(target, _READ)\n",
+        "        return isinstance(target, _READ) or _is_range(target)\n",
         "        return False\n",
         ("tests/sql/test_postgres_cases.py",),
     ),

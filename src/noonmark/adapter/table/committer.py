@@ -41,7 +41,7 @@ from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.table.constraints import key_name
 from noonmark.adapter.table.enforce import Constraints, Group, Trial
-from noonmark.adapter.table.keys import ROW_WEIGHT, Keys, are_distinct
+from noonmark.adapter.table.keys import ROW_WEIGHT, Keys
 from noonmark.adapter.table.lookups import Stored
 from noonmark.adapter.table.requests import (
     Advance,
@@ -194,10 +194,8 @@ class Tables:
             return None
         read_at = None
         if collection.key:
-            read_at = self.settled_at([name])
-            if collection.batches or read_at is None:
-                return None
-            if not await asyncio.to_thread(are_distinct, collection, data):
+            read_at = self._known_at(collection)
+            if read_at is None or not await self._stored.has_room(collection, data, read_at):
                 return None
         # A column that was added since is NULL.
         whole = pa.concat_tables([to_table([], collection.schema), data], promote_options="default")
@@ -206,6 +204,13 @@ class Tables:
             return await self._asked(Request({name: ()}, encoded, read_at, frozenset(), {}))
         except SerializationFailure:
             return None  # somebody else wrote meanwhile
+
+    def _known_at(self, collection: Collection) -> int | None:
+        """A time at which it already is as it is now; nothing was ever in one without batches."""
+        upper = collection.upper.only()
+        if collection.batches or upper is None:
+            return self.settled_at([collection.name])
+        return upper - 1
 
     async def _asked(self, request: Request) -> int:
         self._check_open()

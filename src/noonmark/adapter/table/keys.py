@@ -11,10 +11,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from noonmark.adapter.table.requests import Encoded, Row, Write, updates_at
 from noonmark.errors import UniqueViolation
 from noonmark.persist.log.state import Collection
+from noonmark.persist.read.plan import Query
 from noonmark.rows import types as t
 from noonmark.rows.arrow import to_table
 from noonmark.rows.order import row_key
@@ -25,7 +27,8 @@ _ROWS_SHOWN = 200
 ROW_WEIGHT = 20
 #: Types whose values are equal in SQL exactly when they are stored as the same bits.
 _SAME_BITS = (t.SmallInt, t.Integer, t.BigInt, t.Text, t.Varchar, t.Date, t.Uuid, t.Boolean,
-              t.Enum)  # fmt: skip
+              t.Timestamp, t.TimestampTz, t.Bytea, t.Enum)  # fmt: skip
+_COUNTED = (t.SmallInt, t.Integer, t.BigInt)
 
 
 def _has_same_bits(kind: t.SqlType) -> bool:
@@ -88,12 +91,33 @@ class Keys:
         )
 
 
-def are_distinct(collection: Collection, data: pa.Table) -> bool:
-    """Whether no key is there twice; False where Arrow may not know what SQL calls equal."""
-    key = list(collection.key)
-    if not all(_has_same_bits(collection.schema[each].type) for each in key):
-        return False
-    return bool(data.group_by(key).aggregate([]).num_rows == data.num_rows)
+def have_same_bits(collection: Collection) -> bool:
+    """Whether Arrow knows what SQL calls equal keys."""
+    return all(_has_same_bits(collection.schema[each].type) for each in collection.key)
+
+
+def are_distinct(keys: pa.Table) -> bool:
+    """Whether no key is there twice, of keys that `have_same_bits`."""
+    return bool(keys.group_by(keys.column_names).aggregate([]).num_rows == keys.num_rows)
+
+
+def meet(stored: pa.Table, keys: pa.Table) -> bool:
+    """Whether two tables of such keys have one in common."""
+    names = keys.column_names
+    if len(names) == 1:
+        values = keys.column(0).combine_chunks()
+        return bool(pc.any(pc.is_in(stored.column(0), value_set=values)).as_py())
+    return bool(stored.join(keys, names, join_type="left semi", use_threads=False).num_rows)
+
+
+def query_of_range(collection: Collection, keys: pa.Table, time: int) -> Query:
+    """The query for the keys at a time that may be among these: those of parts of their range."""
+    first = collection.key[0]
+    where = {}
+    if isinstance(collection.schema[first].type, _COUNTED) and keys.num_rows:
+        ends = pc.min_max(keys.column(first)).as_py()
+        where = {first: (ends["min"], ends["max"])}
+    return Query(time, columns=collection.key, where=where)
 
 
 def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa.Table]:

@@ -22,7 +22,14 @@ from noonmark.adapter.aside import LENGTH_MAX, aside
 from noonmark.adapter.peek.mirror import can_index
 from noonmark.adapter.peek.mirrors import Mirrors
 from noonmark.adapter.table.key_query import look_up
-from noonmark.adapter.table.keys import ROW_WEIGHT, Keys
+from noonmark.adapter.table.keys import (
+    ROW_WEIGHT,
+    Keys,
+    are_distinct,
+    have_same_bits,
+    meet,
+    query_of_range,
+)
 from noonmark.adapter.table.requests import Request, Row, Write
 from noonmark.errors import NoonmarkError
 from noonmark.persist.client import Client
@@ -78,6 +85,33 @@ class Stored:
         there = await asyncio.wrap_future(rows)
         await aside(weight, found.take, there, wanted)
         return found
+
+    async def has_room(self, collection: Collection, data: pa.Table, time: int) -> bool:
+        """Whether each key of these rows is there once, and none of them at that time already.
+
+        By columns, so False also where Arrow does not know which keys are one.
+        """
+        keys = data.select(list(collection.key))
+        if not have_same_bits(collection) or not await asyncio.to_thread(are_distinct, keys):
+            return False
+        if not collection.batches:
+            return True
+        query = await asyncio.to_thread(query_of_range, collection, keys, time)
+        found = self._client.runtime.submit(self._meets(collection, keys, query))
+        return not await asyncio.wrap_future(found)
+
+    async def _meets(self, collection: Collection, keys: pa.Table, query: Query) -> bool:
+        """Whether a row of the query has one of these keys; on persist's loop."""
+        reader = self._client.reader
+        gathered: list[pa.Table] = []
+        async for table in reader.contents(reader.plan(collection.id, query)):
+            gathered.append(table.select(keys.column_names))
+            # Each comparison looks at all of these keys: with as many as there are of them.
+            if sum(each.num_rows for each in gathered) >= keys.num_rows:
+                if await asyncio.to_thread(meet, pa.concat_tables(gathered), keys):
+                    return True
+                gathered = []
+        return bool(gathered) and await asyncio.to_thread(meet, pa.concat_tables(gathered), keys)
 
     def _from_mirror(
         self, collection: Collection, found: Keys, writes: Sequence[Write], time: int

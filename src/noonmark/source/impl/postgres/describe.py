@@ -2,7 +2,8 @@
 
 A `Table` is fixed when the source is made, and kept with it. Types of `noonmark.rows` are
 themselves; ``json`` is read as jsonb, a domain as what it is over, and every other type (enums,
-addresses, ranges) as the text that PostgreSQL shows.
+types of rows, shapes) as the text that PostgreSQL shows. A column keeps the type that it was
+described with: what a later version would read otherwise stays as it is.
 
 Identity. With REPLICA IDENTITY FULL the log has the whole old row of every change, so the source
 makes updates itself. With DEFAULT (a primary key) or USING INDEX it has only the key: such a table
