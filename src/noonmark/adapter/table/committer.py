@@ -207,10 +207,8 @@ class Tables:
 
     def _known_at(self, collection: Collection) -> int | None:
         """A time at which it already is as it is now; nothing was ever in one without batches."""
-        upper = collection.upper.only()
-        if collection.batches or upper is None:
-            return self.settled_at([collection.name])
-        return upper - 1
+        upper = None if collection.batches else collection.upper.only()
+        return self.settled_at([collection.name]) if upper is None else upper - 1
 
     async def _asked(self, request: Request) -> int:
         self._check_open()
