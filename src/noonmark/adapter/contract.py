@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from noonmark.errors import NoonmarkError
 from noonmark.rows.types import SqlType
 
 #: "idle": no transaction. "open": inside one. "failed": inside one that an error ended.
@@ -62,9 +63,21 @@ class Inbox(Protocol):
     """Notifications that came; `wake` is called where one comes."""
 
     wake: Callable[[], None] | None
+    #: Called where the conversation is over: the client did not take what it was to be told.
+    end: Callable[[NoonmarkError], None] | None
 
     def take(self) -> Sequence[Notification]:
         """Those that came since; they are told once."""
+
+
+class Account(Protocol):
+    """What a session keeps for its client, counted by the sort of thing."""
+
+    def take(self, what: str, size: int, count: int = 1) -> None:
+        """Count something that is about to be kept; raises where there is no room for it."""
+
+    def free(self, what: str, size: int, count: int = 1) -> None:
+        """It is kept no longer."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +182,10 @@ class Session(Protocol):
 
     id: int
     secret: int
+
+    @property
+    def account(self) -> Account:
+        """What is kept for it, also by the front end."""
 
     @property
     def inbox(self) -> Inbox:

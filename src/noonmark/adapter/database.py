@@ -37,6 +37,7 @@ from noonmark.adapter.sequence.sequences import Sequences
 from noonmark.adapter.session import temporary
 from noonmark.adapter.session.channels import Channels
 from noonmark.adapter.session.locks import Locks
+from noonmark.adapter.session.memory import Memory
 from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 from noonmark.adapter.statement_totals import StatementTotals, kind_of
@@ -99,6 +100,7 @@ class Database:
         self.workers = Pool(limits)
         #: Those that plan long queries: light ones never wait for heavy ones.
         self._planning = Pool(planning), Pool(planning)
+        self.memory = Memory(limits)
         self.copies = CopyMemory(limits.copy_memory_mb)
         self.clock = clock
         self.supervisor = client.supervisor

@@ -120,7 +120,10 @@ async def serving(settings: Settings, stop: asyncio.Event | None = None) -> Asyn
             trust_local=settings.trust_local,
             metrics=settings.metrics,
             metrics_token=settings.metrics_token,
-            limits=WireLimits(connections=settings.limits.connections),
+            limits=WireLimits(
+                connections=settings.limits.connections,
+                receive_mb=settings.limits.receive_memory_mb,
+            ),
             clock=database.clock,
         )
         stack.push_async_callback(server.stop)

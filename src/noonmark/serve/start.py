@@ -17,6 +17,7 @@ from noonmark.serve.http.watched import Watched
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.login import Rules
 from noonmark.serve.pgwire.server import Limits, PgServer
+from noonmark.serve.received import Received
 from noonmark.serve.tls import Tls
 
 Address = tuple[str, int]
@@ -64,9 +65,12 @@ async def start(
     rules = Rules(secret, trust_local, encrypted_only=tls is not None)
     figures = figures or Figures()
     context = tls.context() if tls else None
-    pg_server = PgServer(sessions, figures, rules, tls=context, limits=limits, clock=clock)
+    received = Received(limits.receive_mb if limits else Limits().receive_mb)
+    pg_server = PgServer(
+        sessions, figures, rules, tls=context, limits=limits, received=received, clock=clock
+    )
     watched = Watched(figures, metrics_token, beside=metrics is None)
-    http_server = HttpServer(sessions, figures, rules, tls, watched)
+    http_server = HttpServer(sessions, figures, rules, tls, watched, received=received)
     servers: list[tuple[PgServer | HttpServer, Address, str]] = [
         (pg_server, pg, "pg"),
         (http_server, http, "http"),

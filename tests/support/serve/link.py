@@ -6,6 +6,7 @@ import asyncio
 import struct
 from collections.abc import Callable, Iterable, Iterator
 
+from noonmark.errors import NoonmarkError
 from noonmark.serve.pgwire.frames import Frames
 from noonmark.serve.pgwire.link import Lost
 
@@ -17,6 +18,7 @@ class MemoryLink:
         self.frames = Frames(1 << 20)
         self.local, self.peer = local, "memory"
         self.can_encrypt = False
+        self.drained: Callable[[], None] | None = None
         self.sent = bytearray()
         self.drains = 0
         self._pieces = iter(pieces)
@@ -33,6 +35,9 @@ class MemoryLink:
             except StopIteration:
                 raise Lost from None
             answered = fast_path is not None and fast_path()
+
+    def end(self, why: NoonmarkError) -> None:
+        raise AssertionError(f"nobody is ended here: {why}")
 
     @property
     def congested(self) -> bool:

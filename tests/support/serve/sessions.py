@@ -36,6 +36,8 @@ from noonmark.adapter.contract import (
 )
 from noonmark.adapter.password import make_verifier
 from noonmark.adapter.session.channels import Inbox
+from noonmark.adapter.session.memory import Account, Memory
+from noonmark.adapter.worker.limits import Limits
 from noonmark.errors import (
     DivisionByZero,
     InFailedTransaction,
@@ -111,7 +113,8 @@ class ScriptedSession:
 
     def __init__(self, owner: Scripted, id: int, settings: Mapping[str, str]) -> None:
         self.owner, self.id, self.secret = owner, id, 7_000 + id
-        self.inbox = Inbox()
+        self.account = Account(Memory(Limits()))
+        self.inbox = Inbox(self.account)
         self._settings = SETTINGS | {k: v for k, v in settings.items() if k in SETTINGS}
         self._statements: dict[str, Prepared] = {}
         self._status: TransactionStatus = "idle"

@@ -15,13 +15,13 @@ Where it runs: the adapter's loop.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.contract import Outcome, Prepared
+from noonmark.adapter.session.memory import Account, Cache, text_bytes
 from noonmark.errors import EvaluationError, NoonmarkError, ProtocolViolation, QueryCanceled
 from noonmark.rows import types as t
 from noonmark.rows.types import SqlType
@@ -42,6 +42,9 @@ _READ = (t.Text, t.Varchar, t.SmallInt, t.Integer, t.BigInt, t.Boolean, t.Date, 
 _OF_LITERALS = ("22", "42", "0A")
 
 
+_Key = tuple[str, tuple[SqlType | None, ...]]
+
+
 @dataclass(frozen=True)
 class _Kept:
     """What is known of a shape: the statement with parameters, or that there can be none."""
@@ -53,11 +56,9 @@ class _Kept:
 class Alike:
     """The shapes of the statements of one session."""
 
-    def __init__(self) -> None:
+    def __init__(self, account: Account) -> None:
         #: None for a shape that was seen once.
-        self._kept: OrderedDict[tuple[str, tuple[SqlType | None, ...]], _Kept | None] = (
-            OrderedDict()
-        )
+        self._kept: Cache[_Key, _Kept | None] = Cache("shapes", 8 << 20, SHAPES_MAX, account)
 
     def clear(self) -> None:
         """Forget all: names or rights are others now."""
@@ -75,8 +76,7 @@ class Alike:
         if key not in self._kept:
             self._keep(key, None)
             return None
-        kept = self._kept[key]
-        self._kept.move_to_end(key)
+        kept = self._kept.renew(key)
         if kept is None or kept.catalog is not session.catalog:
             kept = await self._prepare(session, shape, text)
             self._keep(key, kept)
@@ -85,11 +85,9 @@ class Alike:
         values = _values(shape, kept.prepared.parameters)
         return None if values is None else (kept.prepared, values)
 
-    def _keep(self, key: tuple[str, tuple[SqlType | None, ...]], kept: _Kept | None) -> None:
-        self._kept[key] = kept
-        self._kept.move_to_end(key)
-        if len(self._kept) > SHAPES_MAX:
-            self._kept.popitem(last=False)
+    def _keep(self, key: _Key, kept: _Kept | None) -> None:
+        shape = key[0]
+        self._kept.keep(key, kept, 2 * len(shape) if kept is None else 2 * text_bytes(shape))
 
     async def _prepare(self, session: AdapterSession, shape: Shape, text: str) -> _Kept:
         """The statement with parameters, if the text itself is one that can be planned, too.

@@ -7,7 +7,12 @@ Law (order): a listener hears the notifications of all sessions in the order of 
 
 Notifications are kept in memory alone, for sessions that are connected now: who comes later has
 missed them. A listener that takes none is told at its next statement; of those that wait at most
-`WAITING_MAX` are kept, then the sender is refused.
+`WAITING_MAX` are kept, and as much as the listener's session may keep.
+
+Law (the one): a listener that is further behind is ended, with an error that says so: it has missed
+what it was to hear, and nobody else is refused or waits for it.
+Law (own): what a session does about its channels takes a time that the listeners of these channels
+bound, not all channels.
 """
 
 from __future__ import annotations
@@ -18,15 +23,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from noonmark.adapter.contract import Notification
+from noonmark.adapter.session.memory import Account
 from noonmark.adapter.session.transaction import current
-from noonmark.adapter.worker.errors import ProgramLimitExceeded
-from noonmark.errors import InvalidArgument
+from noonmark.errors import Interrupted, InvalidArgument, NoonmarkError
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
 WAITING_MAX = 10_000
+#: What a notification takes beside its payload, and a channel that is listened to.
+_ANNOUNCED_BYTES, _CHANNEL_BYTES = 300, 1_000
 _NAME_BYTES_MAX, _PAYLOAD_BYTES_MAX = 63, 7_999
+
+
+class Missed(Interrupted, id="notifications_missed", sqlstate="53400"):
+    """A listener did not take what it was to hear."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +48,41 @@ class Announcement:
     channel: str | None
     payload: str = ""
 
+    @property
+    def bytes(self) -> int:
+        """What it takes."""
+        return _ANNOUNCED_BYTES + len(self.channel or "") + len(self.payload)
+
 
 class Inbox:
     """What a session has been told, and whom to wake."""
 
-    def __init__(self) -> None:
+    def __init__(self, account: Account) -> None:
         self.waiting: deque[Notification] = deque()
         self.wake: Callable[[], None] | None = None
+        #: Ends the conversation.
+        self.end: Callable[[NoonmarkError], None] | None = None
+        #: Why it was told no more.
+        self.missed: NoonmarkError | None = None
+        self._account = account
+        self._bytes = 0
+
+    def add(self, notification: Notification) -> bool:
+        """Something to be told; False where too much of it waits."""
+        size = _ANNOUNCED_BYTES + len(notification.payload)
+        if len(self.waiting) >= WAITING_MAX or not self._account.offer("heard", size):
+            return False
+        self.waiting.append(notification)
+        self._bytes += size
+        return True
 
     def take(self) -> list[Notification]:
         """What came since."""
         found = list(self.waiting)
-        self.waiting.clear()
+        if found:
+            self.waiting.clear()
+            self._account.free("heard", self._bytes, len(found))
+            self._bytes = 0
         return found
 
 
@@ -57,21 +91,8 @@ class Channels:
 
     def __init__(self) -> None:
         self._listeners: dict[str, dict[int, AdapterSession]] = {}
-
-    def check(self) -> None:
-        """Before NOTIFY.
-
-        Raises:
-            ProgramLimitExceeded: a listener is too far behind.
-        """
-        for met in self._listeners.values():
-            for each in met.values():
-                if len(each.inbox.waiting) >= WAITING_MAX:
-                    raise ProgramLimitExceeded(
-                        "too many notifications wait for a listener",
-                        detail=f"Session {each.id} has not taken {WAITING_MAX} of them.",
-                        hint="It takes them between its transactions: end its transaction.",
-                    )
+        #: The channels of a session.
+        self._of: dict[int, set[str]] = {}
 
     def announce(self, session: AdapterSession, said: Iterable[Announcement]) -> None:
         """Do what a committed transaction of a session said."""
@@ -81,23 +102,49 @@ class Channels:
                 self._tell(Notification(session.id, each.channel, each.payload))
             elif each.what == "listen":
                 assert each.channel is not None
-                self._listeners.setdefault(each.channel, {})[session.id] = session
+                self._listen(session, each.channel)
             else:
                 self.forget(session, each.channel)
 
     def forget(self, session: AdapterSession, channel: str | None = None) -> None:
         """A session listens no more: to one channel, or to any."""
-        for name in list(self._listeners) if channel is None else [channel]:
-            met = self._listeners.get(name, {})
-            met.pop(session.id, None)
+        known = self._of.get(session.id, set())
+        for name in list(known) if channel is None else known & {channel}:
+            known.discard(name)
+            session.account.free("channels", _CHANNEL_BYTES)
+            met = self._listeners[name]
+            del met[session.id]
             if not met:
-                self._listeners.pop(name, None)
+                del self._listeners[name]
+        if not known:
+            self._of.pop(session.id, None)
+
+    def _listen(self, session: AdapterSession, channel: str) -> None:
+        known = self._of.setdefault(session.id, set())
+        if channel not in known:
+            known.add(channel)
+            session.account.force("channels", _CHANNEL_BYTES)
+            self._listeners.setdefault(channel, {})[session.id] = session
+
+    def count(self, session: AdapterSession) -> int:
+        """How many channels a session listens to."""
+        return len(self._of.get(session.id, ()))
 
     def _tell(self, notification: Notification) -> None:
-        for session in self._listeners.get(notification.channel, {}).values():
-            session.inbox.waiting.append(notification)
-            if session.inbox.wake is not None:
-                session.inbox.wake()
+        for session in list(self._listeners.get(notification.channel, {}).values()):
+            if session.inbox.add(notification):
+                if session.inbox.wake is not None:
+                    session.inbox.wake()
+                continue
+            self.forget(session)
+            session.inbox.take()
+            session.inbox.missed = missed = Missed(
+                "terminating connection because too many notifications were not taken",
+                detail=f"At most {WAITING_MAX} wait, within session_memory and sessions_memory.",
+                hint="Notifications come between transactions: end the transaction, and read.",
+            )
+            if session.inbox.end is not None:
+                session.inbox.end(missed)
 
 
 def announce(session: AdapterSession, said: Announcement) -> None:
@@ -105,7 +152,7 @@ def announce(session: AdapterSession, said: Announcement) -> None:
 
     Raises:
         InvalidArgument: the channel or the payload cannot be.
-        ProgramLimitExceeded: see `Channels.check`.
+        OutOfMemory, ProgramLimitExceeded: it is too much; see `session.memory`.
     """
     if said.channel is not None and not said.channel:
         raise InvalidArgument("channel name cannot be empty")
@@ -113,9 +160,11 @@ def announce(session: AdapterSession, said: Announcement) -> None:
         raise InvalidArgument("channel name too long")
     if len(said.payload.encode()) > _PAYLOAD_BYTES_MAX:
         raise InvalidArgument("payload string too long")
-    if said.what == "notify":
-        session.database.channels.check()
     transaction = current(session)
+    already = session.database.channels.count(session) if said.what == "listen" else 0
+    if already >= session.database.memory.limits.session_objects:
+        session.account.take("channels", 0)  # refuses
+    session.account.take("notifications", said.bytes)
     (session.said if transaction is None else transaction.said).append(said)
 
 
@@ -123,6 +172,8 @@ def statement_ended(session: AdapterSession, *, well: bool = True) -> None:
     """A statement has ended: outside of a transaction that is its commit, or its rollback."""
     if well:
         session.database.channels.announce(session, session.said)
+    for said in session.said:
+        session.account.free("notifications", said.bytes)
     session.said.clear()
     if session.transaction is None:
-        session.database.locks.release_all(session.id, transaction=True)
+        session.database.locks.release_all(session, transaction=True)

@@ -4,7 +4,8 @@ A FETCH of a query gives as many rows as it asks for, or all that are left. A FE
 subscription gives what has happened since the last one: it waits for the first row as long as its
 timeout allows (for ever without one), and then takes what is there, up to its count.
 
-A cursor WITH HOLD has its rows in memory from the end of its transaction on, as in PostgreSQL.
+A cursor WITH HOLD has its rows in memory from the end of its transaction on, as in PostgreSQL. What
+a cursor has in memory is counted for its session.
 """
 
 from __future__ import annotations
@@ -13,14 +14,29 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from noonmark.adapter.contract import Field, Row, Rows
+from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.session.memory import Account, rows_bytes
 from noonmark.clock import Clock
+
+#: What a cursor takes beside its rows.
+_CURSOR_BYTES = 32_000
 
 
 class Cursor:
     """See the module."""
 
-    def __init__(self, rows: Rows, clock: Clock, *, waits: bool, hold: bool = False) -> None:
-        """A cursor over rows; `waits` for a subscription's, `hold` outlives its transaction."""
+    def __init__(
+        self, rows: Rows, clock: Clock, account: Account, *, waits: bool, hold: bool = False
+    ) -> None:
+        """A cursor over rows; `waits` for a subscription's, `hold` outlives its transaction.
+
+        Raises:
+            OutOfMemory, ProgramLimitExceeded: the session may have no more.
+        """
+        self._account = account
+        there = rows.chunks.rows if isinstance(rows.chunks, Listed) else ()
+        self._bytes = _CURSOR_BYTES + rows_bytes(there)
+        account.take("cursors", self._bytes)
         self.hold = hold
         self.kept = False
         self.fields: tuple[Field, ...] = rows.fields
@@ -65,15 +81,25 @@ class Cursor:
             self._ready += chunk
         return chunk is not None
 
+    def _grow(self, size: int) -> None:
+        self._account.take("cursors", size, 0)
+        self._bytes += size
+
     async def keep(self) -> None:
         """Its transaction commits: read what is left, which is what it holds from then on."""
+        at = 0
         while not self._ended:
             await self._take(None)
+            self._grow(rows_bytes(self._ready[at:]))
+            at = len(self._ready)
         self.kept = True
         await self._rows.chunks.aclose()
 
     async def close(self) -> None:
         """Let go of the rest."""
+        self._account.free("cursors", self._bytes, int(self._bytes > 0))
+        self._bytes = 0
+        self._ready = []
         self._ended = True
         if self._next is not None:
             self._next.cancel()

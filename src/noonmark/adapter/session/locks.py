@@ -6,6 +6,8 @@ hold it several times over, shared or alone, for itself or until its transaction
 Law (alone): while a session holds a lock alone, no other session holds it.
 Law (turns): sessions that wait for a lock get it in the order in which they came.
 Law (no deadlock): a session that would wait for itself, by way of others, is refused instead.
+Law (own): what a session does about its locks takes a time that its own locks bound, not those of
+others; how many it may have is `session_objects_max`.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from noonmark.adapter.session.memory import Account
 from noonmark.adapter.system.objects import ask
 from noonmark.adapter.system.settings import span_of
 from noonmark.errors import Interrupted
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
 Key = tuple[int, ...]
+#: What a lock takes that is held.
+_LOCK_BYTES = 1_000
 
 
 class DeadlockDetected(Interrupted, id="deadlock_detected", sqlstate="40P01"):
@@ -35,11 +40,19 @@ class LockTimeout(Interrupted, id="lock_timeout", sqlstate="55P03"):
     """A lock was not to be had within lock_timeout."""
 
 
+class Holder(Protocol):
+    """A session, as far as its locks go."""
+
+    id: int
+    account: Account
+
+
 @dataclass(frozen=True)
 class Wish:
     """A lock that a session wants."""
 
     session: int
+    account: Account = field(compare=False)
     key: Key
     shared: bool
     transaction: bool
@@ -72,18 +85,29 @@ class Locks:
 
     def __init__(self) -> None:
         self._locks: dict[Key, _Lock] = {}
+        #: The keys that a session holds, for its transaction or for itself.
+        self._of: dict[tuple[int, bool], set[Key]] = {}
+        #: What sessions wait for: each for one lock.
+        self._waits: dict[int, Wish] = {}
 
     def take(self, wish: Wish) -> bool:
         """Take a lock if that needs no waiting."""
-        lock = self._locks.setdefault(wish.key, _Lock())
+        lock = self._locks.get(wish.key) or _Lock()
         queue = lock.waiting.values()
         behind = wish.session not in lock.held and any(
             not (each.shared and wish.shared) for each in queue
         )
         if behind or lock.hindrances(wish):
             return False
-        lock.held.setdefault(wish.session, Counter())[wish.way] += 1
+        if wish.key not in self._of.get((wish.session, wish.transaction), ()):
+            wish.account.take("advisory locks", _LOCK_BYTES)
+        self._locks[wish.key] = lock
+        self._hold(lock, wish)
         return True
+
+    def _hold(self, lock: _Lock, wish: Wish) -> None:
+        lock.held.setdefault(wish.session, Counter())[wish.way] += 1
+        self._of.setdefault((wish.session, wish.transaction), set()).add(wish.key)
 
     async def wait(self, wish: Wish, timeout_s: float | None) -> None:
         """Take a lock, after those who came before.
@@ -98,7 +122,9 @@ class Locks:
         if self._is_circle(wish):
             raise DeadlockDetected("deadlock detected", hint="Take locks in one order everywhere.")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        lock.waiting[turn] = wish
+        if wish.key not in self._of.get((wish.session, wish.transaction), ()):
+            wish.account.take("advisory locks", _LOCK_BYTES)  # now: its turn cannot be refused
+        lock.waiting[turn] = self._waits[wish.session] = wish
         try:
             async with asyncio.timeout(timeout_s):
                 await turn
@@ -110,6 +136,7 @@ class Locks:
             raise
         finally:
             lock.waiting.pop(turn, None)
+            del self._waits[wish.session]
             self._next(wish.key)
 
     def release(self, wish: Wish) -> bool:
@@ -120,20 +147,31 @@ class Locks:
             return False
         ways[wish.way] -= 1
         self._tidy(lock, wish.session)
+        if not any(way[1] == wish.transaction for way in lock.held.get(wish.session, ())):
+            self._let_go(wish)
         self._next(wish.key)
         return True
 
-    def release_all(self, session: int, *, transaction: bool) -> None:
-        """Let go of all that a session holds for its transaction, or for itself."""
-        for key, lock in list(self._locks.items()):
-            ways = lock.held.get(session)
-            if ways is not None:
-                for way in [each for each in ways if each[1] == transaction]:
-                    del ways[way]
-                self._tidy(lock, session)
-                self._next(key)
+    def _let_go(self, wish: Wish) -> None:
+        held = self._of.get((wish.session, wish.transaction))
+        if held is not None and wish.key in held:
+            held.discard(wish.key)
+            if not held:
+                del self._of[wish.session, wish.transaction]
+        wish.account.free("advisory locks", _LOCK_BYTES)
 
-    def forget(self, session: int) -> None:
+    def release_all(self, session: Holder, *, transaction: bool) -> None:
+        """Let go of all that a session holds for its transaction, or for itself."""
+        for key in self._of.pop((session.id, transaction), ()):
+            lock = self._locks[key]
+            ways = lock.held[session.id]
+            for way in [each for each in ways if each[1] == transaction]:
+                del ways[way]
+            session.account.free("advisory locks", _LOCK_BYTES)
+            self._tidy(lock, session.id)
+            self._next(key)
+
+    def forget(self, session: Holder) -> None:
         """A session has ended."""
         self.release_all(session, transaction=True)
         self.release_all(session, transaction=False)
@@ -141,6 +179,8 @@ class Locks:
     def _give_back(self, turn: asyncio.Future[None], wish: Wish) -> None:
         if turn.done() and not turn.cancelled():
             self.release(wish)  # it came, and nobody takes it
+        elif wish.key not in self._of.get((wish.session, wish.transaction), ()):
+            wish.account.free("advisory locks", _LOCK_BYTES)
 
     @staticmethod
     def _tidy(lock: _Lock, session: int) -> None:
@@ -158,13 +198,13 @@ class Locks:
                 continue
             if lock.hindrances(wish):
                 break
-            lock.held.setdefault(wish.session, Counter())[wish.way] += 1
+            self._hold(lock, wish)
             turn.set_result(None)
         if not lock.held and not lock.waiting:
             del self._locks[key]
 
     def _is_circle(self, wish: Wish) -> bool:
-        waits = {w.session: w for lock in self._locks.values() for w in lock.waiting.values()}
+        waits = self._waits
         open_, seen = [wish], set()
         while open_:
             for session in self._locks[(at := open_.pop()).key].hindrances(at):
@@ -185,7 +225,7 @@ def about_locks(session: AdapterSession) -> list[Function]:
                 found += _functions(session, types, shared, transaction)
 
     def all_of_them() -> str:
-        session.database.locks.release_all(session.id, transaction=False)
+        session.database.locks.release_all(session, transaction=False)
         return ""
 
     found.append(ask("pg_advisory_unlock_all", (), t.Text(), all_of_them, volatile=True))
@@ -196,7 +236,7 @@ def _functions(
     session: AdapterSession, types: tuple[type[t.SqlType], ...], shared: bool, transaction: bool
 ) -> list[Function]:
     def wish(*key: int) -> Wish:
-        return Wish(session.id, key, shared, transaction)
+        return Wish(session.id, session.account, key, shared, transaction)
 
     async def lock(*key: int) -> str:
         wait_ms = span_of(session.variables.get("lock_timeout", "0"))
@@ -208,7 +248,7 @@ def _functions(
     found = [
         ask(f"pg_{name}", types, t.Text(), lock, fallible=True, volatile=True, waits=True),
         ask(f"pg_try_{name}", types, t.Boolean(),
-            lambda *key: session.database.locks.take(wish(*key)), volatile=True),
+            lambda *key: session.database.locks.take(wish(*key)), fallible=True, volatile=True),
     ]  # fmt: skip
     if not transaction:
         found.append(

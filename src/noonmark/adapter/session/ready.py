@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from noonmark.adapter.contract import Answer
 from noonmark.adapter.peek.lookup import Lookup
+from noonmark.adapter.session.memory import Account, Cache, text_bytes
 
 if TYPE_CHECKING:
     from noonmark.adapter.catalog import Catalog
@@ -34,8 +35,8 @@ class _Ready(NamedTuple):
 class Ready:
     """See the module."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, _Ready] = {}
+    def __init__(self, account: Account) -> None:
+        self._known: Cache[int, _Ready] = Cache("look-ups", 4 << 20, READY_MAX, account)
 
     def clear(self) -> None:
         """Forget all: names or rights are others now."""
@@ -51,12 +52,11 @@ class Ready:
         rows = known.lookup.rows(values)
         return None if rows is None else Answer(known.fields, rows)
 
-    def keep(self, statement: object, plan: PlannedQuery, reads: Reads) -> None:
+    def keep(self, statement: object, text: str, plan: PlannedQuery, reads: Reads) -> None:
         """Have a statement ready that was answered by this plan, if it is a look-up."""
         known = self._known.get(id(statement))
         if not plan.settled or (known is not None and known.catalog is plan.catalog):
             return
-        if len(self._known) >= READY_MAX:
-            self._known.pop(next(iter(self._known)))
         lookup = Lookup.of(reads, plan.peek)
-        self._known[id(statement)] = _Ready(statement, plan.catalog, plan.fields, lookup)
+        ready = _Ready(statement, plan.catalog, plan.fields, lookup)
+        self._known.keep(id(statement), ready, text_bytes(text))

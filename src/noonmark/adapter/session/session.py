@@ -11,9 +11,9 @@ Law (failed): after an error inside an explicit transaction every statement is r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, MutableMapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noonmark.adapter.catalog import Catalog
@@ -38,9 +38,11 @@ from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
 from noonmark.adapter.sequence.taken import Taken
 from noonmark.adapter.session.alike import Alike, ask
 from noonmark.adapter.session.channels import Announcement, Inbox, statement_ended
+from noonmark.adapter.session.memory import Account, Cache, Counted, value_bytes
 from noonmark.adapter.session.ready import Ready
 from noonmark.adapter.session.recorded import recorded, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
+from noonmark.adapter.session.texts import prepared_bytes, remember, remembered
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.handler import Described
 from noonmark.adapter.statement.handlers import DESCRIBERS, FAST_PATHS, HANDLERS
@@ -72,10 +74,6 @@ T = TypeVar("T")
 _OVERTAKEN_MAX = 3
 #: Statements that end a transaction: the only ones that a failed one takes.
 _ENDS = (st.Commit, st.Rollback, st.RollbackTo)
-
-#: Texts up to this length are parsed once, whoever sends them: a statement is a value.
-_TEXT_KEPT_MAX = 4_096
-_parsed = lru_cache(maxsize=1_024)(parse_statements)
 
 
 class Transaction(Protocol):
@@ -116,25 +114,26 @@ class AdapterSession:
         self.database_name = database_name
         self.peer = peer
         #: What RESET goes back to.
-        shown = database.workers.limits.shown()
         self.started_with: dict[str, str] = {
             **REPORTED,
-            **shown,
+            **database.workers.limits.shown(),
             **database.session_defaults,
             **at_start(settings),
         }
-        self.variables: dict[str, str] = dict(self.started_with)
+        self.account = account = Account(database.memory)
+        self.variables = Counted(account, "settings", value_bytes)
+        self.variables.update(self.started_with)
         self.transaction: Transaction | None = None
         #: Whether the statements that come now were sent as one.
         self.grouped = False
-        self._statements: dict[str, Prepared] = {}
+        self.statements = Counted(account, "prepared statements", prepared_bytes)
         self.cursors: dict[str, Any] = {}
         #: Planned queries, by the query and the types of its parameters.
-        self.plans: dict[Any, Any] = {}
-        self.alike = Alike()
-        self.ready = Ready()
+        self.plans: Cache[Any, Any] = Cache("plans", 8 << 20, 256, account)
+        self.alike = Alike(account)
+        self.ready = Ready(account)
         self.taken = Taken()
-        self.inbox = Inbox()
+        self.inbox = Inbox(account)
         #: What a statement outside of a transaction announces when it has ended well.
         self.said: list[Announcement] = []
         self._watched: asyncio.Task[Any] | None = None
@@ -174,8 +173,9 @@ class AdapterSession:
     @property
     def settings(self) -> Mapping[str, str]:
         """See `contract.Session.settings`."""
-        shown = self.shown_variables
-        return {name: shown.get(name, value) for name, value in REPORTED.items()}
+        shown = {name: self.variables.get(name, value) for name, value in REPORTED.items()}
+        shown["is_superuser"] = "on" if is_superuser(self.catalog, self.user) else "off"
+        return shown
 
     @property
     def shown_variables(self) -> Mapping[str, str]:
@@ -186,11 +186,6 @@ class AdapterSession:
             "role": "none" if self.user == self.session_user else self.user,
             "session_authorization": self.session_user,
         }
-
-    @property
-    def statements(self) -> MutableMapping[str, Prepared]:
-        """See `contract.Session.statements`."""
-        return self._statements
 
     async def split(self, text: str) -> Sequence[str]:
         """See `contract.Session.split`."""
@@ -205,16 +200,17 @@ class AdapterSession:
 
     async def prepare(self, text: str, types: Sequence[SqlType | None] = ()) -> Prepared:
         """See `contract.Session.prepare`."""
-        parse = _parsed if len(text) <= _TEXT_KEPT_MAX else parse_statements
         weight = text_weight(text)
         self._spent_s, self._split_s = self._split_s, 0.0
         begun = self.database.clock.monotonic() - self._spent_s
         try:
-            if weight <= HERE_MAX:
-                parsed = parse(text)
-            else:
+            parsed = remembered(text)
+            if parsed is None and weight <= HERE_MAX:
+                remember(text, parsed := parse_statements(text))
+            elif parsed is None:
                 self._begin_watch(begun)
-                parsed = await self._watch(read(self, weight, text, parse))
+                parsed = await self._watch(read(self, weight, text, parse_statements))
+                remember(text, parsed)
                 self._busy = False
         except NoonmarkError as error:
             raise await without_secrets(error, text, parsed=False) from None
@@ -301,6 +297,9 @@ class AdapterSession:
 
     def _begin(self, prepared: Prepared) -> None:
         self._check_alive(prepared.statement)
+        if self.inbox.missed is not None:
+            missed, self.inbox.missed = self.inbox.missed, None
+            raise missed
         self.text = recorded(prepared.text)
         if self.transaction is None or self.transaction.implicit:
             self.moment_ms = self.database.clock.now_ms()
@@ -395,7 +394,8 @@ class AdapterSession:
             await transaction.rollback()
         await end_temporary(self)
         self.database.channels.forget(self)
-        self.database.locks.forget(self.id)
+        self.database.locks.forget(self)
+        self.account.close()
         self.database.forget(self)
 
     # -- what the session itself answers ---------------------------------------------------------

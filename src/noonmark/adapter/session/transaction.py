@@ -23,6 +23,7 @@ up to there, and goes on as another one (`end_group`).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.session.commit import commit_staged
 from noonmark.adapter.session.holds import Held
+from noonmark.adapter.session.memory import rows_bytes
 from noonmark.adapter.table.constraints import Deferral, is_constrained
 from noonmark.adapter.table.requests import Change, Try
 from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
@@ -54,6 +56,14 @@ class _Savepoint:
     catalog: Catalog | None
     constraints: Deferral
     said: int
+    size: int
+    written: int
+
+
+#: What a savepoint takes, and each table in it.
+_SAVEPOINT_BYTES, _TABLE_BYTES = 500, 200
+#: Rows that are weighed on the loop.
+_WEIGHED_HERE = 2_000
 
 
 class OpenTransaction:
@@ -88,6 +98,8 @@ class OpenTransaction:
         self._saved: list[_Savepoint] = []
         #: What is announced at COMMIT.
         self.said: list[Announcement] = []
+        #: What its changes take, as the session's account has it.
+        self._written_bytes = 0
         #: The catalog with its own changes; None before the first.
         self.staging: Staging | None = None
 
@@ -181,6 +193,9 @@ class OpenTransaction:
             UniqueViolation, ForeignKeyViolation: COMMIT would refuse them.
         """
         self.before_write()
+        size = await weighed(writes)
+        self._session.account.take("changes", size, 0)
+        self._written_bytes += size
         if any(writes.values()):
             await self._try_out(writes, self._writes)
         self._meet((*writes, *reads))
@@ -230,18 +245,39 @@ class OpenTransaction:
         """SAVEPOINT: what is written so far can be gone back to."""
         writes = {each: (rows, len(rows)) for each, rows in self._writes.items()}
         catalog = None if self.staging is None else self.staging.catalog
-        self._saved.append(_Savepoint(name, writes, catalog, self.constraints, len(self.said)))
+        size = _SAVEPOINT_BYTES + len(name) + _TABLE_BYTES * len(writes)
+        self._session.account.take("savepoints", size)
+        self._saved.append(
+            _Savepoint(
+                name,
+                writes,
+                catalog,
+                self.constraints,
+                len(self.said),
+                size=size,
+                written=self._written_bytes,
+            )
+        )
 
     def release(self, name: str) -> None:
         """Forget a savepoint, and those after it; their writes stay."""
-        del self._saved[self._savepoint(name) :]
+        self._forget_saved(self._savepoint(name))
+
+    def _forget_saved(self, start: int) -> None:
+        for each in self._saved[start:]:
+            self._session.account.free("savepoints", each.size)
+        del self._saved[start:]
 
     def back_to(self, name: str) -> None:
         """Undo what was written after a savepoint, and the failure of the transaction."""
         at = self._savepoint(name)
-        del self._saved[at + 1 :]
+        self._forget_saved(at + 1)
         kept = self._saved[at]
+        self._session.account.free("changes", self._written_bytes - kept.written, 0)
+        self._written_bytes = kept.written
         self._writes = {each: rows[:count] for each, (rows, count) in kept.writes.items()}
+        for said in self.said[kept.said :]:
+            self._session.account.free("notifications", said.bytes)
         del self.said[kept.said :]
         if self.staging is not None:
             self.staging.catalog = kept.catalog or self.staging.base
@@ -303,10 +339,25 @@ class OpenTransaction:
         await self._let_go()
 
     async def _let_go(self) -> None:
-        self._database.locks.release_all(self._session.id, transaction=True)
+        account = self._session.account
+        account.free("changes", self._written_bytes, 0)
+        self._written_bytes = 0
+        self._forget_saved(0)
+        for said in self.said:
+            account.free("notifications", said.bytes)
+        self.said.clear()
+        self._database.locks.release_all(self._session, transaction=True)
         held, self._held = self._held, None
         if held is not None:
             await self._database.reads.holds.release(held)
+
+
+async def weighed(writes: Writes) -> int:
+    """About what rows take that wait to be written."""
+    rows = [row for written in writes.values() for row, _ in written]
+    if len(rows) <= _WEIGHED_HERE:
+        return rows_bytes(rows)
+    return await asyncio.to_thread(rows_bytes, rows)
 
 
 def current(session: AdapterSession) -> OpenTransaction | None:
@@ -376,6 +427,7 @@ def _stored(session: AdapterSession) -> list[str]:
     kept = session.plans.get(_stored)
     if kept is None or kept[0] is not catalog:
         names = [item.collection for item in catalog.items() if item.is_stored]
-        kept = session.plans[_stored] = (catalog, names)
+        kept = catalog, names
+        session.plans.keep(_stored, kept, 100 * len(names))
     found: list[str] = kept[1]
     return found

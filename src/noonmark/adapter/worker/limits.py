@@ -28,6 +28,10 @@ class Limits:
         mirror_memory_mb: what the collections that are kept in memory may use.
         tick_timeout_s: how long a small change of one view may take.
         connections: how many clients may be connected over PostgreSQL's protocol.
+        session_memory_mb: what one session may keep between its statements.
+        sessions_memory_mb: what all sessions may keep, beside a little that each has for itself.
+        session_objects: how many of each sort of named things one session may keep.
+        receive_memory_mb: what may be received of messages that are not whole yet, of all clients.
         spark_memory_mb: the heap of Spark's driver on this machine; 0 for a quarter of its memory.
         spark_python_memory_mb: what one Python worker of Spark may use.
     """
@@ -41,6 +45,10 @@ class Limits:
     mirror_memory_mb: int = 512
     tick_timeout_s: int = 60
     connections: int = 2_500
+    session_memory_mb: int = 1_024
+    sessions_memory_mb: int = 2_048
+    session_objects: int = 20_000
+    receive_memory_mb: int = 1_024
     spark_memory_mb: int = 0
     spark_python_memory_mb: int = 4_096
 
@@ -91,6 +99,10 @@ SETTINGS = (
         "tick_timeout", "tick_timeout_s", "s", 1, "How long a small change of a view may take."
     ),
     Setting("max_connections", "connections", "", 1, "How many clients may be connected."),
+    Setting("session_memory", "session_memory_mb", "MB", 1, "What one session may keep."),
+    Setting("sessions_memory", "sessions_memory_mb", "MB", 1, "What all sessions may keep."),
+    Setting("session_objects_max", "session_objects", "", 100, "Named things, of each sort."),
+    Setting("receive_memory", "receive_memory_mb", "MB", 1, "Messages that are not whole yet."),
     Setting("spark_driver_memory", "spark_memory_mb", "MB", 0, "The heap of Spark's driver."),
     Setting("spark_python_memory", "spark_python_memory_mb", "MB", 512, "Of a worker of Spark."),
 )

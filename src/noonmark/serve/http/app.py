@@ -30,6 +30,7 @@ from noonmark.serve.http.watched import Watched
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.codec import time_zone
 from noonmark.serve.pgwire.login import Rules
+from noonmark.serve.received import Received
 
 #: How long a WebSocket's client has to say who it is.
 LOGIN_SECONDS = 30.0
@@ -43,6 +44,7 @@ class Http:
     figures: Figures
     rules: Rules
     watched: Watched
+    received: Received
     only_figures: bool = False
     stopping: bool = False
 
@@ -93,7 +95,9 @@ class Http:
             peer = request.client.host if request.client else ""
             host = request.headers.get("host", "")
             await check(self.sessions, self.rules, user, password, peer=peer, host=host)
-            asked = parse_request(await _body(request))  # nothing is kept for strangers
+            asked = parse_request(
+                await _body(request, self.received)
+            )  # nothing is kept for strangers
             settings = dict(request.query_params)
             session = await self.sessions.connect(user, user, settings, peer)
         except NoonmarkError as error:
@@ -105,7 +109,7 @@ class Http:
     async def webhook(self, request: HttpRequest) -> Response:
         """Take a post to a source."""
         try:
-            body = await _body(request)
+            body = await _body(request, self.received)
         except NoonmarkError as error:
             return _refused(error)
         name = request.path_params["source"].replace("/", ".")
@@ -133,7 +137,7 @@ class Http:
             await check(self.sessions, self.rules, hello.user, hello.password, peer=peer, host=host)
             database = hello.database or hello.user
             session = await self.sessions.connect(hello.user, database, hello.options, peer)
-            await Conversation(socket, session, self.figures).run()
+            await Conversation(socket, session, self.figures, self.received).run()
         except NoonmarkError as error:
             told = {"type": "Error", "payload": shape.error(error)}
             await socket.send_text(json.dumps(told))
@@ -147,15 +151,17 @@ class Http:
         return None
 
 
-async def _body(request: HttpRequest) -> bytes:
-    """The body, refused as soon as it is too long."""
+async def _body(request: HttpRequest, received: Received) -> bytes:
+    """The body, refused as soon as it is too long, or there is no room for it beside others."""
     pieces, total = [], 0
-    async for piece in request.stream():
-        total += len(piece)
-        if total > BODY_BYTES_MAX:
-            raise ProtocolViolation(f"the request is longer than {BODY_BYTES_MAX} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
+    with received.message() as message:
+        async for piece in request.stream():
+            total += len(piece)
+            if total > BODY_BYTES_MAX:
+                raise ProtocolViolation(f"the request is longer than {BODY_BYTES_MAX} bytes")
+            message.add(len(piece))
+            pieces.append(piece)
+        return b"".join(pieces)
 
 
 def _refused(error: NoonmarkError) -> Response:

@@ -14,6 +14,7 @@ from noonmark.serve.http.app import Http
 from noonmark.serve.http.watched import Watched
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.login import Rules
+from noonmark.serve.received import Received
 from noonmark.serve.tls import Tls
 
 STOP_SECONDS = 3
@@ -41,8 +42,16 @@ class HttpServer:
         watched: Watched | None = None,
         *,
         only_figures: bool = False,
+        received: Received | None = None,
     ) -> None:
-        self._http = Http(sessions, figures, rules, watched or Watched(figures), only_figures)
+        self._http = Http(
+            sessions,
+            figures,
+            rules,
+            watched or Watched(figures),
+            received or Received(),
+            only_figures,
+        )
         self._tls = tls
         self._server: _Uvicorn | None = None
         self._task: asyncio.Task[None] | None = None

@@ -32,8 +32,11 @@ from noonmark.serve.http.request import parse_request
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.codec import time_zone
 from noonmark.serve.pgwire.link import Lost
+from noonmark.serve.received import Received
 
 WAITING_MAX = 100
+#: How often it is looked whether there is room for what came.
+_ROOM_SECONDS = 0.1
 _STATUS = {"idle": "I", "open": "T", "failed": "E"}
 
 
@@ -61,9 +64,13 @@ def parse_hello(text: str) -> Hello:
 class Conversation:
     """What is said after the client said who it is."""
 
-    def __init__(self, socket: WebSocket, session: Session, figures: Figures) -> None:
+    def __init__(
+        self, socket: WebSocket, session: Session, figures: Figures, received: Received
+    ) -> None:
         self._socket, self._session, self._figures = socket, session, figures
+        self._received = received
         self._waiting: asyncio.Queue[str | None] = asyncio.Queue(WAITING_MAX)
+        self._waiting_bytes = 0
 
     async def run(self) -> None:
         """Answer until the client goes; the session is closed in any case."""
@@ -76,9 +83,11 @@ class Conversation:
             await self._ready()
             while (text := await self._waiting.get()) is not None:
                 await self._answer(text)
+                self._count(-len(text))
         except Lost:
             return
         finally:
+            self._count(-self._waiting_bytes)
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
             await self._session.close()
@@ -87,10 +96,19 @@ class Conversation:
         """Take requests as they come, also while one runs: so that a goodbye is heard."""
         try:
             while True:
-                await self._waiting.put(await self._socket.receive_text())
+                text = await self._socket.receive_text()
+                while not self._count(len(text)):
+                    await asyncio.sleep(_ROOM_SECONDS)  # others have the room: nothing more is read
+                await self._waiting.put(text)
         except (WebSocketDisconnect, RuntimeError, KeyError):
             self._session.cancel()
             await self._waiting.put(None)
+
+    def _count(self, size: int) -> bool:
+        there_is_room = self._received.move(size)
+        if there_is_room:
+            self._waiting_bytes += size
+        return there_is_room
 
     async def _answer(self, text: str) -> None:
         try:

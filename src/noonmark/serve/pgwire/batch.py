@@ -48,7 +48,7 @@ class Execution:
     Attributes:
         statement: what is run.
         formats: of the columns of its result.
-        bind: that Bind.
+        bind: that Bind, without its values.
         bound: the answer to the Bind alone, and to Bind and Describe.
         encode: rows as messages.
     """
@@ -58,7 +58,9 @@ class Execution:
     )  # fmt: skip
 
     def __init__(self, bind: m.Bind, statement: Statement, zone: dt.tzinfo) -> None:
-        self.bind, self.name, self.statement, self.zone = bind, bind.statement, statement, zone
+        # Without its values: they may be long, and are others each time.
+        self.bind = m.Bind(bind.portal, bind.statement, bind.formats, [], bind.result_formats)
+        self.name, self.statement, self.zone = bind.statement, statement, zone
         self.formats: Formats = statement.formats(bind.result_formats)
         self.encode = statement.encoder(self.formats, zone).encode
         described = statement.description(self.formats)

@@ -13,6 +13,7 @@ from typing import Literal
 
 from noonmark.adapter.contract import Answer, CopyIn, CopyOut, Done, Row, Rows
 from noonmark.adapter.peek.chunks import Listed
+from noonmark.adapter.session.memory import rows_bytes
 from noonmark.errors import CopyFailed, ProtocolViolation
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
@@ -22,16 +23,19 @@ from noonmark.serve.pgwire.copy_taken import Taken
 from noonmark.serve.pgwire.link import Link, Lost
 
 SLICE_ROWS = 1_000
+#: What a stream takes beside its rows.
+_STREAM_BYTES = 32_000
 
 
 class Stream:
     """The rows of an outcome, taken as the client asks for them."""
 
-    __slots__ = ("_at", "_iterator", "_prompt", "_rows", "ended", "outcome")
+    __slots__ = ("_at", "_iterator", "_prompt", "_rows", "counted", "ended", "outcome")
 
     def __init__(self, outcome: Rows) -> None:
         self.outcome = outcome
         self.ended = False  # all was taken, and all was let go
+        self.counted = False  # what is left of it counts as its session's
         self._iterator: AsyncIterator[Sequence[Row]] = aiter(outcome.chunks)
         self._rows: Sequence[Row] = ()
         self._at = 0
@@ -42,6 +46,13 @@ class Stream:
     def of(cls, answer: Answer) -> Stream:
         """The rows of an answer."""
         return cls(Rows(answer.fields, Listed(answer.rows)))
+
+    @property
+    def bytes(self) -> int:
+        """About what the rows take that are here."""
+        chunks = self.outcome.chunks
+        here = chunks.rows if isinstance(chunks, Listed) else self._rows
+        return _STREAM_BYTES + rows_bytes(here)
 
     async def send(self, link: Link, encode: RowEncoder, rows_max: int) -> int:
         """Send rows, at most `rows_max` unless that is 0; how many there were."""

@@ -102,6 +102,11 @@ class Frames:
         """All was taken but so many bytes at the end."""
         self._at = len(self._buffer) - count
 
+    def drop(self) -> None:
+        """Forget what was fed: nothing more of it is wanted."""
+        self._buffer = bytearray()
+        self._at = 0
+
     def peek(self) -> int | None:
         """The kind of the next frame, if its first byte is here."""
         return self._buffer[self._at] if self.waiting_bytes else None
@@ -122,4 +127,7 @@ class Frames:
         if count < _SMALL_BYTES:
             return bytes(self._buffer[begin:end])
         with memoryview(self._buffer) as view:  # one copy, not two
-            return bytes(view[begin:end])
+            found = bytes(view[begin:end])
+        if end == len(self._buffer) and end > _KEPT_MAX:
+            self.drop()  # nothing of it is kept for an idle client
+        return found

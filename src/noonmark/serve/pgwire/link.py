@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from noonmark.errors import NoonmarkError
 from noonmark.serve.pgwire.frames import Frames
 
 
@@ -20,6 +21,8 @@ class Link(Protocol):
     """One client's line."""
 
     frames: Frames
+    #: Called where the client has taken what it was slow to take.
+    drained: Callable[[], None] | None
 
     @property
     def peer(self) -> str:
@@ -51,6 +54,9 @@ class Link(Protocol):
     @property
     def congested(self) -> bool:
         """Whether the client takes what it is sent slower than it comes: `drain` would wait."""
+
+    def end(self, why: NoonmarkError) -> None:
+        """Make `more` raise this, now or when it is next called."""
 
     def send(self, data: bytes) -> None:
         """Gather bytes for the client."""

@@ -87,12 +87,13 @@ class Conversation:
 
     async def run(self) -> None:
         """Answer until the client goes; the session is closed in any case."""
-        self._session.inbox.wake = self._woken
+        self._session.inbox.wake, self._session.inbox.end = self._woken, self._link.end
+        self._link.drained = self._woken
         try:
             self._greet()
             await self._listen()
         finally:
-            self._session.inbox.wake = None
+            self._session.inbox.wake = self._session.inbox.end = self._link.drained = None
             if self._rest is not None:
                 self._rest[1].close()  # the client went before it began
             await self._names.close_all()
@@ -379,6 +380,7 @@ class Conversation:
         if stream.ended:
             self._complete(reply.command_complete(stream.tag(count)))
         else:
+            self._names.suspended(portal)
             self._link.send(reply.PORTAL_SUSPENDED)
 
     async def _close(self, message: m.Close) -> None:
@@ -444,8 +446,12 @@ class Conversation:
             self._began = None
 
     def _woken(self) -> None:
-        """A notification came: the client is told now, unless it is in the middle of something."""
-        if self._began is None:
+        """A notification came: the client is told now, unless it is in the middle of something.
+
+        One that does not take what it was sent is told when it does: it waits in the inbox, which
+        has an end, and not behind the socket.
+        """
+        if self._began is None and not self._link.congested:
             self._notify()
             self._link.flush()
 

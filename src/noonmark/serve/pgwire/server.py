@@ -24,6 +24,7 @@ from noonmark.serve.pgwire.link import Lost
 from noonmark.serve.pgwire.login import Rules, log_in
 from noonmark.serve.pgwire.protocol import Conversation
 from noonmark.serve.pgwire.wire import RECEIVE_BYTES, Wire
+from noonmark.serve.received import Received
 
 LOG = logging.getLogger("noonmark.serve.pgwire")
 
@@ -39,6 +40,9 @@ class Limits:
     frame_bytes: int = FRAME_BYTES_MAX
     login_seconds: float = 30.0
     stop_seconds: float = 3.0
+    receive_mb: int = 1_024
+    #: How many may be on their way in; of more, who came first is sent away.
+    arriving: int = 500
 
 
 class PgServer:
@@ -52,14 +56,17 @@ class PgServer:
         *,
         tls: ssl.SSLContext | None = None,
         limits: Limits | None = None,
+        received: Received | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         self._sessions, self._figures, self._tls = sessions, figures, tls
         self._limits, self._clock = limits or Limits(), clock
         self._rules = rules
+        self._received = received or Received()
         self._buffer = memoryview(bytearray(RECEIVE_BYTES))
         self._tasks: dict[Wire, asyncio.Task[None]] = {}
         self._live: dict[Wire, Session] = {}
+        self._arriving: dict[Wire, None] = {}  # in the order in which they came
         self._wires: set[Wire] = set()
         self._nobody = asyncio.Event()  # no connection is open
         self._nobody.set()
@@ -97,16 +104,30 @@ class PgServer:
             await self._nobody.wait()
 
     def _wire(self) -> Wire:
-        return Wire(self._buffer, self._tls, self._connected, self._lost, self._limits.frame_bytes)
+        return Wire(
+            self._buffer,
+            self._tls,
+            self._connected,
+            self._lost,
+            self._limits.frame_bytes,
+            received=self._received,
+        )
 
     def _connected(self, wire: Wire) -> None:
         self._figures.connections_total.labels("pgwire").inc()
         self._wires.add(wire)
         self._nobody.clear()
+        if len(self._arriving) >= self._limits.arriving:
+            # Sockets end before memory does: who says nothing keeps nobody else out.
+            first = next(iter(self._arriving))
+            del self._arriving[first]
+            first.abort()
+        self._arriving[wire] = None
         self._tasks[wire] = asyncio.get_running_loop().create_task(self._serve(wire))
 
     def _lost(self, wire: Wire) -> None:
         self._wires.discard(wire)
+        self._arriving.pop(wire, None)
         if not self._wires:
             self._nobody.set()
         session = self._live.get(wire)
@@ -138,6 +159,7 @@ class PgServer:
                 session = await log_in(wire, self._sessions, self._rules, self._clock, self._admit)
         except TimeoutError:
             raise Stopped("canceling authentication due to timeout") from None
+        self._arriving.pop(wire, None)
         if session is None:
             return
         self._live[wire] = session

@@ -3,7 +3,8 @@
 One task per connection reads frames that arrived; nothing is queued per message. Bytes are received
 into one buffer that all connections of a listener share (the event loop fills it and hands it over
 in one step), so an idle connection keeps nothing. Reading pauses while more is waiting than the
-frame in hand can need; writing pauses while the client does not take what was sent.
+frame in hand can need; writing pauses while the client does not take what was sent. What waits of
+long frames is counted for all connections together (`Received`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from noonmark.errors import Stopped
+from noonmark.errors import NoonmarkError, Stopped
 from noonmark.serve.pgwire.frames import FRAME_BYTES_MAX, Frames
 from noonmark.serve.pgwire.link import Lost
+from noonmark.serve.received import Received
 
 RECEIVE_BYTES = 1 << 18
 #: Reading pauses when so many bytes wait to be handled; a larger frame is let in whole.
@@ -36,8 +38,11 @@ class Wire(asyncio.BufferedProtocol):
         connected: Callable[[Wire], None],
         lost: Callable[[Wire], None],
         frame_bytes_max: int = FRAME_BYTES_MAX,
+        *,
+        received: Received | None = None,
     ) -> None:
         self.frames = Frames(frame_bytes_max)
+        self._received = received or Received()
         self._buffer, self._tls = buffer, tls
         self._on_connected, self._on_lost = connected, lost
         self._transport: asyncio.Transport | None = None
@@ -47,7 +52,11 @@ class Wire(asyncio.BufferedProtocol):
         self._fast_path: Callable[[], bool] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._writing_paused = self._reading_paused = False
-        self._gone = self._stopping = self._encrypted = False
+        self._gone = self._encrypted = False
+        self._ending: NoonmarkError | None = None
+        #: What of it waits was counted for all connections.
+        self._counted = 0
+        self.drained: Callable[[], None] | None = None
         self._loop = asyncio.get_running_loop()
         self.peer = ""
         self.local = False
@@ -69,6 +78,8 @@ class Wire(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
         self.frames.feed(self._buffer[:nbytes])
+        if self.frames.waiting_bytes > WAITING_BYTES_MAX or self._counted:
+            self._count()
         if self._reader is not None:
             if self._fast_path is None or not self._fast_path():
                 _wake(self._reader)
@@ -76,12 +87,23 @@ class Wire(asyncio.BufferedProtocol):
             self._reading_paused = True
             self._live.pause_reading()
 
+    def _count(self) -> None:
+        """Count what waits of a long message; who finds no room for it is ended."""
+        waiting = self.frames.waiting_bytes
+        self._counted, before = max(0, waiting - WAITING_BYTES_MAX), self._counted
+        if not self._received.move(self._counted - before):
+            self._counted = before
+            self.frames.drop()
+            self.end(self._received.refusal())
+
     def eof_received(self) -> None:
         """The client says no more: as if it were gone."""
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - gone is gone
         """The client is gone."""
         self._gone = True
+        self._received.move(-self._counted)
+        self._counted = 0
         for waiter in (self._reader, self._writer):
             if waiter is not None:
                 _wake(waiter)
@@ -96,6 +118,8 @@ class Wire(asyncio.BufferedProtocol):
         self._writing_paused = False
         if self._writer is not None:
             _wake(self._writer)
+        if self.drained is not None:
+            self.drained()
 
     # What the protocol calls.
 
@@ -121,8 +145,10 @@ class Wire(asyncio.BufferedProtocol):
     async def more(self, fast_path: Callable[[], bool] | None = None) -> None:
         """See `Link.more`."""
         self._check()
-        if self._stopping:
-            raise Stopped("terminating connection due to administrator command")
+        if self._counted:
+            self._count()
+        if self._ending is not None:
+            raise self._ending
         self._reader, self._fast_path = self._loop.create_future(), fast_path
         if self._reading_paused:
             self._reading_paused = False
@@ -132,8 +158,8 @@ class Wire(asyncio.BufferedProtocol):
         finally:
             self._reader = self._fast_path = None
         self._check()
-        if self._stopping:
-            raise Stopped("terminating connection due to administrator command")
+        if self._ending is not None:
+            raise self._ending
 
     @property
     def congested(self) -> bool:
@@ -173,7 +199,11 @@ class Wire(asyncio.BufferedProtocol):
 
     def stop(self) -> None:
         """Make `more` raise `Stopped`, now or when it is next called."""
-        self._stopping = True
+        self.end(Stopped("terminating connection due to administrator command"))
+
+    def end(self, why: NoonmarkError) -> None:
+        """See `Link.end`."""
+        self._ending = why
         if self._reader is not None:
             _wake(self._reader)
 

@@ -133,7 +133,8 @@ def _literal(text: str) -> tuple[SqlType | None, int | Decimal | str]:
     if text.startswith("'"):
         return None, text[1:-1].replace("''", "'")
     if "." in text:
-        return t.Numeric(), Decimal(text)
+        number = Decimal(text)
+        return t.Numeric(), number or abs(number)  # a numeric has no zero below zero
     value = int(text)
     if abs(value) < 1 << 31:
         return t.Integer(), value

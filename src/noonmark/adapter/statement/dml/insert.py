@@ -284,7 +284,7 @@ async def read_rows(plan: InsertPlan, reading: Reading, values: Sequence[Any]) -
     if plan.source is None:
         return await new_rows(plan, reading.session.database.workers, values)
     found = await reading.multiset(plan.source.peek.bound(values, reading.now))
-    rows = [row for row, count in found.items() for _ in range(count)]
+    rows = await aside(len(found), lambda: [row for row, n in found.items() for _ in range(n)])
     return await fitted_rows(reading.session.database.workers, plan.item, rows)
 
 

@@ -31,9 +31,6 @@ from noonmark.sql.scope import scope_of
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
-#: How many plans of writes a session keeps.
-PLANS_MAX = 256
-
 
 class Planning:
     """The planning of one statement against one catalog."""

@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.gather import Given, Multiset, columns_of, own_rows
-from noonmark.adapter.session.transaction import domain, writing
+from noonmark.adapter.session.transaction import domain, weighed, writing
 from noonmark.errors import Overtaken, SerializationFailure, Unsupported
 from noonmark.rows.schema import Schema
 
@@ -159,7 +159,8 @@ async def read_then_write(session: AdapterSession, needs: Needs, compute: Comput
             if not any(writes.values()):
                 return result
             try:
-                await session.database.tables.commit(writes, read_at=time, reads=reads, ids=ids)
+                with session.account.holding("changes", await weighed(writes)):
+                    await session.database.tables.commit(writes, read_at=time, reads=reads, ids=ids)
             except SerializationFailure:
                 if attempt == TRIES_MAX - 1:
                     raise
@@ -213,4 +214,5 @@ async def write(session: AdapterSession, writes: Writes, *items: Item) -> None:
         await transaction.write(writes)
     elif any(writes.values()):
         check_columns(session, *items)
-        await session.database.tables.commit(writes)
+        with session.account.holding("changes", await weighed(writes)):
+            await session.database.tables.commit(writes)

@@ -12,6 +12,7 @@ from noonmark.adapter.contract import Done, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.rows import finisher
 from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.session.memory import text_bytes
 from noonmark.adapter.statement.dml.actions import acted_on, with_actions
 from noonmark.adapter.statement.dml.change import ChangePlan, changes, plan_delete, plan_update
 from noonmark.adapter.statement.dml.insert import (
@@ -22,7 +23,7 @@ from noonmark.adapter.statement.dml.insert import (
     settle_conflicts,
 )
 from noonmark.adapter.statement.dml.merge import MergePlan, merged, plan_merge
-from noonmark.adapter.statement.dml.plan import PLANS_MAX, Planning, bound_values
+from noonmark.adapter.statement.dml.plan import Planning, bound_values
 from noonmark.adapter.statement.dml.read import (
     Needs,
     Reading,
@@ -41,6 +42,8 @@ from noonmark.sql.statement.merge import Merge
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
+#: What a plan takes, as many times what its text takes once it is read.
+PLAN_WEIGHS = 2
 Plan = InsertPlan | ChangePlan | MergePlan
 Change = st.Insert | st.Update | st.Delete | Merge
 
@@ -62,9 +65,7 @@ async def _plan(
     if found is None or found.catalog is not session.catalog:
         weight = text_weight(statement.text) + views_weight(session.catalog)
         found = await PLANNER.run(weight, _planned, session, statement, types)
-        if len(session.plans) >= PLANS_MAX:
-            session.plans.pop(next(iter(session.plans)))
-        session.plans[key] = found
+        session.plans.keep(key, found, PLAN_WEIGHS * text_bytes(statement.text))
     return found
 
 

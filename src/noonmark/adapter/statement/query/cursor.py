@@ -38,10 +38,18 @@ async def run_declare(session: AdapterSession, statement: st.Declare, _: Sequenc
         raise PortalTaken(f'cursor "{statement.name}" already exists')
     outcome = await session.run(statement.statement)
     assert isinstance(outcome, Rows), "a read gives rows"
-    clock = session.database.clock
-    cursor = Cursor(outcome, clock, waits=waits, hold=statement.hold)
+    clock, account = session.database.clock, session.account
+    try:
+        cursor = Cursor(outcome, clock, account, waits=waits, hold=statement.hold)
+    except BaseException:
+        await outcome.chunks.aclose()
+        raise
     if alone:
-        await cursor.keep()
+        try:
+            await cursor.keep()
+        except BaseException:
+            await cursor.close()
+            raise
     session.cursors[statement.name] = cursor
     return Done("DECLARE CURSOR")
 

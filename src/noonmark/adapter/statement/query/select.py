@@ -20,6 +20,7 @@ from noonmark.adapter.peek.planning import PlannedQuery, time_of
 from noonmark.adapter.peek.reads import CHOICES_MAX, Wish
 from noonmark.adapter.peek.remote import plan
 from noonmark.adapter.planner import PLANNER, text_weight
+from noonmark.adapter.session.memory import text_bytes
 from noonmark.adapter.session.transaction import (
     OpenTransaction,
     current,
@@ -39,9 +40,6 @@ from noonmark.sql.statement import statement as st
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
-
-#: How many planned queries a session keeps.
-PLANS_MAX = 256
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,14 @@ async def planned(
     made = await plan(session, statement.query, types, late, use)
     if made.late and values is not None and late is None:
         made = await plan(session, statement.query, types, values, use)
-    if len(session.plans) >= PLANS_MAX:
-        session.plans.pop(next(iter(session.plans)))
-    session.plans[key] = made
+    session.plans.keep(key, made, plan_bytes(statement.query.text, made))
     return made
+
+
+def plan_bytes(text: str, plan: PlannedQuery) -> int:
+    """About what a plan takes: its text as it was read, the views in it, and its columns."""
+    views = sum(text_bytes(item.definition.get("query", "")) for item in plan.items)
+    return 2 * (text_bytes(text) + views) + 1_000 * len(plan.fields)
 
 
 def with_times(
@@ -104,7 +106,8 @@ async def describe_select(
 ) -> Described:
     """Plan it: its parameters and columns."""
     plan = await planned(session, statement, with_times(statement, types))
-    session.plans[(statement.query, plan.parameters)] = plan
+    key = (statement.query, plan.parameters)
+    session.plans.keep(key, plan, plan_bytes(statement.query.text, plan))
     return Described(plan.told, plan.fields, typed(statement, plan.parameters))
 
 
@@ -134,7 +137,7 @@ def fast_path_select(
     rows = reads.fast_path(plan.peek, values)
     if rows is None:
         return None
-    session.ready.keep(statement, plan, reads)
+    session.ready.keep(statement, statement.query.text, plan, reads)
     return Answer(plan.fields, rows)
 
 

@@ -11,7 +11,7 @@ from noonmark.adapter.contract import Outcome, Rows
 from noonmark.adapter.peek.planning import PlannedQuery, time_of
 from noonmark.adapter.session.transaction import reading
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
-from noonmark.adapter.statement.query.select import planned, wish_of, with_times
+from noonmark.adapter.statement.query.select import plan_bytes, planned, wish_of, with_times
 from noonmark.adapter.statement.query.subscribe_view import (
     begin_view,
     end_view,
@@ -70,7 +70,8 @@ async def describe_subscribe(
 ) -> Described:
     """Its parameters and columns."""
     plan = await planned(session, statement, with_times(statement, types))
-    session.plans[(statement.query, plan.parameters)] = plan
+    key = (statement.query, plan.parameters)
+    session.plans.keep(key, plan, plan_bytes(statement.query.text, plan))
     described = _envelope(statement, plan).fields
     return Described(plan.parameters, described, _typed(statement, plan.parameters))
 

@@ -214,7 +214,7 @@ async def run_discard(session: AdapterSession, statement: st.Discard, _: Sequenc
         _reset_all(session)
         session.statements.clear()
         session.database.channels.forget(session)
-        session.database.locks.release_all(session.id, transaction=False)
+        session.database.locks.release_all(session, transaction=False)
         session.become(session.login_user, session=True)  # whoever has the connection next
     if statement.what in ("all", "temp", "temporary"):
         await end_temporary(session)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def current_settings(session: AdapterSession) -> None:
     """A transaction begins: note the settings."""
     if isinstance(session.transaction, OpenTransaction):
-        session.transaction.settings = dict(session.variables)
+        session.transaction.settings = session.variables.noted()
 
 
 def set_local(session: AdapterSession, name: str, value: str) -> None:
@@ -32,7 +32,7 @@ def undo_settings(session: AdapterSession, transaction: Transaction) -> None:
 def end_local_settings(session: AdapterSession, transaction: Transaction) -> None:
     """A transaction is committed: what it set for itself alone ends."""
     if isinstance(transaction, OpenTransaction) and transaction.local_settings:
-        kept = {**session.variables}
+        kept = session.variables.noted()
         for name, before in transaction.local_settings.items():
             if before is None:
                 kept.pop(name, None)
@@ -44,5 +44,4 @@ def end_local_settings(session: AdapterSession, transaction: Transaction) -> Non
 def _restore(session: AdapterSession, settings: dict[str, str]) -> None:
     if session.variables.get("search_path") != settings.get("search_path"):
         session.forget_plans()  # names mean something else now
-    session.variables.clear()
-    session.variables.update(settings)
+    session.variables.go_back(settings)
