@@ -10,6 +10,8 @@ import psycopg
 import pytest
 
 from noonmark.errors import NoonmarkError
+from noonmark.rows.coded.jsonpath import Jsonpath
+from noonmark.rows.coded.path_syntax import parse
 from noonmark.sql.functions import FUNCTIONS
 from support.neighbour.servers import PostgresServer
 from support.sql.jsonpaths import document, path
@@ -25,9 +27,9 @@ _NAMES = (
 
 
 def _ours(name: str, doc: str, text: str, silent: bool) -> object:
-    function = FUNCTIONS.by_id[f"{name}(jsonb, text, jsonb, boolean)"]
+    function = FUNCTIONS.by_id[f"{name}(jsonb, jsonpath, jsonb, boolean)"]
     try:
-        return function.meaning(doc, text, _VARIABLES, silent)
+        return function.meaning(doc, Jsonpath().parse(text), _VARIABLES, silent)
     except NoonmarkError as error:
         return error.sqlstate
 
@@ -61,3 +63,31 @@ def test_paths_mean_what_they_mean_to_postgresql(
                 wrong.append(f"{name}({doc!r}, {text!r}, {silent}): {theirs!r}, ours {ours!r}")
     assert wrong == [], "\n".join(wrong[:20])
     assert answered > COUNT // 8, "most paths fail: the generator is of no use"
+
+
+def test_the_text_of_a_path_is_postgresqls_or_the_same_path(
+    postgres_server: PostgresServer,
+) -> None:
+    """Its text reads as the same tree; where PostgreSQL can read its own again, it is the same."""
+    random, wrong, alike, kind = Random(3), [], 0, Jsonpath()
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as peer:
+        peer.execute(
+            "create function pg_temp.again(p text) returns text language plpgsql as "
+            "$$ begin return p::jsonpath::text; exception when others then return sqlstate; end $$"
+        )
+        for _ in range(COUNT):
+            text = path(random)
+            try:
+                mine = kind.show(kind.parse(text))
+            except NoonmarkError as error:
+                mine = error.sqlstate
+            row = peer.execute("select p, pg_temp.again(p) from pg_temp.again(%s) p", (text,))
+            theirs, again = row.fetchone() or ("", "")
+            if len(mine) != 5 and parse(mine) != parse(kind.show(kind.parse(mine))):
+                wrong.append(f"{text!r}: {mine!r} is another path")
+            if theirs == again or len(mine) == 5:
+                alike += theirs == mine
+                if theirs != mine:
+                    wrong.append(f"{text!r}: {theirs!r}, ours {mine!r}")
+    assert wrong == [], "\n".join(wrong[:20])
+    assert alike > COUNT // 2

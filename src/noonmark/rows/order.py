@@ -32,6 +32,8 @@ def is_ordered(sql_type: t.SqlType) -> bool:
     match sql_type:
         case t.Jsonb() | t.Json():
             return False
+        case t.Coded():
+            return sql_type.ordered
         case t.Array(element):
             return is_ordered(element)
         case t.Record(fields):
@@ -40,8 +42,10 @@ def is_ordered(sql_type: t.SqlType) -> bool:
 
 
 def has_equality(sql_type: t.SqlType) -> bool:
-    """Whether =, DISTINCT, GROUP BY and keys take the type: json alone has none."""
+    """Whether =, DISTINCT, GROUP BY and keys take the type: json and some of bytes have none."""
     match sql_type:
+        case t.Coded():
+            return sql_type.equality
         case t.Array(element):
             return has_equality(element)
         case t.Record(fields):

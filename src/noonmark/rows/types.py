@@ -327,6 +327,10 @@ class Coded(SqlType):
     one_form: ClassVar[bool] = True
     bytes_min: ClassVar[int] = 0
     extremes: ClassVar[bool] = False
+    #: Whether there is =, so that DISTINCT, GROUP BY and keys take it, and whether there is an
+    #: order. The order of the bytes of what has none is anybody's.
+    equality: ClassVar[bool] = True
+    ordered: ClassVar[bool] = True
     #: The letter in pg_type, and what its functions of text and bytes begin with.
     catalog_kind: ClassVar[str] = "b"
     stem: ClassVar[str] = ""

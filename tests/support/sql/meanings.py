@@ -14,6 +14,7 @@ from typing import Any
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.jsonpath import Jsonpath
 from noonmark.rows.coded.lsn import Lsn, Xid8
 from noonmark.rows.coded.network import Cidr, Inet, Macaddr, Macaddr8
 from noonmark.rows.coded.ranges import PAIRS, Multirange
@@ -77,6 +78,7 @@ TEXTS: dict[type[t.SqlType], Sequence[str]] = {
     Cidr: ("10.0.0.0/8", "192.168.1.0/24", "::/64", "10.0.0.1"),
     Macaddr: ("08:00:2b:01:02:03", "ff:ff:ff:00:00:00"),
     Macaddr8: ("08:00:2b:ff:fe:01:02:03", "00:00:00:00:00:00:00:01"),
+    Jsonpath: ("$", "$.a[*] ? (@ == 1)", "strict $[0]", "$.a.type()", "$[*].b > 1", "1 + 2"),
     Lsn: ("0/0", "0/1A", "FFFFFFFF/FFFFFFFF"),
     Xid8: ("0", "3", "18446744073709551615"),
     **{

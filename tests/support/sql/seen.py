@@ -27,7 +27,7 @@ _NAMES = {
     3904: "int4range", 3905: "int4range[]", 3926: "int8range", 3906: "numrange",
     3912: "daterange", 3908: "tsrange", 3910: "tstzrange", 4451: "int4multirange",
     4536: "int8multirange", 4532: "nummultirange", 4535: "datemultirange", 4533: "tsmultirange",
-    4534: "tstzmultirange",
+    4534: "tstzmultirange", 4072: "jsonpath", 4073: "jsonpath[]",
 }  # fmt: skip
 
 _NUMERIC = 1700

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import uuid
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
 
 from noonmark.adapter.catalog.user_types import made_types
+from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.coded import CODED
 from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.jsonpath import Jsonpath
 from noonmark.rows.coded.network import Address, Cidr, Inet
 from noonmark.rows.coded.ranges import Multirange, Range
 from noonmark.rows.coded.spans import Span
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.label import Label, first_places
 from noonmark.rows.numeral import Numeral, numeral
+from support.sql.jsonpaths import path
 
 _LABELS = ("sad", "ok", "", "NULL", 'o"k,{}')
 #: A type that somebody made: its labels are not in the order of their texts.
@@ -170,6 +174,9 @@ def coded(sql_type: t.Coded) -> st.SearchStrategy[bytes]:
             )
             made = sizes.map(lambda drawn: Address(*drawn))
             return made.map(lambda one: (one if sql_type.whole else one.net).value)
+        case Jsonpath():
+            texts = st.integers(0, 10**6).map(lambda seed: path(Random(seed)))
+            return texts.filter(_is_path).map(sql_type.parse)
         case Multirange():
             one = sql_type.of_range()
             parts = st.lists(coded(one), max_size=4)
@@ -186,6 +193,15 @@ def coded(sql_type: t.Coded) -> st.SearchStrategy[bytes]:
             )
             return made | st.just(sql_type.value(Span.none()))
     return st.binary(min_size=sql_type.size, max_size=sql_type.size)
+
+
+def _is_path(text: str) -> bool:
+    """Whether it is a path whose text PostgreSQL writes so that it can be read again."""
+    try:
+        shown = Jsonpath().parse(text)
+    except NoonmarkError:
+        return False
+    return not any(sign in shown for sign in (b").", b")[", b")?"))
 
 
 def _has_next(value: Any) -> bool:

@@ -7,7 +7,7 @@ functions and operators it has stands in a module of `noonmark.sql.functions`.
 
 from __future__ import annotations
 
-from noonmark.rows.coded import bits, lsn, network, ranges
+from noonmark.rows.coded import bits, jsonpath, lsn, network, ranges
 from noonmark.rows.types import Coded
 
 #: All of them.
@@ -16,4 +16,5 @@ CODED: tuple[type[Coded], ...] = (
     *network.TYPES,
     *lsn.TYPES,
     *ranges.TYPES,
+    *jsonpath.TYPES,
 )

@@ -21,11 +21,12 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from typing import Any
 
 from noonmark.errors import DivisionByZero, EvaluationError, UndefinedObject
+from noonmark.rows.coded.path_syntax import COMPARISONS, PREDICATES, Node, Path
 from noonmark.rows.pg.floats import parse_double
-from noonmark.sql.functions.jsonpath.syntax import COMPARISONS, PREDICATES, Node, Path
 from noonmark.sql.functions.number.fit import WIDE
 from noonmark.sql.functions.number.numeric import divide, modulo
 from noonmark.sql.functions.text import pattern
+from noonmark.sql.pattern.matcher import Matcher
 
 _INT_MAX = 2**31
 
@@ -466,5 +467,10 @@ _LINES = {(False, False): "p", (True, False): "s", (False, True): "n", (True, Tr
 def _matches(item: Any, regex: str, flags: str) -> bool | None:
     if not isinstance(item, str):
         return None
+    return regex_of(regex, flags).test(item)
+
+
+def regex_of(regex: str, flags: str) -> Matcher:
+    """The regular expression of a like_regex."""
     lines = "q" if "q" in flags else _LINES["s" in flags, "m" in flags]
-    return pattern.regex(regex, lines + ("i" if "i" in flags else "")).test(item)
+    return pattern.regex(regex, lines + ("i" if "i" in flags else ""))

@@ -1,23 +1,54 @@
 """jsonb_path_*: what a SQL/JSON path says of a document.
 
-A path is text here: PostgreSQL's type ``jsonpath`` is a text that was read once, and `parse` keeps
-what it read. ``_tz`` allows times to be compared across zones; a path has no times here
-(``.datetime()`` is refused), so each of these is its neighbour.
+A path is of type ``jsonpath``; the trees of those that were asked for last are kept. ``_tz`` allows
+times to be compared across zones; a path has no times here (``.datetime()`` is refused), so each
+of these is its neighbour.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from noonmark.errors import InvalidArgument, NoonmarkError
 from noonmark.rows import types as t
+from noonmark.rows.coded.jsonpath import Jsonpath
+from noonmark.rows.coded.path_syntax import Node, Path
+from noonmark.rows.coded.path_syntax import parse as parse_path
 from noonmark.sql.functions.function import Function
 from noonmark.sql.functions.jsonb import jsonb_of, parse
 from noonmark.sql.functions.jsonpath import evaluate
 from noonmark.sql.functions.jsonpath.evaluate import NotOne
-from noonmark.sql.functions.jsonpath.syntax import parse as parse_path
+
+
+@lru_cache(maxsize=256)
+def _read(path: bytes) -> Path:
+    """The tree of a path; a regular expression in it is read when it is asked for."""
+    return parse_path(path.decode())
+
+
+def _check(path: Path) -> None:
+    """Read the regular expressions of a path.
+
+    Raises:
+        InvalidPattern: one of them is none.
+    """
+    stack: list[Any] = [path.root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            stack += node
+        elif isinstance(node, Node):
+            if node.kind == "like_regex":
+                evaluate.regex_of(*node.value)
+            elif node.kind == "[]":
+                stack += node.value
+            stack += (*node.operands, *node.accessors)
+
+
+Jsonpath.check = _check
 
 
 def _variables(document: str) -> dict[str, Any]:
@@ -30,9 +61,9 @@ def _variables(document: str) -> dict[str, Any]:
     return found
 
 
-def _items(document: str, path: str, variables: str, silent: bool) -> Iterator[Any]:
+def _items(document: str, path: bytes, variables: str, silent: bool) -> Iterator[Any]:
     """The items of a path; with `silent`, those before its error."""
-    found = evaluate.evaluate(parse_path(path), parse(document), _variables(variables))
+    found = evaluate.evaluate(_read(path), parse(document), _variables(variables))
     try:
         yield from found
     except NoonmarkError as error:
@@ -40,8 +71,8 @@ def _items(document: str, path: str, variables: str, silent: bool) -> Iterator[A
             raise
 
 
-def _exists(document: str, path: str, variables: str = "{}", silent: bool = False) -> bool | None:
-    read = parse_path(path)
+def _exists(document: str, path: bytes, variables: str = "{}", silent: bool = False) -> bool | None:
+    read = _read(path)
     try:
         return evaluate.exists(read, parse(document), _variables(variables))
     except NoonmarkError as error:
@@ -50,7 +81,7 @@ def _exists(document: str, path: str, variables: str = "{}", silent: bool = Fals
         return None
 
 
-def _match(document: str, path: str, variables: str = "{}", silent: bool = False) -> bool | None:
+def _match(document: str, path: bytes, variables: str = "{}", silent: bool = False) -> bool | None:
     found = list(_items(document, path, variables, silent))
     if len(found) == 1 and (found[0] is None or isinstance(found[0], bool)):
         return found[0]
@@ -60,17 +91,17 @@ def _match(document: str, path: str, variables: str = "{}", silent: bool = False
 
 
 def _rows(
-    document: str, path: str, variables: str = "{}", silent: bool = False
+    document: str, path: bytes, variables: str = "{}", silent: bool = False
 ) -> Iterator[tuple[str]]:
     # A document in which nothing is found before an error gives none of its items.
     return ((jsonb_of(each),) for each in list(_items(document, path, variables, silent)))
 
 
-def _array(document: str, path: str, variables: str = "{}", silent: bool = False) -> str:
+def _array(document: str, path: bytes, variables: str = "{}", silent: bool = False) -> str:
     return jsonb_of(list(_items(document, path, variables, silent)))
 
 
-def _first(document: str, path: str, variables: str = "{}", silent: bool = False) -> str | None:
+def _first(document: str, path: bytes, variables: str = "{}", silent: bool = False) -> str | None:
     for each in list(_items(document, path, variables, silent)):
         return jsonb_of(each)
     return None
@@ -81,16 +112,16 @@ _STEP_SIZE = 300
 _DEGREE_MAX = 8
 
 
-def _size(document: str, path: str, *_: Any) -> float:
+def _size(document: str, path: bytes, *_: Any) -> float:
     """What a path is to follow: each of its steps may be asked of each item that the last gave."""
-    if "like_regex" in path:
+    if b"like_regex" in path:
         return math.inf
     items = 1.0 + sum(map(document.count, ",[{"))
-    degree = sum(map(path.count, ("*", "$", "@", " to ")))
+    degree = sum(map(path.count, (b"*", b"$", b"@", b" to ")))
     return _STEP_SIZE * len(path) * items ** min(degree, _DEGREE_MAX)
 
 
-_J, _X, _B = t.Jsonb, t.Text, t.Boolean
+_J, _X, _B = t.Jsonb, Jsonpath, t.Boolean
 _PARAMETERS = ((_J, _X), (_J, _X, _J), (_J, _X, _J, _B))
 
 

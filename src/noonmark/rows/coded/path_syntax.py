@@ -23,7 +23,6 @@ from typing import Any
 
 from noonmark.errors import EvaluationError, InvalidValue
 from noonmark.rows.jsonb import canonical
-from noonmark.sql.functions.errors import NotHeldHere
 
 DEPTH_MAX = 200
 _CACHE_MAX = 256
@@ -31,6 +30,10 @@ _CACHE_MAX = 256
 
 class InvalidPath(EvaluationError, id="invalid_path", sqlstate="42601"):
     """A text that is no SQL/JSON path."""
+
+
+class PathNotHeld(EvaluationError, id="path_not_held", sqlstate="0A000"):
+    """A SQL/JSON path that PostgreSQL takes, and Noonmark does not."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class _Parser:
         """An expression or a predicate."""
         self._depth += 1
         if self._depth > DEPTH_MAX:
-            raise NotHeldHere(f"a jsonpath is nested deeper than {DEPTH_MAX}")
+            raise PathNotHeld(f"a jsonpath is nested deeper than {DEPTH_MAX}")
         found = self._conjunctions()
         while self._sign("||"):
             found = _both("||", found, self._conjunctions())
@@ -232,7 +235,7 @@ class _Parser:
                     detail=f'Unrecognized flag character "{flag}" in LIKE_REGEX predicate.',
                 )
         if "x" in flags and "q" not in flags:
-            raise NotHeldHere('XQuery "x" flag (expanded regular expressions) is not implemented')
+            raise PathNotHeld('XQuery "x" flag (expanded regular expressions) is not implemented')
         return regex, flags
 
     def _text(self) -> str:
@@ -259,18 +262,20 @@ class _Parser:
         if sign is not None:
             self._depth += 1
             if self._depth > DEPTH_MAX:
-                raise NotHeldHere(f"a jsonpath is nested deeper than {DEPTH_MAX}")
-            made = Node(f"unary {sign}", operands=(_value(self._signed()),))
+                raise PathNotHeld(f"a jsonpath is nested deeper than {DEPTH_MAX}")
+            operand = _value(self._signed())
             self._depth -= 1
-            return made
+            return _signed_number(sign, operand) or Node(f"unary {sign}", operands=(operand,))
         found = self._primary()
+        if found.kind in PREDICATES:
+            return found  # an accessor stands behind its parentheses alone
         accessors = []
         while (each := self._accessor()) is not None:
             accessors.append(each)
         if not accessors:
             return found
         # One chain, also through parentheses: what .** forgives, it forgives to the end of it.
-        found = _inner(found)
+        found = inner(found)
         return replace(found, accessors=(*found.accessors, *accessors))
 
     def _primary(self) -> Node:
@@ -358,7 +363,7 @@ class _Parser:
         name = token.text.lower()
         if name in METHODS | _REFUSED and self._next == _Token("sign", "("):
             if name in _REFUSED:
-                raise NotHeldHere(f"the jsonpath method .{name}() is not supported")
+                raise PathNotHeld(f"the jsonpath method .{name}() is not supported")
             self._at += 1
             self._need(")")
             return Node("method", name)
@@ -383,11 +388,21 @@ class _Parser:
         return int(token.text)
 
 
+def _signed_number(sign: str, node: Node) -> Node | None:
+    """A number with its sign, which is one literal."""
+    found = inner(node)
+    if not isinstance(found.value, Decimal) or found.accessors:
+        return None
+    if sign == "+" or not found.value:
+        return found
+    return replace(found, value=found.value.copy_negate())
+
+
 def _both(sign: str, left: Node, right: Node) -> Node:
     return Node(sign, operands=(_predicate(left), _predicate(right)))
 
 
-def _inner(node: Node) -> Node:
+def inner(node: Node) -> Node:
     """What parentheses stand around."""
     while node.kind == "group" and not node.accessors:
         node = node.operands[0]
@@ -395,7 +410,7 @@ def _inner(node: Node) -> Node:
 
 
 def _predicate(node: Node) -> Node:
-    found = _inner(node)
+    found = inner(node)
     if found.kind not in PREDICATES or found.accessors:
         raise _unexpected("")
     return found
@@ -403,7 +418,7 @@ def _predicate(node: Node) -> Node:
 
 def _value(node: Node) -> Node:
     """An operand; a predicate is one only with an accessor behind it."""
-    found = _inner(node)
+    found = inner(node)
     if found.kind in PREDICATES and not found.accessors:
         raise _unexpected("")
     return found
