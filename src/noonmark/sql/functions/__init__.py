@@ -28,13 +28,25 @@ from noonmark.sql.functions import (
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.functions.jsonpath import functions as jsonpath
-from noonmark.sql.functions.number import angle, arithmetic, numeric
+from noonmark.sql.functions.number import angle, arithmetic, number_read, numeric
 from noonmark.sql.functions.text import binary, characters, digest, quoting, regexp, unicode
 from noonmark.sql.functions.time import calendar, extract, template, template_read, zoned
 
 FUNCTIONS: Table[Function] = Table()
 for _module in (
-    *(arithmetic, numeric, angle, characters, regexp, unicode, quoting, binary, digest, identifier),
+    *(
+        arithmetic,
+        numeric,
+        angle,
+        number_read,
+        characters,
+        regexp,
+        unicode,
+        quoting,
+        binary,
+        digest,
+        identifier,
+    ),
     *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),
     *(enums, domain, jsonpath, bits, addresses, log, ranges),
 ):

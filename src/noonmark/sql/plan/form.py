@@ -409,6 +409,12 @@ def _constant(tree: exp.Expr, row: Row) -> Scalar:
     return ask(_CONSTANTS[type(tree)], [], tree, row)
 
 
+def _ordered_set(tree: exp.WithinGroup, row: Row) -> Scalar:
+    from noonmark.sql.plan.function import plan_ordered_set  # door: it casts, as this module does
+
+    return plan_ordered_set(tree, row)
+
+
 def _function(tree: exp.Anonymous, row: Row) -> Scalar:
     from noonmark.sql.plan.function import plan_function  # door: it uses this module
 
@@ -436,4 +442,5 @@ PLANNERS: dict[type[exp.Expr], Planner] = {
     exp.Exists: _exists,
     **dict.fromkeys(_CONSTANTS, _constant),
     exp.Anonymous: _function,
+    exp.WithinGroup: _ordered_set,
 }

@@ -96,6 +96,15 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
     return _scaled(result) if name in ("round", "trunc") else result
 
 
+def plan_ordered_set(tree: exp.WithinGroup, row: Row) -> NoReturn:
+    """WITHIN GROUP where there is no group."""
+    name, position = name_of(tree.this.this), position_of(tree.this)
+    if name in AGGREGATES.by_name or name in HYPOTHETICAL:
+        message = f"aggregate functions are not allowed in {row.place}"
+        raise GroupingError(message, position=position)
+    raise UndefinedFunction(f"function {name} does not exist", position=position)
+
+
 def ask(name: str, arguments: Sequence[Scalar], tree: exp.Expr, row: Row) -> Scalar:
     """A question to the session, where one may be asked."""
     session = row.statement.session

@@ -32,12 +32,13 @@ from noonmark.sql.coerce import coerce, fixed_scale
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import constant
 from noonmark.sql.functions import AGGREGATES
-from noonmark.sql.functions.statistics import ORDERED_SETS, check_fractions
+from noonmark.sql.functions.statistics import HYPOTHETICAL, ORDERED_SETS, check_fractions
 from noonmark.sql.ir.call import AggregateCall, SortKey
 from noonmark.sql.ir.node import walk
 from noonmark.sql.ir.relation import Aggregate, Project, Relation, Union, distinct_names
 from noonmark.sql.ir.scalar import ColumnRef, Literal, OuterRef, Scalar, column
 from noonmark.sql.plan.frame import Frame
+from noonmark.sql.plan.hypothetical import Hypothetical, plan_hypothetical
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, check_equality, plan, plan_boolean, plan_value
 
@@ -78,7 +79,10 @@ def _within_of(tree: exp.Expr) -> exp.WithinGroup | None:
 def is_aggregate(tree: exp.Expr) -> bool:
     """Whether the node is a call of an aggregate."""
     call = _call_of(tree)
-    return isinstance(call, exp.Anonymous) and name_of(call.this) in AGGREGATES.by_name
+    if not isinstance(call, exp.Anonymous):
+        return False
+    name = name_of(call.this)
+    return name in AGGREGATES.by_name or (name in HYPOTHETICAL and _within_of(tree) is not None)
 
 
 @dataclass(frozen=True)
@@ -207,17 +211,32 @@ def plan_group(
         return None
     keys = _keys(group, row, items)
     row.place = "aggregate arguments"
-    calls = [plan_aggregate(each, row) for each in found]
+    planned = [_planned(each, row, keys.scalars) for each in found]
+    calls = [each for one in planned for each in one.calls]
     assert row.relation is not None
     relation = _aggregate(row.relation, keys, calls)
     after = frame.row("SELECT", row.scope, relation)
-    for at, each in enumerate(found, len(keys.scalars)):
-        after.computed[each] = after.column_at(at)
-    masks = len(keys.scalars) + len(calls)
+    at = len(keys.scalars)
+    for tree_, one in zip(found, planned, strict=True):
+        columns = [after.column_at(at + place) for place in range(len(one.calls))]
+        after.computed[tree_] = one.result(columns)
+        at += len(columns)
+    masks = at
     _find_grouping(trees, keys, row, after, masks)
     after.match = _matcher(keys, row, after)
     after.refuse = _refuse
     return after
+
+
+def _planned(tree: exp.Expr, row: Row, keys: Sequence[Scalar]) -> Hypothetical:
+    """An aggregate call, or the counts that one of a hypothetical set follows from."""
+    within, call_ = _within_of(tree), _call_of(tree)
+    name = name_of(call_.this)
+    if within is None or name not in HYPOTHETICAL:
+        return Hypothetical((plan_aggregate(tree, row),), lambda columns: columns[0])
+    where = tree.expression if isinstance(tree, exp.Filter) else None
+    test = None if where is None else plan_boolean(where.this, row, "FILTER")
+    return plan_hypothetical(name, tree, within, test, row, keys)
 
 
 Items = Callable[[exp.Expr], exp.Expr]
