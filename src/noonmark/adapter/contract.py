@@ -63,7 +63,7 @@ class Inbox(Protocol):
     """Notifications that came; `wake` is called where one comes."""
 
     wake: Callable[[], None] | None
-    #: Called where the conversation is over: the client did not take what it was to be told.
+    #: Called where the conversation is over: it was ended, or the client took too little.
     end: Callable[[NoonmarkError], None] | None
 
     def take(self) -> Sequence[Notification]:

@@ -38,6 +38,7 @@ from noonmark.adapter.session import temporary
 from noonmark.adapter.session.channels import Channels
 from noonmark.adapter.session.locks import Locks
 from noonmark.adapter.session.memory import Memory
+from noonmark.adapter.session.numbers import Numbers
 from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.statement.query.subscribe_view import end_leftovers
 from noonmark.adapter.statement_totals import StatementTotals, kind_of
@@ -122,6 +123,8 @@ class Database:
         self.sessions: dict[int, AdapterSession] = {}
         self.channels = Channels()
         self.locks = Locks()
+        self.numbers = Numbers(self.clock)
+        self.started_ms = clock.now_ms()
         self.loop = asyncio.get_running_loop()
         self.statements = StatementTotals()
         self.telemetry = Telemetry()

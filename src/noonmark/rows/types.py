@@ -314,21 +314,18 @@ class Coded(SqlType):
     #: The number by which plans that are stored call it (`sql.ir.tags`), and its fields there.
     tag: ClassVar[int]
     fields: ClassVar[tuple[tuple[str, Any], ...]] = ()
-    #: Its category, whether it is preferred there, what it becomes without being told to, and what
-    #: else a column of another type takes of it.
+    #: Its category, if it is preferred there, what it becomes untold, and in columns besides.
     category: ClassVar[str] = "U"
     preferred: ClassVar[bool] = False
     wider: ClassVar[tuple[type[SqlType], ...]] = ()
     assignable: ClassVar[tuple[type[SqlType], ...]] = ()
     #: Further names of it in SQL: the first is that in pg_type.
     names: ClassVar[tuple[str, ...]] = ()
-    #: Whether equal values are the same bytes, how many a value has at least, and whether there
-    #: are min and max of it.
+    #: Whether equal values are the same bytes, how many it has at least, if there is min and max.
     one_form: ClassVar[bool] = True
     bytes_min: ClassVar[int] = 0
     extremes: ClassVar[bool] = False
-    #: Whether there is =, so that DISTINCT, GROUP BY and keys take it, and whether there is an
-    #: order. The order of the bytes of what has none is anybody's.
+    #: Whether there is = (for DISTINCT, GROUP BY and keys), and an order other than of the bytes.
     equality: ClassVar[bool] = True
     ordered: ClassVar[bool] = True
     #: The letter in pg_type, and what its functions of text and bytes begin with.
@@ -442,10 +439,9 @@ class Record(SqlType):
         names = [field.name for field in self.fields]
         if not names:
             raise Unsupported("a record needs at least one field")
-        if len(set(names)) != len(names):
-            raise InvalidValue(f"a field name occurs twice in record({', '.join(names)})")
-        if "" in names:
-            raise InvalidValue("a field name is empty")
+        if len(set(names)) != len(names) or "" in names:
+            what = "is empty" if "" in names else "occurs twice"
+            raise InvalidValue(f"a field name {what} in record({', '.join(names)})")
 
     def __str__(self) -> str:
         return f"{self.spelling}({', '.join(map(str, self.fields))})"

@@ -102,6 +102,9 @@ class _Parser(Precedence):
         start, word = self._index, self._curr.token_type
         if word == TokenType.VAR and self._curr.text.lower() in _NAMED_TYPES:
             return self._parse_named_type()
+        if self._curr.text.upper() == "COLLATION" and self._match_text_seq("COLLATION", "FOR"):
+            parts = [self._parse_wrapped(self._parse_disjunction)]
+            return self.expression(exp.Anonymous(this="pg_collation_for", expressions=parts))
         if not fallback_to_identifier and word != TokenType.INTERVAL and word in self.TYPE_TOKENS:
             kind = self._parse_types(check_func=True, allow_identifiers=False)
             known = isinstance(kind, exp.DataType | exp.ObjectIdentifier)

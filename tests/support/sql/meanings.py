@@ -18,6 +18,7 @@ from noonmark.rows.coded.jsonpath import Jsonpath
 from noonmark.rows.coded.lsn import Lsn, Xid8
 from noonmark.rows.coded.network import Cidr, Inet, Macaddr, Macaddr8
 from noonmark.rows.coded.ranges import PAIRS, Multirange
+from noonmark.rows.coded.snapshots import PgSnapshot, TxidSnapshot
 from noonmark.rows.label import Label
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS
@@ -79,6 +80,8 @@ TEXTS: dict[type[t.SqlType], Sequence[str]] = {
     Macaddr: ("08:00:2b:01:02:03", "ff:ff:ff:00:00:00"),
     Macaddr8: ("08:00:2b:ff:fe:01:02:03", "00:00:00:00:00:00:00:01"),
     Jsonpath: ("$", "$.a[*] ? (@ == 1)", "strict $[0]", "$.a.type()", "$[*].b > 1", "1 + 2"),
+    PgSnapshot: ("10:20:10,14,15", "1:1:", "3:9:4"),
+    TxidSnapshot: ("10:20:10,14,15", "1:1:"),
     Lsn: ("0/0", "0/1A", "FFFFFFFF/FFFFFFFF"),
     Xid8: ("0", "3", "18446744073709551615"),
     **{

@@ -28,6 +28,7 @@ _NAMES = {
     3912: "daterange", 3908: "tsrange", 3910: "tstzrange", 4451: "int4multirange",
     4536: "int8multirange", 4532: "nummultirange", 4535: "datemultirange", 4533: "tsmultirange",
     4534: "tstzmultirange", 4072: "jsonpath", 4073: "jsonpath[]",
+    5038: "pg_snapshot", 2970: "txid_snapshot",
 }  # fmt: skip
 
 _NUMERIC = 1700

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import uuid
+from contextlib import suppress
 from decimal import Decimal
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -19,6 +21,7 @@ from noonmark.rows.coded.bits import Bit, Varbit
 from noonmark.rows.coded.jsonpath import Jsonpath
 from noonmark.rows.coded.network import Address, Cidr, Inet
 from noonmark.rows.coded.ranges import Multirange, Range
+from noonmark.rows.coded.snapshots import PgSnapshot, Snapshot
 from noonmark.rows.coded.spans import Span
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.label import Label, first_places
@@ -175,8 +178,10 @@ def coded(sql_type: t.Coded) -> st.SearchStrategy[bytes]:
             made = sizes.map(lambda drawn: Address(*drawn))
             return made.map(lambda one: (one if sql_type.whole else one.net).value)
         case Jsonpath():
-            texts = st.integers(0, 10**6).map(lambda seed: path(Random(seed)))
-            return texts.filter(_is_path).map(sql_type.parse)
+            return st.sampled_from(_paths())
+        case PgSnapshot():
+            numbers = st.sets(st.integers(1, (1 << 32) - 1), min_size=2, max_size=6).map(sorted)
+            return numbers.map(lambda some: Snapshot(some[0], some[-1], tuple(some[:-1])).value)
         case Multirange():
             one = sql_type.of_range()
             parts = st.lists(coded(one), max_size=4)
@@ -195,13 +200,16 @@ def coded(sql_type: t.Coded) -> st.SearchStrategy[bytes]:
     return st.binary(min_size=sql_type.size, max_size=sql_type.size)
 
 
-def _is_path(text: str) -> bool:
-    """Whether it is a path whose text PostgreSQL writes so that it can be read again."""
-    try:
-        shown = Jsonpath().parse(text)
-    except NoonmarkError:
-        return False
-    return not any(sign in shown for sign in (b").", b")[", b")?"))
+@cache
+def _paths() -> list[bytes]:
+    """Paths whose text PostgreSQL writes so that it can be read again."""
+    found = []
+    for seed in range(300):
+        with suppress(NoonmarkError):
+            made = Jsonpath().parse(path(Random(seed)))
+            if not any(sign in made for sign in (b").", b")[", b")?")):
+                found.append(made)
+    return found
 
 
 def _has_next(value: Any) -> bool:

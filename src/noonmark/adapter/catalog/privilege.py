@@ -132,7 +132,7 @@ def with_defaults(catalog: Catalog, item: Item) -> Item:
 
 # -- as PostgreSQL writes them -------------------------------------------------------------------
 
-_LETTERS = {
+LETTERS = {
     "INSERT": "a",
     "SELECT": "r",
     "UPDATE": "w",
@@ -167,7 +167,7 @@ def held(item: Item) -> list[tuple[str, frozenset[str]]]:
 
 def letters(rights: frozenset[str]) -> str:
     """Rights in PostgreSQL's letters."""
-    return "".join(letter for right, letter in _LETTERS.items() if right in rights)
+    return "".join(letter for right, letter in LETTERS.items() if right in rights)
 
 
 __all__ = [
@@ -176,6 +176,7 @@ __all__ = [
     "DEFAULT_KINDS",
     "EVERYBODY",
     "GRANTED_BY_KIND",
+    "LETTERS",
     "PREDEFINED",
     "PRIVILEGES",
     "READ_FILES",

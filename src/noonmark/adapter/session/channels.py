@@ -106,6 +106,15 @@ class Channels:
             else:
                 self.forget(session, each.channel)
 
+    def heard_by(self, session: AdapterSession) -> list[str]:
+        """The channels that a session listens to."""
+        return [name for name, met in self._listeners.items() if session.id in met]
+
+    def fullness(self) -> float:
+        """How near the listener that is furthest behind is to what is kept for one."""
+        inboxes = [each.inbox for met in self._listeners.values() for each in met.values()]
+        return max([len(each.waiting) for each in inboxes], default=0) / WAITING_MAX
+
     def forget(self, session: AdapterSession, channel: str | None = None) -> None:
         """A session listens no more: to one channel, or to any."""
         known = self._of.get(session.id, set())
@@ -177,3 +186,4 @@ def statement_ended(session: AdapterSession, *, well: bool = True) -> None:
     session.said.clear()
     if session.transaction is None:
         session.database.locks.release_all(session, transaction=True)
+        session.database.numbers.end(session.id, committed=well)

@@ -171,6 +171,20 @@ class Locks:
             self._tidy(lock, session.id)
             self._next(key)
 
+    def blocking(self, session: int) -> list[int]:
+        """The sessions that hold what a session waits for, or that wait for it before that one."""
+        found: dict[int, None] = {}
+        for lock in self._locks.values():
+            ahead: list[Wish] = []
+            for wish in lock.waiting.values():
+                if wish.session == session:
+                    found |= dict.fromkeys(sorted(lock.hindrances(wish)))
+                    found |= dict.fromkeys(
+                        w.session for w in ahead if not (w.shared and wish.shared)
+                    )
+                ahead.append(wish)
+        return list(found)
+
     def forget(self, session: Holder) -> None:
         """A session has ended."""
         self.release_all(session, transaction=True)

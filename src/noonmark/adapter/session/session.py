@@ -138,7 +138,7 @@ class AdapterSession:
         self.said: list[Announcement] = []
         self._watched: asyncio.Task[Any] | None = None
         self._busy = False
-        self._ended: QueryCanceled | None = None
+        self._ended: NoonmarkError | None = None
         self._deadline: float | None = None
         #: What reading and planning took of the time of the statement that comes next.
         self._split_s = self._spent_s = 0.0
@@ -376,9 +376,9 @@ class AdapterSession:
         if self.transaction is not None:
             self.transaction.failed = True
 
-    def cancel(self) -> None:
+    def cancel(self, why: NoonmarkError | None = None) -> None:
         """See `contract.Session.cancel`."""
-        self._end(QueryCanceled("canceling statement due to user request"))
+        self._end(why or QueryCanceled("canceling statement due to user request"))
 
     async def close(self) -> None:
         """See `contract.Session.close`."""
@@ -489,7 +489,7 @@ class AdapterSession:
             return None
         return max(0.0, self._deadline - self.database.clock.monotonic())
 
-    def _end(self, why: QueryCanceled) -> None:
+    def _end(self, why: NoonmarkError) -> None:
         if not self._busy:
             return
         self._ended = self._ended or why

@@ -320,6 +320,7 @@ class OpenTransaction:
                     writes, read_at=read_at, reads=reads, ids=ids, enforced=self._enforced
                 )
             self._database.channels.announce(self._session, self.said)
+            self._database.numbers.end(self._session.id, committed=True)
         finally:
             await self._let_go()
 
@@ -347,6 +348,7 @@ class OpenTransaction:
             account.free("notifications", said.bytes)
         self.said.clear()
         self._database.locks.release_all(self._session, transaction=True)
+        self._database.numbers.end(self._session.id, committed=False)  # unless it has
         held, self._held = self._held, None
         if held is not None:
             await self._database.reads.holds.release(held)

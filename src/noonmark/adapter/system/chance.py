@@ -10,6 +10,7 @@ they are not PostgreSQL's.
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import secrets
 import uuid
@@ -50,12 +51,16 @@ def about_chance(session: AdapterSession) -> list[Function]:
         days = interval.months * _MONTH_DAYS + interval.days
         return _after(clock, days * _DAY_S + interval.micros / 1e6)
 
+    def wait_until(moment: dt.datetime) -> Awaitable[str]:
+        return _after(clock, moment.timestamp() - clock.now_ms() / 1000)
+
     text = t.Text()
     return [
         ask("random", (), t.Double(), chance.random, volatile=True),
         ask("setseed", (t.Double,), text, seed, fallible=True, volatile=True),
         ask("gen_random_uuid", (), t.Uuid(), identifier, volatile=True),
         ask("pg_sleep", (t.Double,), text, wait, volatile=True, waits=True),
+        ask("pg_sleep_until", (t.TimestampTz,), text, wait_until, volatile=True, waits=True),
         ask("pg_sleep_for", (t.Interval,), text, wait_for, volatile=True, waits=True),
     ]
 

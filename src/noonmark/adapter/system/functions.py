@@ -9,16 +9,19 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import DATABASE
-from noonmark.adapter.catalog.privilege import is_superuser
 from noonmark.adapter.session.channels import Announcement, announce
 from noonmark.adapter.session.locks import about_locks
+from noonmark.adapter.session.numbers import about_numbers
+from noonmark.adapter.system.backends import about_backends
 from noonmark.adapter.system.chance import about_chance
+from noonmark.adapter.system.described import about_descriptions
 from noonmark.adapter.system.objects import about_objects, ask
+from noonmark.adapter.system.properties import about_properties
 from noonmark.adapter.system.rights import about_rights
 from noonmark.adapter.system.sequences import about_sequences
 from noonmark.adapter.system.settings import checked, search_path, value_of
 from noonmark.adapter.system.sizes import about_sizes
-from noonmark.errors import InsufficientPrivilege, Unsupported
+from noonmark.errors import Unsupported
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Function, Table
 from noonmark.version import __version__
@@ -42,6 +45,10 @@ def session_functions(session: AdapterSession) -> Table[Function]:
     table.add(about_chance(session))
     table.add(about_sizes(session))
     table.add(about_locks(session))
+    table.add(about_numbers(session))
+    table.add(about_descriptions(session))
+    table.add(about_backends(session))
+    table.add(about_properties(session))
     table.add(_constants())
     return table
 
@@ -61,20 +68,6 @@ def _about_session(session: AdapterSession) -> list[Function]:
         path = [name for name in search_path(session.variables) if session.catalog.has_schema(name)]
         return ("pg_catalog", *path) if implicit else tuple(path)
 
-    def cancel(number: int) -> bool:
-        other = session.database.sessions.get(number)
-        if other is None:
-            return False
-        asks = session.user, session.session_user
-        if not is_superuser(session.catalog, session.user) and other.session_user not in asks:
-            raise InsufficientPrivilege(
-                "permission denied to cancel query",
-                detail="Only superusers and the role whose query it is may cancel it.",
-            )
-        # Soon: a session that cancels itself is told so when it next waits.
-        session.database.loop.call_soon_threadsafe(other.cancel)
-        return True
-
     def notify(channel: str, payload: str) -> str:
         announce(session, Announcement("notify", channel, payload))
         return ""
@@ -92,14 +85,9 @@ def _about_session(session: AdapterSession) -> list[Function]:
         ask("set_config", (_TEXT, _TEXT, _BOOL), text, set_config, fallible=True),
         ask("current_setting", (_TEXT,), text, setting, fallible=True),
         ask("current_setting", (_TEXT, _BOOL), text, setting, fallible=True),
-        ask("pg_cancel_backend", (_INT,), t.Boolean(), cancel, fallible=True),
         ask("pg_notify", (_TEXT, _TEXT), text, notify, fallible=True, volatile=True),
-        ask("inet_server_addr", (), text, lambda: None),
         ask("inet_server_port", (), t.Integer(), lambda: None),
-        ask("inet_client_addr", (), text, lambda: None),
         ask("pg_is_in_recovery", (), t.Boolean(), lambda: False),
-        ask("txid_current", (), t.BigInt(), lambda: 0),
-        ask("pg_current_xact_id_if_assigned", (), t.BigInt(), lambda: None),
         ask("mz_environment_id", (), text, lambda: DATABASE),
     ]
 
@@ -120,7 +108,6 @@ def _about_time(session: AdapterSession) -> list[Function]:
         ask("localtimestamp", (), t.Timestamp(), lambda: now().replace(tzinfo=None)),
         ask("current_date", (), t.Date(), lambda: now().date()),
         ask("localtime", (), t.Time(), lambda: now().time()),
-        ask("pg_postmaster_start_time", (), t.TimestampTz(), now),
     ]
 
 

@@ -5,6 +5,7 @@ What they say is what a statement of that user would find (`catalog.privilege`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from noonmark.adapter.catalog.item import Item
 from noonmark.adapter.catalog.privilege import (
     BUILT_IN,
     EVERYBODY,
+    LETTERS,
     PRIVILEGES,
     has,
     is_superuser,
@@ -19,11 +21,12 @@ from noonmark.adapter.catalog.privilege import (
     memberships,
 )
 from noonmark.adapter.catalog.rights import OWN
+from noonmark.adapter.system.described import record
 from noonmark.adapter.system.facts import SCHEMA_OIDS, Facts
 from noonmark.adapter.system.objects import ask, parts_of
 from noonmark.adapter.system.pg_catalog import schema_oids
 from noonmark.adapter.system.settings import path_of
-from noonmark.errors import InvalidArgument, UndefinedObject, UndefinedSchema
+from noonmark.errors import InvalidArgument, InvalidText, UndefinedObject, UndefinedSchema
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Any_, Function
 
@@ -65,6 +68,55 @@ class _Rights:
         everybody = {"d": "Tc", "f": "X", "l": "U", "T": "U"}.get(what)
         public = () if everybody is None else (f"={everybody}/{name}",)
         return (*public, f"{name}={has or everybody}/{name}")
+
+    def parameter(self, *asked: Any) -> bool:
+        """Whether a user may set a parameter whose values are a superuser's to choose."""
+        *who, _, rights = asked
+        for each in rights.split(","):
+            if each.strip().upper().removesuffix(" WITH GRANT OPTION") not in _OF_PARAMETERS:
+                raise InvalidArgument(f'unrecognized privilege type: "{each.strip()}"')
+        facts = Facts.of(self._session)
+        return is_superuser(facts.catalog, _role_name(facts, who[0] if who else facts.session.user))
+
+    def wrapper(self, *asked: Any) -> bool | None:
+        """Whether a user has rights on a foreign-data wrapper: there are none."""
+        *who, name, rights = asked
+        for each in rights.split(","):
+            if each.strip().upper().removesuffix(" WITH GRANT OPTION") != "USAGE":
+                raise InvalidArgument(f'unrecognized privilege type: "{each.strip()}"')
+        facts = Facts.of(self._session)
+        user = _role_name(facts, who[0] if who else facts.session.user)
+        if isinstance(name, str):
+            raise UndefinedObject(f'foreign-data wrapper "{name}" does not exist')
+        return True if is_superuser(facts.catalog, user) else None
+
+    def entry(self, grantee: int, grantor: int, rights: str, grantable: bool) -> str:
+        """One entry of a list of rights."""
+        facts = Facts.of(self._session)
+        names = [
+            "" if not role else facts.role_name(role) or str(role) for role in (grantee, grantor)
+        ]
+        words = [_right(each) for each in rights.split(",")]
+        found = letters(frozenset(words))
+        shown = "".join(f"{letter}*" for letter in found) if grantable else found
+        return f"{names[0]}={shown}/{names[1]}"
+
+    def exploded(self, entries: tuple[str | None, ...]) -> Any:
+        """A row for every right of every entry."""
+        facts, found = Facts.of(self._session), []
+        for entry in entries:
+            match = _ENTRY.fullmatch(entry or "")
+            if match is None:
+                raise InvalidText(f'invalid input syntax for type aclitem: "{entry}"')
+            grantee, shown, grantor = match.groups()
+            to, by = (0 if not name else _role_number(facts, name) for name in (grantee, grantor))
+            found += [
+                (by, to, right, bool(mark))
+                for right, letter in LETTERS.items()
+                for own, mark in re.findall(r"(\w)(\*?)", shown)
+                if own == letter
+            ]
+        return tuple(found)
 
     def schema(self, *asked: Any) -> bool | None:
         """Whether a user has one of these rights on a schema."""
@@ -138,6 +190,8 @@ def about_rights(session: AdapterSession) -> list[Function]:
         "database": rights.database,
         "secret": rights.item("secret"),
         "connection": rights.item("connection"),
+        "parameter": rights.parameter,
+        "foreign_data_wrapper": rights.wrapper,
         **dict.fromkeys(free, lambda *_: True),
     }
     return [
@@ -156,6 +210,8 @@ def about_rights(session: AdapterSession) -> list[Function]:
         ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
         ask("pg_has_role", (Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
         ask("acldefault", (_TEXT, _INT), t.Array(t.Text()), rights.defaults),
+        ask("makeaclitem", (_INT, _INT, _TEXT, t.Boolean), t.Text(), rights.entry, fallible=True),
+        ask("rows of aclexplode", (t.Array,), _EXPLODED, rights.exploded, fallible=True),
         ask("row_security_active", (Any_.ANY,), boolean, lambda _: False),
     ]
 
@@ -178,6 +234,36 @@ def _asked(rights: str) -> list[str]:
     return found
 
 
+def _right(text: str) -> str:
+    """A right by its name, in any case.
+
+    Raises:
+        InvalidArgument: there is no such right.
+    """
+    word = text.strip().upper()
+    word = "TEMPORARY" if word == "TEMP" else word
+    if word not in LETTERS:
+        raise InvalidArgument(f'unrecognized privilege type: "{text.strip()}"')
+    return word
+
+
+def _role_number(facts: Facts, name: str) -> int:
+    """A role's number.
+
+    Raises:
+        UndefinedObject: there is no such role.
+    """
+    bare = name.strip('"').replace('""', '"')
+    if bare not in facts.catalog.all_roles() and bare != BUILT_IN:
+        raise UndefinedObject(f'role "{bare}" does not exist')
+    return facts.role_oid(bare)
+
+
+_OF_PARAMETERS = frozenset(("SET", "ALTER SYSTEM"))
+_ENTRY = re.compile(r'((?:"(?:[^"]|"")*"|[^"=])*)=((?:\w\*?)*)/((?:"(?:[^"]|"")*"|[^"/])+)')
+_EXPLODED = record(
+    grantor=t.Integer(), grantee=t.Integer(), privilege_type=t.Text(), is_grantable=t.Boolean()
+)
 _KNOWN = frozenset(
     (
         *("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN"),

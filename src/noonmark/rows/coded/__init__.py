@@ -7,7 +7,7 @@ functions and operators it has stands in a module of `noonmark.sql.functions`.
 
 from __future__ import annotations
 
-from noonmark.rows.coded import bits, jsonpath, lsn, network, ranges
+from noonmark.rows.coded import bits, jsonpath, lsn, network, ranges, snapshots
 from noonmark.rows.types import Coded
 
 #: All of them.
@@ -17,4 +17,5 @@ CODED: tuple[type[Coded], ...] = (
     *lsn.TYPES,
     *ranges.TYPES,
     *jsonpath.TYPES,
+    *snapshots.TYPES,
 )

@@ -22,6 +22,8 @@ from noonmark.sql.functions import (
     log,
     ranges,
     rowset,
+    size,
+    snapshots,
     statistics,
     window,
 )
@@ -29,7 +31,7 @@ from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.functions.jsonpath import functions as jsonpath
 from noonmark.sql.functions.number import angle, arithmetic, number_read, numeric
-from noonmark.sql.functions.text import binary, characters, digest, quoting, regexp, unicode
+from noonmark.sql.functions.text import ascii, binary, characters, digest, quoting, regexp, unicode
 from noonmark.sql.functions.time import calendar, extract, template, template_read, zoned
 
 FUNCTIONS: Table[Function] = Table()
@@ -45,10 +47,11 @@ for _module in (
         quoting,
         binary,
         digest,
+        ascii,
         identifier,
     ),
     *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),
-    *(enums, domain, jsonpath, bits, addresses, log, ranges),
+    *(enums, domain, jsonpath, bits, addresses, log, ranges, size, snapshots),
 ):
     FUNCTIONS.add(_module.TABLE)
 
@@ -64,3 +67,4 @@ TABLE_FUNCTIONS: Table[Function] = Table()
 TABLE_FUNCTIONS.add(rowset.TABLE)
 TABLE_FUNCTIONS.add(jsonpath.ROWS)
 TABLE_FUNCTIONS.add(ranges.ROWS)
+TABLE_FUNCTIONS.add(snapshots.ROWS)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from noonmark.errors import (
+    DatatypeMismatch,
     GroupingError,
     InvalidSyntax,
     NoonmarkError,
@@ -47,7 +48,9 @@ CLOCKS = frozenset(
     ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday")
 )
 #: What is another value for every row that is asked for.
-CHANCE = frozenset(("random", "setseed", "gen_random_uuid", "pg_sleep", "pg_sleep_for"))
+CHANCE = frozenset(
+    ("random", "setseed", "gen_random_uuid", "pg_sleep", "pg_sleep_for", "pg_sleep_until")
+)
 
 
 def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
@@ -282,6 +285,36 @@ def _type_name(tree: exp.Anonymous, row: Row) -> Scalar:
     return Literal(t.Text(), re.sub(r"\(\d+(,-?\d+)?\)", "", str(kind)))
 
 
+def _collation_for(tree: exp.Anonymous, row: Row) -> Scalar:
+    """``COLLATION FOR (x)``: the collation that an expression has, as SQL writes it."""
+    if len(tree.expressions) != 1:
+        raise UndefinedFunction("pg_collation_for takes one argument", position=position_of(tree))
+    written = tree.expressions[0]
+    while isinstance(written, exp.Paren):
+        written = written.this
+    kind = plan(_plain(written), row).type
+    if kind == UNKNOWN and not isinstance(written, exp.Collate):
+        return Literal(t.Text(), None)
+    if kind != UNKNOWN and not isinstance(kind, t.Text | t.Varchar | t.Char):
+        message = f"collations are not supported by type {kind}"
+        raise DatatypeMismatch(message, position=position_of(tree))
+    name = written.expression.name if isinstance(written, exp.Collate) else "default"
+    return Literal(t.Text(), f'"{name}"')
+
+
+def _in_own_zone(tree: exp.Anonymous, row: Row) -> Scalar:
+    """``timezone(x)``: x in the session's time zone, which casts go by."""
+    if len(tree.expressions) != 1:
+        return call("timezone", [plan(_plain(x), row) for x in tree.expressions], tree, False)
+    stamp = plan(_plain(tree.expressions[0]), row)
+    if not isinstance(stamp.type, t.Timestamp | t.TimestampTz):
+        raise UndefinedFunction(
+            f"function timezone({stamp.type}) does not exist", position=position_of(tree)
+        )
+    other = t.TimestampTz() if isinstance(stamp.type, t.Timestamp) else t.Timestamp()
+    return cast_to(stamp, other, position_of(tree))
+
+
 def _merge_action(tree: exp.Anonymous, _: Row) -> NoReturn:
     message = "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command"
     raise InvalidSyntax(message, position=position_of(tree))
@@ -298,6 +331,8 @@ _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "+": _plus,
     "make_interval": _make_interval,
     "pg_typeof": _type_name,
+    "timezone": _in_own_zone,
+    "pg_collation_for": _collation_for,
     "quote_literal": _quoted,
     "quote_nullable": _quoted,
     "merge_action": _merge_action,

@@ -236,7 +236,7 @@ def _planned(tree: exp.Expr, row: Row, keys: Sequence[Scalar]) -> Hypothetical:
         return Hypothetical((plan_aggregate(tree, row),), lambda columns: columns[0])
     where = tree.expression if isinstance(tree, exp.Filter) else None
     test = None if where is None else plan_boolean(where.this, row, "FILTER")
-    return plan_hypothetical(name, tree, within, test, row, keys)
+    return plan_hypothetical(name, tree, within, test, row=row, keys=keys)
 
 
 Items = Callable[[exp.Expr], exp.Expr]

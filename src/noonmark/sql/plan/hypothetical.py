@@ -58,6 +58,7 @@ def plan_hypothetical(
     tree: exp.Expr,
     within: exp.WithinGroup,
     test: Scalar | None,
+    *,
     row: Row,
     keys: Sequence[Scalar],
 ) -> Hypothetical:
@@ -69,7 +70,8 @@ def plan_hypothetical(
     if any(isinstance(each, exp.Order | exp.Star) for each in direct):
         raise unsupported(f"{type(direct[-1]).__name__} in the arguments of {name}", tree)
     if len(direct) != len(order):
-        raise _unlike(name, len(direct), [plan(each, row) for each in direct], order, row, tree)
+        given = [plan(each, row) for each in direct]
+        raise _unlike(name, given, [plan(each.this, row) for each in order], tree)
     columns: list[Scalar] = []
     before: Scalar = Literal(_BOOL, False)
     equal: list[Scalar] = []
@@ -83,7 +85,7 @@ def plan_hypothetical(
         before = Or((_before(key, mine), And((same, before))))
         columns.insert(0, each)
         equal.append(same)
-    return _made(name, before, And(tuple(equal)), columns, test, tree)
+    return _made(name, before, And(tuple(equal)), columns, test=test, tree=tree)
 
 
 def _made(
@@ -91,6 +93,7 @@ def _made(
     before: Scalar,
     equal: Scalar,
     columns: list[Scalar],
+    *,
     test: Scalar | None,
     tree: exp.Expr,
 ) -> Hypothetical:
@@ -151,14 +154,9 @@ def _check_direct(
 
 
 def _unlike(
-    name: str,
-    count: int,
-    direct: Sequence[Scalar],
-    order: Sequence[exp.Ordered],
-    row: Row,
-    tree: exp.Expr,
+    name: str, direct: Sequence[Scalar], order: Sequence[Scalar], tree: exp.Expr
 ) -> UndefinedFunction:
-    kinds = [*direct, *(plan(each.this, row) for each in order)]
+    kinds, count = [*direct, *order], len(direct)
     return UndefinedFunction(
         f"function {name}({', '.join(str(each.type) for each in kinds)}) does not exist",
         hint=f"To use the hypothetical-set aggregate {name}, the number of hypothetical direct "

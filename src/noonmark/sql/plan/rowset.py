@@ -14,34 +14,57 @@ from noonmark.rows import types as t
 from noonmark.sql.choose import resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import TABLE_FUNCTIONS
+from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.ir.call import TableCall
 from noonmark.sql.ir.relation import FlatMap
 from noonmark.sql.ir.scalar import Case, Coalesce, Compare, Literal, MakeRecord, Scalar, When
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, plan
 
+#: Before the name of a function of the session that gives rows: it gives an array of them.
+_ROWS_OF = "rows of "
 
-def _rowsets_in(tree: exp.Expr) -> Iterator[exp.Anonymous]:
+
+def gives_rows(name: str, session: Table[Function] | None) -> bool:
+    """Whether a function gives rows, be it one that the session answers."""
+    own = session is not None and f"{_ROWS_OF}{name}" in session.by_name
+    return own or name in TABLE_FUNCTIONS.by_name
+
+
+def of_session(tree: exp.Anonymous, row: Row) -> Scalar:
+    """The rows that the session gives for a call, as an array."""
+    from noonmark.sql.plan.function import ask  # door: it plans arguments by this package
+
+    name = name_of(tree.this)
+    return ask(f"{_ROWS_OF}{name}", [plan(each, row) for each in tree.expressions], tree, row)
+
+
+def _rowsets_in(tree: exp.Expr, session: Table[Function] | None) -> Iterator[exp.Anonymous]:
     if isinstance(tree, exp.Query):
         return
-    if isinstance(tree, exp.Anonymous) and name_of(tree.this) in TABLE_FUNCTIONS.by_name:
+    if isinstance(tree, exp.Anonymous) and gives_rows(name_of(tree.this), session):
         yield tree
         return
     for child in tree.iter_expressions():
-        yield from _rowsets_in(child)
+        yield from _rowsets_in(child, session)
 
 
 def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
     """Compute the table function of the trees, if they have one; the row then knows its column."""
-    found = list(dict.fromkeys(call for tree in trees for call in _rowsets_in(tree)))
+    session = row.statement.session
+    found = list(dict.fromkeys(call for tree in trees for call in _rowsets_in(tree, session)))
     if not found:
         return
     if len(found) > 1:
         in_lockstep(found, row)
         return
     (tree,) = found
-    arguments = [plan(each, row) for each in tree.expressions]
     name = name_of(tree.this)
+    if name not in TABLE_FUNCTIONS.by_name:
+        arguments = [of_session(tree, row)]
+        name = "unnest"
+    else:
+        arguments = [plan(each, row) for each in tree.expressions]
     entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
     table = TableCall(entry.id, coerced)
     assert row.relation is not None

@@ -23,7 +23,7 @@ from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.item import Alias, Source
 from noonmark.sql.plan.of_document import OF_DOCUMENT, plan_of_document
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.rowset import in_lockstep
+from noonmark.sql.plan.rowset import gives_rows, in_lockstep, of_session
 from noonmark.sql.plan.scalar import plan
 from noonmark.sql.scope import Entry, Scope
 
@@ -124,9 +124,11 @@ def plan_call(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame)
     name = name_of(tree.this)
     if name in OF_DOCUMENT:
         return plan_of_document(tree, ordinality, alias, frame)
-    if name not in TABLE_FUNCTIONS.by_name:
+    if not gives_rows(name, frame.statement.session):
         return _one_value(tree, ordinality, alias, frame)
     row: Row = frame.row("FROM", Scope(), ONE_ROW)
+    if name not in TABLE_FUNCTIONS.by_name:
+        return _of_session(tree, ordinality, alias, row)
     arguments = [plan(each, row) for each in tree.expressions]
     entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
     call = TableCall(entry.id, coerced, ordinality)
@@ -152,6 +154,27 @@ def plan_call(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame)
     skipped = len(row.relation.schema)
     entries = tuple(Entry(table, each, skipped + at) for at, each in enumerate(columns))
     return Source(flat, Scope(entries, (table,)))
+
+
+def _of_session(tree: exp.Anonymous, ordinality: bool, alias: Alias, row: Row) -> Source:
+    """The rows that the session gives: of one column, or of the fields of a record."""
+    array = of_session(tree, row)
+    entry = next(e for e in TABLE_FUNCTIONS.by_name["unnest"] if e.takes((array.type,)))
+    call, table = TableCall(entry.id, (array,), ordinality), alias.name or name_of(tree.this)
+    assert row.relation is not None
+    width = len(row.relation.schema)
+    flat = FlatMap(row.relation, call, ("row", "ordinality")[: 1 + ordinality])
+    whole = column(width, flat.schema.columns[width])
+    scalars: list[Scalar] = [whole]
+    own = [table]
+    if isinstance(whole.type, Record):
+        scalars = [FieldRef(whole, at) for at in range(len(whole.type.fields))]
+        own = [field.name for field in whole.type.fields]
+    if ordinality:
+        scalars.append(column(width + 1, flat.schema.columns[width + 1]))
+        own.append("ordinality")
+    names = distinct_names([*alias.columns, *own[len(alias.columns) :]])
+    return Source(Project(flat, tuple(scalars), tuple(names)), Scope.of(table, names))
 
 
 def _defined(call: TableCall, alias: Alias, row: Row, tree: exp.Expr) -> Source:

@@ -37,7 +37,6 @@ class _Reader:
         self.before = self.behind = 0
         self.has_point = False
 
-    @property
     def ended(self) -> bool:
         return self.at >= len(self.text)
 
@@ -48,12 +47,12 @@ class _Reader:
     def skip_character(self) -> None:
         """Go on by a character, which may be of several bytes."""
         self.at += 1
-        while not self.ended and self.text[self.at] & 0xC0 == 0x80:
+        while not self.ended() and self.text[self.at] & 0xC0 == 0x80:
             self.at += 1
 
     def skip_others(self, count: int) -> None:
         """Go on by characters that are no part of a number."""
-        while count and not self.ended and self.text[self.at] not in _DATA:
+        while count and not self.ended() and self.text[self.at] not in _DATA:
             self.skip_character()
             count -= 1
 
@@ -61,11 +60,11 @@ class _Reader:
         """A place of a digit, or of the point."""
         if self._byte == b" ":
             self.at += 1
-        if self.ended:
+        if self.ended():
             return
         if not self.sign and pattern in ("0", "9") and not (self.before or self.behind):
             self._sign_before()
-        if self.ended:
+        if self.ended():
             return
         was_read = False
         if self._byte.isdigit():
@@ -129,7 +128,7 @@ def _to_number(text: str, template: str) -> Decimal | None:
             raise NotHeldHere(f'"{pattern}" not supported for input')
     reader = _Reader(text.encode(), asked)
     for pattern, literal in nodes:
-        if reader.ended:
+        if reader.ended():
             break
         if literal:
             reader.skip_character()
