@@ -115,6 +115,7 @@ class Database:
             together=self.work.together,
             retain_ms=self.retain_ms,
             mirrors=lambda: self.reads.mirrors,
+            workers=lambda: self.workers,
             supervisor=self.supervisor,
         )
         self.sequences = Sequences(client, self.oracle, read_only=self.read_only)

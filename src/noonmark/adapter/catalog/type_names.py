@@ -61,7 +61,9 @@ def remembering(access: Access, table: Item) -> Item:
     defaults = table.definition.get("defaults", {}).values()
     computed = (text for text, _ in table.definition.get("generated", {}).values())
     checks = (text for _, text, _ in table.definition.get("checks", ()))
-    texts = [*defaults, *computed, *checks]
+    indexed = [more[0] for _, _, _, _, *more in table.definition.get("uniques", ()) if more]
+    keys = [text for elements, where, _ in indexed for text in (*elements, where) if text]
+    texts = [*defaults, *computed, *checks, *keys]
     before: Mapping[str, str] = table.definition.get("types", {})
     names = TypeNames(access, table.types)
     for node in (node for text in texts for node in parse_scalar(text).walk()):

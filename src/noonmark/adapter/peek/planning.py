@@ -56,6 +56,7 @@ class PlannedQuery:
         settled: whether a plan that is made later, of the same catalog, would be the same.
         follows_time: whether its rows come and go though nothing is written.
         told: the types of $1, $2, ... as a client is told of them.
+        direct: the plan without indexes, which know nothing of what a transaction has written.
     """
 
     catalog: Catalog
@@ -68,6 +69,7 @@ class PlannedQuery:
     settled: bool = True
     follows_time: bool = False
     told: tuple[t.SqlType, ...] = ()
+    direct: Peek | None = None
 
 
 def plan_query(
@@ -92,7 +94,7 @@ def plan_query(
     made = planned_over(
         access, tree, functions=session.functions, indexes=indexes, types=types, values=values
     )
-    return replace(made, peek=indexes.used(made.peek, state))
+    return replace(made, peek=indexes.used(made.peek, state), direct=made.peek)
 
 
 def planned_over(

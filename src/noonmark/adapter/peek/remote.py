@@ -325,4 +325,5 @@ async def plan(
     )
     body = _only(await session.database.planning_workers(weight).run(job))
     made: PlannedQuery = await PLANNER.run(weight, _Unpickler(body, session, catalog).load)
-    return replace(made, peek=Indexes(catalog, filled).used(made.peek, state))
+    peek = Indexes(catalog, filled).used(made.peek, state)
+    return replace(made, peek=peek, direct=made.peek)

@@ -11,7 +11,12 @@ from noonmark.adapter.catalog.privilege import BUILT_IN
 from noonmark.adapter.sequence.default import remembered
 from noonmark.adapter.system.facts import SUPERUSER_OID, Facts
 from noonmark.adapter.system.pg_catalog import KEY_OID_BASE, schema_oids
-from noonmark.adapter.system.pg_index import constraint_definition, index_definition
+from noonmark.adapter.system.pg_index import (
+    Index,
+    constraint_definition,
+    index_definition,
+    indexes,
+)
 from noonmark.adapter.system.qualify import query_now
 from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.system.types import TYPE_NAMES, TYPE_OIDS, format_type
@@ -69,6 +74,8 @@ class Objects:
         self._session = session
         self._catalog: Catalog | None = None
         self._items: dict[int, Item] = {}
+        self._keys_of: Catalog | None = None
+        self._key_items: dict[int, Index] = {}
 
     @property
     def facts(self) -> Facts:
@@ -94,8 +101,25 @@ class Objects:
             return int(name)
         item = remembered(self._session.catalog, name) or self._find(parts_of(name))
         if item is None or not (item.is_relation or item.kind == "index"):
-            raise UndefinedTable(f'relation "{name}" does not exist')
+            number = self._key_oid(parts_of(name))
+            if number is None:
+                raise UndefinedTable(f'relation "{name}" does not exist')
+            return number
         return item.oid
+
+    def _key_oid(self, parts: Sequence[str]) -> int | None:
+        """The oid of the index of a key, which is no item."""
+        schemas = [parts[-2]] if len(parts) > 1 else list(path_of(self._session))
+        found = {(each.on.schema_name, each.name): each.oid for each in self._keys().values()}
+        return next((found[s, parts[-1]] for s in schemas if (s, parts[-1]) in found), None)
+
+    def _keys(self) -> dict[int, Index]:
+        """The indexes of keys, by oid."""
+        if self._keys_of is not self._session.catalog:
+            self._keys_of = self._session.catalog
+            found = (each for each in indexes(self.facts) if each.oid > KEY_OID_BASE)
+            self._key_items = {each.oid: each for each in found}
+        return self._key_items
 
     def to_regclass(self, name: str) -> int | None:
         """The oid of a relation, if there is one of that name."""
@@ -107,6 +131,14 @@ class Objects:
     def class_name(self, number: int) -> str:
         """A relation's name, with its schema where that is needed to find it."""
         item = self.item(number)
+        if item is None and number > KEY_OID_BASE and number in self._keys():
+            key = self._keys()[number]
+            near = key.on.schema_name in path_of(self._session)
+            return (
+                quote_name(key.name)
+                if near
+                else (f"{quote_name(key.on.schema_name)}.{quote_name(key.name)}")
+            )
         if item is None:
             return "-" if number == 0 else str(number)
         shown = quote_name(item.name)

@@ -76,7 +76,7 @@ def _pg_class(facts: Facts) -> Iterable[Row]:
         for at, unique in enumerate(uniques):
             number = UNIQUE_OID_BASE + item.oid * UNIQUES_MAX + at
             made = _class_row(facts, item, number, unique.name, "i")
-            yield (*made[:17], len(unique.columns), *made[18:])
+            yield (*made[:17], len(unique.elements or unique.columns), *made[18:])
 
 
 def _class_row(facts: Facts, item: Item, number: int, name: str, kind: str) -> Row:

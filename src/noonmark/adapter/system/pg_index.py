@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.type_names import scalar_now
 from noonmark.adapter.system.facts import Facts, Row, relation
@@ -24,7 +26,9 @@ from noonmark.adapter.table.constraints import (
     uniques_of,
 )
 from noonmark.rows.types import quote_name
+from noonmark.sql.dialect import parse_scalar
 from noonmark.sql.ir.scalar import columns_of
+from noonmark.sql.lexer import tokens_of
 
 #: Constraints of one table and kind that have numbers of their own.
 _CHECKS_MAX = UNIQUES_MAX
@@ -40,6 +44,9 @@ class Index:
     columns: tuple[str, ...]
     primary: bool
     unique: Unique | None = None
+    #: Of one that keeps the values of expressions, or some rows: the texts of its elements.
+    elements: tuple[str, ...] = ()
+    where: str | None = None
 
     @property
     def is_unique(self) -> bool:
@@ -59,8 +66,23 @@ class Index:
     @property
     def places(self) -> tuple[int, ...]:
         """The columns' positions from 1; 0 for what is no column."""
-        names = self.on.schema
-        return tuple(names.index(c) + 1 if c in names else 0 for c in self.columns)
+        names = {quote_name(c) if self.elements else c: c for c in self.on.schema.names}
+        schema = self.on.schema
+        return tuple(schema.index(names[c]) + 1 if c in names else 0 for c in self.columns)
+
+    @property
+    def expressions(self) -> str | None:
+        """Its elements that are no columns."""
+        pairs = zip(self.columns, self.places, strict=True)
+        return ", ".join(_bare(text) for text, at in pairs if not at) or None
+
+
+def _bare(text: str) -> str:
+    """A literal has no brackets."""
+    tree = parse_scalar(text)
+    return (
+        text[1:-1] if isinstance(tree, exp.Paren) and isinstance(tree.this, exp.Literal) else text
+    )
 
 
 def indexes(facts: Facts) -> Iterator[Index]:
@@ -70,12 +92,16 @@ def indexes(facts: Facts) -> Iterator[Index]:
             yield Index(KEY_OID_BASE + item.oid, key_name(item), item, item.key, True)
         for at, unique in enumerate(uniques_of(item)):
             number = UNIQUE_OID_BASE + item.oid * _CHECKS_MAX + at
-            yield Index(number, unique.name, item, unique.columns, False, unique)
+            columns = unique.columns if unique.is_plain else unique.elements
+            yield Index(number, unique.name, item, columns, False, unique, unique.elements,
+                        unique.where)  # fmt: skip
     for item in facts.catalog.items("index"):
         on = facts.catalog.by_number.get(item.needs[0]) if item.needs else None
         if on is not None:
-            columns = tuple(item.definition.get("expressions", ())) or item.key
-            yield Index(item.oid, item.name, on, tuple(map(str, columns)), False)
+            has = item.definition
+            elements = tuple(text for _, text in has.get("elements", ()))
+            yield Index(item.oid, item.name, on, elements or item.key, False, None, elements,
+                        has.get("where"))  # fmt: skip
 
 
 def _pg_index(facts: Facts) -> Iterable[Row]:
@@ -84,7 +110,8 @@ def _pg_index(facts: Facts) -> Iterable[Row]:
         yield (
             index.oid, index.on.oid, count, count, index.is_unique, index.is_not_distinct,
             index.primary, False, True, False, True, False, True, True, False, index.places,
-            (0,) * count, (0,) * count, (0,) * count, None, None,
+            (0,) * count, (0,) * count, (0,) * count, index.expressions,
+            index.where and _condition(index.where),
         )  # fmt: skip
 
 
@@ -170,13 +197,52 @@ def _definition(index: Index) -> str:
     unique = "UNIQUE " if index.is_unique else ""
     table = f"{quote_name(index.on.schema_name)}.{quote_name(index.on.name)}"
     columns = ", ".join(_shown(index))
-    return f"CREATE {unique}INDEX {quote_name(index.name)} ON {table} USING btree ({columns})" + (
-        " NULLS NOT DISTINCT" if index.is_not_distinct else ""
+    return (
+        f"CREATE {unique}INDEX {quote_name(index.name)} ON {table} USING btree ({columns})"
+        + (" NULLS NOT DISTINCT" if index.is_not_distinct else "")
+        + (f" WHERE {_condition(index.where)}" if index.where else "")
     )
 
 
-def _shown(index: Index) -> list[str]:
-    return [quote_name(c) if c in index.on.schema else c for c in index.columns]
+#: Words of conditions, which PostgreSQL writes large.
+_WORDS = frozenset(("and", "or", "not", "is", "null", "in", "like", "between", "distinct", "from"))
+
+
+def _condition(text: str) -> str:
+    """The condition of an index as PostgreSQL writes it."""
+    tree, made, at = parse_scalar(text), "", 0
+    tokens, depth = tokens_of(text), 0
+    plain = not tree.find(exp.Or, exp.Between, exp.Case)
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token.value, 0) if token.kind == "sign" else 0
+        if token.kind == "word" and token.value in _WORDS:
+            joins = token.value == "and" and depth == 0 and plain
+            made += (
+                text[at : token.start].rstrip() + ") AND ("
+                if joins
+                else (text[at : token.start] + token.value.upper())
+            )
+            at = token.end
+            while joins and text[at : at + 1].isspace():
+                at += 1
+    made += text[at:]
+    if isinstance(tree, exp.Column | exp.Paren):
+        return made
+    return f"(({made}))" if isinstance(tree, exp.And) and plain else f"({made})"
+
+
+def _shown(index: Index, *, pretty: bool = False) -> list[str]:
+    if not index.elements:
+        return [quote_name(c) if c in index.on.schema else c for c in index.columns]
+    return [text if pretty else _element(text) for text in index.elements]
+
+
+def _element(text: str) -> str:
+    """An element of an index as PostgreSQL writes it: what is no call and no name has brackets."""
+    tree = parse_scalar(text)
+    if not isinstance(tree, exp.Paren):
+        return text
+    return f"({text})" if isinstance(tree.this, exp.Binary | exp.Unary | exp.Not) else text
 
 
 def index_definition(facts: Facts, number: int, at: int = 0) -> str | None:
@@ -186,7 +252,7 @@ def index_definition(facts: Facts, number: int, at: int = 0) -> str | None:
         return None
     if at == 0:
         return _definition(index)
-    return _shown(index)[at - 1] if at <= len(index.columns) else ""
+    return _shown(index, pretty=True)[at - 1] if at <= len(index.columns) else ""
 
 
 def constraint_definition(facts: Facts, number: int) -> str | None:

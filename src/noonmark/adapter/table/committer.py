@@ -62,6 +62,7 @@ from noonmark.adapter.table.requests import (
 )
 from noonmark.adapter.table.tries import tried
 from noonmark.adapter.timestamp.oracle import Times
+from noonmark.adapter.worker.pool import Pool
 from noonmark.errors import (
     NoonmarkError,
     SerializationFailure,
@@ -94,6 +95,7 @@ class Tables:
         together: Callable[[str], Iterable[str]],
         retain_ms: Callable[[str], int],
         mirrors: Callable[[], Mirrors],
+        workers: Callable[[], Pool],
         supervisor: Supervisor,
     ) -> None:
         """Tables of one location.
@@ -106,6 +108,7 @@ class Tables:
             together: the tables that share a view with one.
             retain_ms: how much history a table keeps.
             mirrors: the tables that are in memory.
+            workers: who computes what rows are told apart by.
             supervisor: sees the committer die, and begins it again.
         """
         self._client = client
@@ -113,7 +116,7 @@ class Tables:
         self.catalog = catalog
         self._names = names
         self._stored = Stored(client, mirrors)
-        self._constraints = Constraints(self._stored.columns)
+        self._constraints = Constraints(self._stored.columns, workers)
         self._together = together
         self._retain_ms = retain_ms
         self._waiting: list[Request] = []
@@ -143,8 +146,6 @@ class Tables:
         self._wake.set()
         if self._task is not None:
             await self._task.ended()
-
-    # -- what others ask -------------------------------------------------------------------------
 
     async def commit(
         self,
@@ -412,8 +413,6 @@ class Tables:
 
         asyncio.get_running_loop().call_later(wait_ms / 1000, again)
 
-    # -- what is refused -------------------------------------------------------------------------
-
     async def _accept(
         self, group: list[Request]
     ) -> tuple[list[Request], dict[str, list[Encoded]], Callable[[], None]]:
@@ -435,7 +434,8 @@ class Tables:
                 writes = {**request.writes, **fresh}
                 weight = ROW_WEIGHT * sum(map(len, writes.values()))
                 keys = await aside(weight, self._checked_keys, request, present)
-                tried = await aside(weight, self._constraints.check, held, writes, trial)
+                of = await self._constraints.computed(held, writes)
+                tried = await aside(weight, self._constraints.check, held, writes, trial, of)
             except NoonmarkError as error:
                 refuse(request.done, error)
                 continue

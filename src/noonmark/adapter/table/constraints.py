@@ -3,6 +3,7 @@
 A table's definition has
 
     uniques     [name, columns, nulls distinct, whether it is a constraint (or an index)]
+                and, of expressions or of some rows, [elements, condition, the table's name]
     foreigns    [name, columns, number of the other table, its columns, deferrable, deferred,
                 ON DELETE, ON UPDATE]
 
@@ -11,11 +12,14 @@ A primary key is a unique constraint whose columns take no NULL; it is the key o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import Item
+from noonmark.adapter.table.expressions import columns_in, renamed
+from noonmark.rows.types import quote_name
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,47 @@ class Unique:
     columns: tuple[str, ...]
     nulls_distinct: bool = True
     is_constraint: bool = True
+    #: Of an index of expressions, or of the rows alone that `where` is true of: the texts of all
+    #: its elements. `columns` are those among them that are columns (`adapter.table.keyed`).
+    elements: tuple[str, ...] = ()
+    where: str | None = None
+    table: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is of columns alone, and of all rows."""
+        return not self.elements
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What its keys are counted under: no column is called so."""
+        if self.is_plain:
+            return self.columns
+        return ("\0", *self.elements, "\0", self.where or "")
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Its elements, as they are written."""
+        return tuple(map(quote_name, self.columns)) if self.is_plain else self.elements
+
+    @property
+    def needed(self) -> set[str]:
+        """The columns without which it is not."""
+        texts = [*self.elements, *([] if self.where is None else [self.where])]
+        return set(self.columns).union(*map(columns_in, texts))
+
+    def after(self, old: str, new: str) -> Unique:
+        """The same after a column has another name."""
+        columns = tuple(new if name == old else name for name in self.columns)
+        elements = tuple(renamed(text, old, new) for text in self.elements)
+        where = None if self.where is None else renamed(self.where, old, new)
+        return replace(self, columns=columns, elements=elements, where=where)
 
     def stored(self) -> list[object]:
         """As a definition has it."""
-        return [self.name, list(self.columns), self.nulls_distinct, self.is_constraint]
+        own = [self.name, list(self.columns), self.nulls_distinct, self.is_constraint]
+        more = [] if self.is_plain else [[list(self.elements), self.where, self.table]]
+        return [*own, *more]
 
 
 @dataclass(frozen=True)
@@ -83,7 +124,20 @@ def is_constrained(catalog: Catalog, name: str) -> bool:
 def uniques_of(item: Item) -> tuple[Unique, ...]:
     """The unique constraints and indexes of a table, without its primary key."""
     found = item.definition.get("uniques", ())
-    return tuple(Unique(name, tuple(columns), *rest) for name, columns, *rest in found)
+    return tuple(_unique(*each) for each in found)
+
+
+def _unique(
+    name: str,
+    columns: Sequence[str],
+    nulls_distinct: bool = True,
+    is_constraint: bool = True,
+    more: Sequence[Any] = ((), None, ""),
+) -> Unique:
+    elements, where, table = more
+    return Unique(
+        name, tuple(columns), nulls_distinct, is_constraint, tuple(elements), where, table
+    )
 
 
 def foreigns_of(item: Item) -> tuple[Foreign, ...]:

@@ -28,7 +28,9 @@ from noonmark.adapter.table.constraints import (
     referencing,
     uniques_of,
 )
+from noonmark.adapter.table.keyed import Keyed, keyed
 from noonmark.adapter.table.requests import Row, Write
+from noonmark.adapter.worker.pool import Pool
 from noonmark.errors import UniqueViolation, UsageError
 from noonmark.persist.log.state import Collection, State
 from noonmark.rows.order import row_key
@@ -39,6 +41,9 @@ from noonmark.rows.schema import Schema
 ReadColumns = Callable[[Collection, tuple[str, ...]], Awaitable[Iterable[tuple[Row, int]]]]
 #: A table by the number of its item, and columns of it.
 Place = tuple[int, tuple[str, ...]]
+#: The keys of rows in indexes of expressions, by collection and place: None for a row that is in no
+#: such index.
+Computed = Mapping[tuple[str, Place], Sequence[Row | None]]
 _SHOWN_MAX = 200
 
 
@@ -92,15 +97,21 @@ class Trial:
         own = 0 if found is None else found[form]
         return own if self.below is None else own + self.below.total(place, form)
 
-    def add(self, group: Group, writes: Mapping[str, Sequence[Write]]) -> Trial:
+    def add(self, group: Group, writes: Mapping[str, Sequence[Write]], computed: Computed) -> Trial:
         """Count rows."""
         for name, rows in writes.items():
             item = group.named(name)
-            for place in () if item is None else group.places_of(item):
-                assert item is not None
+            if item is None:
+                continue
+            for place in group.places_of(item):
                 columns, counts = Columns(item.schema, place[1]), self.count(place)
                 for row, diff in rows:
                     counts[columns.form(columns.key(item.schema.fill(row)))] += diff
+            for place, index in group.keyed_of(item).items():
+                counts = self.count(place)
+                for key, (_, diff) in zip(computed[name, place], rows, strict=True):
+                    if key is not None:
+                        counts[index.form(key)] += diff
         return self
 
     def take(self, other: Trial) -> None:
@@ -112,8 +123,9 @@ class Trial:
 class Constraints:
     """See the module."""
 
-    def __init__(self, read: ReadColumns) -> None:
+    def __init__(self, read: ReadColumns, pool: Callable[[], Pool]) -> None:
         self._read = read
+        self._pool = pool
         #: By the id of a collection, and columns.
         self._indexes: dict[tuple[int, tuple[str, ...]], Counter[Row]] = {}
 
@@ -135,12 +147,41 @@ class Constraints:
                 for key, count in await self._read(collection, place[1]):
                     counts[columns.form(key)] += count
                 self._indexes[at] = counts
+        for item in map(group.named, names):
+            if item is not None:
+                await self._prepare_keyed(group, item)
+
+    async def _prepare_keyed(self, group: Group, item: Item) -> None:
+        collection = group.collection(item.number)
+        for place, index in () if collection is None else group.keyed_of(item).items():
+            assert collection is not None
+            at = (collection.id, place[1])
+            if at not in self._indexes:
+                counts: Counter[Row] = Counter()
+                found = [*await self._read(collection, item.schema.names)]
+                keys = await index.keys(self._pool(), [row for row, _ in found])
+                for key, (_, count) in zip(keys, found, strict=True):
+                    if key is not None:
+                        counts[index.form(key)] += count
+                self._indexes[at] = counts
+
+    async def computed(self, group: Group, writes: Mapping[str, Sequence[Write]]) -> Computed:
+        """The keys that rows have in indexes of expressions."""
+        found: dict[tuple[str, Place], Sequence[Row | None]] = {}
+        for name, rows in writes.items():
+            item = group.named(name)
+            for place, index in () if item is None else group.keyed_of(item).items():
+                assert item is not None
+                whole = [item.schema.fill(row) for row, _ in rows]
+                found[name, place] = await index.keys(self._pool(), whole)
+        return found
 
     def check(
         self,
         group: Group,
         writes: Mapping[str, Sequence[Write]],
         trial: Trial,
+        computed: Computed,
         waits: Callable[[Item, Foreign], bool] = lambda *_: False,
     ) -> Trial:
         """A trial of a request's writes on top of another one; raises where one would not hold.
@@ -149,16 +190,17 @@ class Constraints:
             group: what holds.
             writes: (row, diff) by collection.
             trial: what comes before them.
+            computed: the keys of the writes (`computed`).
             waits: whether a foreign key is not checked yet.
 
         Raises:
             UniqueViolation, ForeignKeyViolation: then nothing of the request may happen.
         """
-        made = Trial(below=trial).add(group, writes)
+        made = Trial(below=trial).add(group, writes, computed)
         for name, rows in writes.items():
             item = group.named(name)
             if item is not None:
-                self._check_uniques(group, item, rows, made)
+                self._check_uniques(group, item, rows, made, computed)
                 self._check_foreigns(group, item, rows, made, waits)
         return made
 
@@ -178,14 +220,26 @@ class Constraints:
         base = 0 if collection is None else self._indexes[collection.id, place[1]][form]
         return base + trial.total(place, form)
 
-    def _check_uniques(self, group: Group, item: Item, rows: Sequence[Write], trial: Trial) -> None:
+    def _check_uniques(
+        self,
+        group: Group,
+        item: Item,
+        rows: Sequence[Write],
+        trial: Trial,
+        computed: Computed,
+    ) -> None:
         for unique in uniques_of(item):
-            columns = Columns(item.schema, unique.columns)
-            for row, diff in rows:
-                key = columns.key(item.schema.fill(row))
-                if diff <= 0 or (unique.nulls_distinct and None in key):
+            place = (item.number, unique.place)
+            columns: Columns | Keyed
+            if unique.is_plain:
+                columns = Columns(item.schema, unique.columns)
+                keys: Iterable[Row | None] = (columns.key(item.schema.fill(row)) for row, _ in rows)
+            else:
+                columns, keys = keyed(item, unique), computed[item.collection, place]
+            for key, (_, diff) in zip(keys, rows, strict=True):
+                if key is None or diff <= 0 or (unique.nulls_distinct and None in key):
                     continue
-                if self._total(group, (item.number, unique.columns), columns.form(key), trial) > 1:
+                if self._total(group, place, columns.form(key), trial) > 1:
                     raise duplicate(item, unique, columns.shown(key))
 
     def _check_foreigns(
@@ -238,9 +292,9 @@ class Group:
     def named(self, name: str) -> Item | None:
         """The table of a collection, if it has constraints of this kind."""
         item = self.catalog.of_collection(name)
-        if item is None or item.kind != "table" or not any(True for _ in self.places_of(item)):
+        if item is None or item.kind != "table":
             return None
-        return item
+        return item if self.places_of(item) or self.keyed_of(item) else None
 
     def item(self, number: int) -> Item:
         """A table."""
@@ -257,9 +311,14 @@ class Group:
 
     def places_of(self, item: Item) -> set[Place]:
         """The columns of a table that are counted."""
-        own = {(item.number, unique.columns) for unique in uniques_of(item)}
+        own = {(item.number, each.columns) for each in uniques_of(item) if each.is_plain}
         own |= {(item.number, foreign.columns) for foreign in foreigns_of(item)}
         return own | {(item.number, each.others) for _, each in referencing(self.catalog, item)}
+
+    def keyed_of(self, item: Item) -> Mapping[Place, Keyed]:
+        """The indexes of expressions of a table, that are unique."""
+        own = (each for each in uniques_of(item) if not each.is_plain)
+        return {(item.number, each.place): keyed(item, each) for each in own}
 
     def places(self, names: Iterable[str]) -> set[Place]:
         """All that writes to these tables are checked by."""

@@ -35,6 +35,15 @@ def unqualified(text: str) -> str:
     return kept + text[at:]
 
 
+def columns_in(text: str) -> set[str]:
+    """The columns of the table that an expression names.
+
+    >>> sorted(columns_in('lower(a) || t.b'))
+    ['a', 'b']
+    """
+    return {name_of(each.this) for each in parse_scalar(text).find_all(exp.Column)}
+
+
 def renamed(text: str, old: str, new: str) -> str:
     """The expression after a column of the table has another name."""
     columns = parse_scalar(text).find_all(exp.Column)

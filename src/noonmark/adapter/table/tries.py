@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from noonmark.adapter.aside import aside
 from noonmark.adapter.table.constraints import Unique, key_name
-from noonmark.adapter.table.enforce import Columns, Constraints, Group, Trial, duplicate
+from noonmark.adapter.table.enforce import Columns, Computed, Constraints, Group, Trial, duplicate
 from noonmark.adapter.table.keys import ROW_WEIGHT, Keys
 from noonmark.adapter.table.lookups import Stored
 from noonmark.adapter.table.requests import Row, Try, Write
@@ -33,9 +34,9 @@ class Pending:
     keys: Trial = field(default_factory=Trial)
 
     @classmethod
-    def of(cls, group: Group, writes: Mapping[str, Sequence[Write]]) -> Pending:
+    def of(cls, group: Group, writes: Mapping[str, Sequence[Write]], computed: Computed) -> Pending:
         """Everything of a transaction."""
-        made = cls(Trial().add(group, writes))
+        made = cls(Trial().add(group, writes, computed))
         for name, rows in writes.items():
             _count_keys(group, name, rows, made.keys)
         return made
@@ -59,12 +60,17 @@ async def tried(group: Group, stored: Stored, constraints: Constraints, attempt:
     Raises:
         UniqueViolation, ForeignKeyViolation: it may not.
     """
-    before: Pending = attempt.pending or Pending.of(group, attempt.before)
+    before: Pending | None = attempt.pending
+    if before is None:
+        pending = await constraints.computed(group, attempt.before)
+        before = Pending.of(group, attempt.before, pending)
     known = {name: rows for name, rows in attempt.writes.items() if group.stored(name)}
     present = await stored.present(known)
     await constraints.prepare(group, attempt.writes)
+    computed = await constraints.computed(group, attempt.writes)
     weight = ROW_WEIGHT * sum(map(len, attempt.writes.values()))
-    return await aside(weight, _tried, group, constraints, attempt, before, present)
+    found = partial(_tried, group, constraints, attempt, present=present, computed=computed)
+    return await aside(weight, found, before)
 
 
 def _tried(
@@ -72,7 +78,9 @@ def _tried(
     constraints: Constraints,
     attempt: Try,
     before: Pending,
+    *,
     present: Mapping[str, Keys],
+    computed: Computed,
 ) -> Pending:
     keys = Trial(below=before.keys)
     for name, rows in attempt.writes.items():
@@ -89,7 +97,7 @@ def _tried(
             form = columns.form(key)
             if diff > 0 and there[form] + keys.total((item.number, item.key), form) > 1:
                 raise duplicate(item, Unique(key_name(item), item.key), columns.shown(key))
-    own = constraints.check(group, attempt.writes, before.trial, attempt.waits)
+    own = constraints.check(group, attempt.writes, before.trial, computed, attempt.waits)
     before.trial.take(own)
     before.keys.take(keys)
     return before

@@ -90,6 +90,14 @@ def _subscripts(
     return ((at,) for at in (reversed(found) if backwards else found))
 
 
+#: Of vectors of the catalog, whose subscripts begin at 0; SQL cannot call it by this name.
+VECTOR_SUBSCRIPTS = "generate_subscripts of a vector"
+
+
+def _from_zero(array: tuple[Any, ...], dimension: int) -> Iterator[tuple[int]]:
+    return ((at - 1,) for (at,) in _subscripts(array, dimension))
+
+
 #: Words that a client must quote to use them as names.
 _RESERVED = (
     *("all", "and", "any", "array", "as", "asc", "case", "cast", "check", "collate", "column"),
@@ -199,6 +207,7 @@ TABLE = (
     *_series_rows(),
     Function("generate_subscripts", (Any_.ARRAY, t.Integer), t.Integer(), _subscripts),
     Function("generate_subscripts", (Any_.ARRAY, t.Integer, t.Boolean), t.Integer(), _subscripts),
+    Function(VECTOR_SUBSCRIPTS, (Any_.ARRAY, t.Integer), t.Integer(), _from_zero),
     Function("pg_get_keywords", (), _KEYWORD, _keywords),
     Function("pg_available_extensions", (), _EXTENSION, lambda: iter(())),
     Function("pg_options_to_table", (Any_.ARRAY,), _OPTION, _options),

@@ -30,6 +30,8 @@ DEFINITIONS = frozenset(
         "check constraints",
         "column generation expressions",
         "transform expressions",
+        "index expressions",
+        "index predicates",
     )
 )
 POSITION = "\0"

@@ -15,6 +15,7 @@ from noonmark.sql.choose import resolve
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import TABLE_FUNCTIONS
 from noonmark.sql.functions.function import Function, Table
+from noonmark.sql.functions.rowset import VECTOR_SUBSCRIPTS
 from noonmark.sql.ir.call import TableCall
 from noonmark.sql.ir.relation import FlatMap
 from noonmark.sql.ir.scalar import Case, Coalesce, Compare, Literal, MakeRecord, Scalar, When
@@ -65,7 +66,7 @@ def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
         name = "unnest"
     else:
         arguments = [plan(each, row) for each in tree.expressions]
-    entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
+    entry, coerced = resolve(TABLE_FUNCTIONS, meant(name, arguments), arguments, position_of(tree))
     table = TableCall(entry.id, coerced)
     assert row.relation is not None
     width = len(row.relation.schema)
@@ -75,6 +76,16 @@ def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:
     columns = tuple(row.column_at(width + at) for at in range(len(names)))
     whole = len(columns) == 1
     row.computed[tree] = columns[0] if whole else MakeRecord(entry.result_type(types), columns)
+
+
+def meant(name: str, arguments: Sequence[Scalar]) -> str:
+    """The name of the function that a call means: subscripts of a vector begin at 0."""
+    vector = name == "generate_subscripts" and arguments and not _from_one(arguments[0])
+    return VECTOR_SUBSCRIPTS if vector else name
+
+
+def _from_one(array: Scalar) -> bool:
+    return not isinstance(array.type, t.Vector)
 
 
 def in_lockstep(trees: Sequence[exp.Anonymous], row: Row) -> None:
@@ -102,7 +113,9 @@ def in_lockstep(trees: Sequence[exp.Anonymous], row: Row) -> None:
         if name_of(tree.this) == "unnest":
             row.computed[tree] = call("subscript", [array, at], tree, operator=False)
         else:
-            inside = When(Compare("<=", at, count), at)
+            first = Literal(t.Integer(), 1 if _from_one(array) else 0)
+            place = call("-", [call("+", [at, first], tree, operator=True), one], tree, True)
+            inside = When(Compare("<=", at, count), place)
             row.computed[tree] = Case((inside,), Literal(t.Integer(), None))
 
 

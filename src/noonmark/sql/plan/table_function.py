@@ -23,7 +23,7 @@ from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.item import Alias, Source
 from noonmark.sql.plan.of_document import OF_DOCUMENT, plan_of_document
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.rowset import gives_rows, in_lockstep, of_session
+from noonmark.sql.plan.rowset import gives_rows, in_lockstep, meant, of_session
 from noonmark.sql.plan.scalar import plan
 from noonmark.sql.scope import Entry, Scope
 
@@ -130,7 +130,7 @@ def plan_call(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame)
     if name not in TABLE_FUNCTIONS.by_name:
         return _of_session(tree, ordinality, alias, row)
     arguments = [plan(each, row) for each in tree.expressions]
-    entry, coerced = resolve(TABLE_FUNCTIONS, name, arguments, position_of(tree))
+    entry, coerced = resolve(TABLE_FUNCTIONS, meant(name, arguments), arguments, position_of(tree))
     call = TableCall(entry.id, coerced, ordinality)
     is_record = entry.scalar and isinstance(call.types[0], Record)
     if is_record != bool(alias.types):

@@ -216,10 +216,12 @@ def _index_on(reader: Reader, name: s.Name | None, if_not_exists: bool) -> s.Cre
     distinct = not reader.accept("nulls", "not", "distinct")
     if distinct:
         reader.accept("nulls", "distinct")
-    if reader.is_next("where"):
-        raise reader.unsupported("a partial index", "Index a view that has the condition.")
     found = with_options(reader)
-    return s.CreateIndex(name, on, expressions, if_not_exists, found, nulls_distinct=distinct)
+    where = reader.scalar_to("with (") if reader.accept("where") else None
+    found = found or with_options(reader)
+    return s.CreateIndex(
+        name, on, expressions, if_not_exists, found, nulls_distinct=distinct, where=where
+    )
 
 
 def _index_item(reader: Reader) -> s.ScalarText:

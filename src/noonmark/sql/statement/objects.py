@@ -138,7 +138,10 @@ class CreateMaterializedView(Statement):
 
 @dataclass(frozen=True)
 class CreateIndex(Statement):
-    """CREATE INDEX; no name means one is chosen, no expressions mean the DEFAULT INDEX."""
+    """CREATE INDEX; no name means one is chosen, no expressions mean the DEFAULT INDEX.
+
+    `where` is the condition of the rows that it is of.
+    """
 
     name: Name | None
     on: Name
@@ -147,6 +150,7 @@ class CreateIndex(Statement):
     options: Options = field(default_factory=dict)
     unique: bool = False
     nulls_distinct: bool = True
+    where: ScalarText | None = None
 
 
 @dataclass(frozen=True)

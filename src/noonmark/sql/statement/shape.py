@@ -32,7 +32,8 @@ from noonmark.rows.types import SqlType
 LENGTH_MAX = 4_096
 
 _FIRST = re.compile(r"\s*(select|insert|update|delete)\b", re.I)
-_NEVER = re.compile(r"--|/\*|[\\$\0]")
+#: The condition of an index is told by its literals, too.
+_NEVER = re.compile(r"--|/\*|[\\$\0]|\bconflict\b(?:(?!\bdo\b).)*\bwhere\b", re.I | re.S)
 _TOKEN = re.compile(
     r"\s*(?:(?P<word>[^\W\d]\w*)|(?P<string>'(?:[^']|'')*')|(?P<number>-?\d+(?:\.\d+)?)(?![\w.])"
     r'|(?P<name>"[^"]+")|(?P<operator>[-+*/<>=~!@#%^&|`?]+?(?=-?\d|[^-+*/<>=~!@#%^&|`?]|$))'

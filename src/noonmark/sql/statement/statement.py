@@ -278,8 +278,7 @@ class ShowVariable(Statement):
 class Insert(Statement):
     """INSERT INTO table [(columns)] query | DEFAULT VALUES [ON CONFLICT ...] [RETURNING ...].
 
-    `query` None means DEFAULT VALUES. `conflict` is "nothing" or "update" of ON CONFLICT, with its
-    `conflict_columns` and the assignments of DO UPDATE SET.
+    `query` None means DEFAULT VALUES; `conflict` is what ON CONFLICT does, about which keys.
     """
 
     table: Name
@@ -288,7 +287,8 @@ class Insert(Statement):
     returning: tuple[exp.Expr, ...] = field(default=(), compare=False)
     alias: str | None = None
     conflict: Literal["nothing", "update"] | None = None
-    conflict_columns: tuple[str, ...] = ()
+    conflict_keys: tuple[exp.Expr, ...] = field(default=(), compare=False)
+    conflict_of: exp.Expr | None = field(default=None, compare=False)
     conflict_constraint: str | None = None
     assignments: tuple[tuple[str, exp.Expr], ...] = field(default=(), compare=False)
     conflict_where: exp.Expr | None = field(default=None, compare=False)

@@ -172,14 +172,24 @@ def _conflict(tree: exp.Insert) -> dict[str, Any]:
     ]
     action = str(found.args.get("action") or "").upper()
     assignments = _assignments(_list(found, "expressions"))
-    where = found.args.get("where")
+    where, of = found.args.get("where"), found.args.get("index_predicate")
     return {
         "conflict": "update" if "UPDATE" in action else "nothing",
-        "conflict_columns": tuple(name_of(each) for each in keys),
+        "conflict_keys": tuple(map(_key, keys)),
+        "conflict_of": None if of is None else of.this,
         "conflict_constraint": None if constraint is None else name_of(constraint),
         "assignments": assignments,
         "conflict_where": None if where is None else where.this,
     }
+
+
+def _key(tree: exp.Expr) -> exp.Expr:
+    """A column or an expression that ON CONFLICT names."""
+    if isinstance(tree, exp.Identifier):
+        made = exp.Column(this=tree)
+        made.meta.update(tree.meta)
+        return made
+    return tree
 
 
 def _list(tree: exp.Expr, name: str) -> list[exp.Expr]:

@@ -24,6 +24,7 @@ from noonmark.adapter.table.constraints import (
 from noonmark.adapter.table.enforce import Columns
 from noonmark.adapter.table.expressions import renamed
 from noonmark.adapter.table.generated import texts_of, users_of, with_generated
+from noonmark.adapter.table.keyed import keyed
 from noonmark.adapter.table.needed import refuse_defaults
 from noonmark.adapter.worker.values import values_of
 from noonmark.errors import (
@@ -180,7 +181,7 @@ def _without(item: Item, gone: set[str]) -> Item:
     lost = {check.name for check in checks_of(item) if places & columns_of(check.condition)}
     definition = dict(item.definition)
     definition["checks"] = [each for each in definition.get("checks", ()) if each[0] not in lost]
-    definition["uniques"] = [u.stored() for u in uniques_of(item) if not gone & {*u.columns}]
+    definition["uniques"] = [u.stored() for u in uniques_of(item) if not gone & u.needed]
     definition["foreigns"] = [f.stored() for f in foreigns_of(item) if not gone & {*f.columns}]
     for part in ("defaults", "identity", "generated"):
         definition[part] = {c: v for c, v in definition.get(part, {}).items() if c not in gone}
@@ -220,9 +221,7 @@ async def rename_column(
             for c, (text, table) in definition["generated"].items()
         }
     definition["not_null"] = [moved(c) for c in definition.get("not_null", ())]
-    definition["uniques"] = [
-        replace(u, columns=tuple(map(moved, u.columns))).stored() for u in uniques_of(item)
-    ]
+    definition["uniques"] = [u.after(old, new).stored() for u in uniques_of(item)]
     definition["foreigns"] = [
         replace(
             f,
@@ -295,7 +294,9 @@ async def alter_type(session: AdapterSession, item: Item, action: st.AlterType, 
     scalar = cast_to(plan(tree, row_), loose(target.type), None)
     columns = tuple(target if each.name == own.name else each for each in item.schema)
     new = replace(item, schema=Schema(columns))
-
+    for unique in uniques_of(new):
+        if not unique.is_plain:
+            keyed(new, unique)  # refused where it means nothing over the new type
     return await _recomputed(session, item, new, rows, scalar=scalar, at=at)
 
 

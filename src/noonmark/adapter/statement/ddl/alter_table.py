@@ -50,6 +50,7 @@ from noonmark.adapter.table.constraints import (
 )
 from noonmark.adapter.table.enforce import Columns, absent
 from noonmark.adapter.table.generated import texts_of
+from noonmark.adapter.table.keyed import Keyed, keyed
 from noonmark.errors import (
     DependentObjects,
     DuplicateObject,
@@ -171,11 +172,17 @@ async def _add(session: AdapterSession, item: Item, action: st.AddConstraint) ->
 async def check_unique(session: AdapterSession, item: Item) -> None:
     """The last unique constraint of a table holds of its rows."""
     unique = uniques_of(item)[-1]
-    columns = Columns(item.schema, unique.columns)
+    columns: Columns | Keyed
+    rows = await rows_of(session, item)
+    if unique.is_plain:
+        columns = Columns(item.schema, unique.columns)
+        keys: list[Any] = [columns.key(row) for row in rows]
+    else:
+        columns = keyed(item, unique)
+        keys = await columns.keys(session.database.workers, list(rows))
     counts: Counter[Any] = Counter()
-    for row, count in (await rows_of(session, item)).items():
-        key = columns.key(row)
-        if unique.nulls_distinct and None in key:
+    for key, count in zip(keys, rows.values(), strict=True):
+        if key is None or (unique.nulls_distinct and None in key):
             continue
         form = columns.form(key)
         counts[form] += count

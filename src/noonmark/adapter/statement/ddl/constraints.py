@@ -82,6 +82,14 @@ def with_unique(
     return _with(item, uniques=[*item.definition.get("uniques", ()), made.stored()])
 
 
+def unique_name(catalog: Catalog, item: Item, name: st.Name | None, labels: Sequence[str]) -> str:
+    """The name of a unique index: a free one, where it was given none."""
+    if name is None:
+        return free_name(catalog, item, [*labels, "idx"])
+    _check_free(catalog, item, name.last)
+    return name.last
+
+
 def _with(item: Item, **parts: object) -> Item:
     return replace(item, definition={**item.definition, **parts})
 
@@ -159,7 +167,7 @@ def with_foreign(
         raise InvalidForeignKey(
             "number of referencing and referenced columns for foreign key disagree"
         )
-    keys = [parent.key, *(each.columns for each in uniques_of(parent))]
+    keys = [parent.key, *(each.columns for each in uniques_of(parent) if each.is_plain)]
     if not any(set(key) == set(others) and key for key in keys):
         raise InvalidForeignKey(
             "there is no unique constraint matching given keys for referenced table "

@@ -7,7 +7,7 @@ the same one, as in PostgreSQL; an identity has a sequence of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,8 @@ def _copy(catalog: Catalog, made: Copied, item: Item, like: st.Like) -> None:
     )
     uniques, key = before.uniques, before.key
     if "indexes" in asked:
-        own = [st.UniqueText(each.columns, None, each.nulls_distinct) for each in uniques_of(item)]
+        plain = [each for each in uniques_of(item) if each.is_plain]
+        own = [st.UniqueText(each.columns, None, each.nulls_distinct) for each in plain]
         if item.key:
             if key:
                 raise InvalidTable(
@@ -76,6 +77,11 @@ def _copy(catalog: Catalog, made: Copied, item: Item, like: st.Like) -> None:
             own, key = [st.UniqueText(item.key, primary=True), *own], item.key
         uniques = (*uniques, *own)
         made.indexes += [_index(each, before.name) for each in _indexes(catalog, item)]
+        made.indexes += [
+            _index_of(before.name, each.elements, each.where, not each.nulls_distinct)
+            for each in uniques_of(item)
+            if not each.is_plain
+        ]
     checks = before.checks
     if "constraints" in asked:
         checks = (*checks, *(_check(catalog, item, *each[:2]) for each in checks_of(item)))
@@ -137,6 +143,21 @@ def _indexes(catalog: Catalog, item: Item) -> list[Item]:
 
 
 def _index(index: Item, on: st.Name) -> st.CreateIndex:
-    columns = [quote_name(name) for name in index.key]
-    texts = tuple(st.ScalarText(name, 1, parse_scalar(name)) for name in columns)
-    return st.CreateIndex(None, on, texts)
+    has = index.definition
+    if "elements" not in has:
+        return _index_of(on, [quote_name(name) for name in index.key], None)
+    return _index_of(on, [text for _, text in has["elements"]], has["where"])
+
+
+def _index_of(
+    on: st.Name, elements: Sequence[str], where: str | None, nulls: bool | None = None
+) -> st.CreateIndex:
+    """CREATE INDEX; a unique one, where it is said whether NULL is equal to NULL."""
+    return st.CreateIndex(
+        None,
+        on,
+        tuple(map(_written, elements)),
+        unique=nulls is not None,
+        nulls_distinct=not nulls,
+        where=_scalar(where),
+    )

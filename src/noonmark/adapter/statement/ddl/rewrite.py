@@ -12,16 +12,17 @@ gone: with one of them the statement is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from noonmark.adapter.catalog import Item
+from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.session.transaction import current
+from noonmark.adapter.statement.ddl.index_items import columns_of, over
 from noonmark.adapter.statement.dml.read import write
 from noonmark.adapter.table.constraints import foreigns_of
+from noonmark.adapter.table.expressions import renamed
 from noonmark.errors import DependentObjects
-from noonmark.rows.types import quote_name
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -79,7 +80,7 @@ async def rewritten(
         if each.number != old.number and any(f.parent == old.number for f in foreigns_of(each))
     ]
     indexes = [each for each in catalog.items("index") if _is_index_of(each, old)]
-    again = _indexes_again(indexes, old, made)
+    again = _indexes_again(catalog, indexes, old, made)
     gone = [old.number, *(each.number for each in indexes)]
     await store.change([made, *owned, *others, *again], gone)
     transaction.forget([old.collection])
@@ -93,29 +94,34 @@ def _is_index_of(item: Item, table: Item) -> bool:
     return item.kind == "index" and item.definition.get("on") == table.number
 
 
-def _indexes_again(indexes: Sequence[Item], old: Item, new: Item) -> list[Item]:
+def _indexes_again(catalog: Catalog, indexes: Sequence[Item], old: Item, new: Item) -> list[Item]:
     """The indexes of a table over what is in its place; without those whose column is gone."""
     before, after = old.schema.names, new.schema.names
     # A column that is renamed stays where it was.
     moved = dict(zip(before, after, strict=True)) if len(before) == len(after) else {}
     found: list[Item] = []
     for each in indexes:
-        key = tuple(moved.get(name, name) for name in each.key)
-        if not set(key) <= set(after):
+        again = _moved(each, moved)
+        if not columns_of(again) <= set(after):
             continue
         number = new.number + 1 + len(found)
-        definition = {
-            **each.definition,
-            "on": new.number,
-            "query": f"SELECT * FROM {quote_name(new.name)}",
-            "names": {new.name: [new.number, len(new.schema)]},
-        }
         stored_as = f"{each.collection.partition(chr(0))[0]}\0{number}"
-        found.append(
-            replace(each, number=number, schema=new.schema, key=key, definition=definition,
-                    needs=(new.number,), stored_as=stored_as)
-        )  # fmt: skip
+        found.append(over(catalog, replace(again, number=number, stored_as=stored_as), new))
     return found
+
+
+def _moved(index: Item, moved: Mapping[str, str]) -> Item:
+    """The index after columns have other names."""
+    has = index.definition
+    if "elements" not in has:
+        return replace(index, key=tuple(moved.get(name, name) for name in index.key))
+    elements, where = [list(each) for each in has["elements"]], has["where"]
+    for old, new in moved.items():
+        if old != new:
+            elements = [[new if name == old else name, renamed(text, old, new)]
+                        for name, text in elements]  # fmt: skip
+            where = where and renamed(where, old, new)
+    return replace(index, definition={**has, "elements": elements, "where": where})
 
 
 def _pointed(item: Item, before: int, after: int) -> Item:

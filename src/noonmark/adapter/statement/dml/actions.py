@@ -146,7 +146,11 @@ class _Actions:
 
 def has_key(item: Item, places: tuple[int, ...], keys: set[Row]) -> Scalar:
     """Whether a row of a table has one of these keys."""
-    refs = [column(place, item.schema.columns[place]) for place in places]
+    return with_keys([column(place, item.schema.columns[place]) for place in places], keys)
+
+
+def with_keys(refs: Sequence[Scalar], keys: set[Row]) -> Scalar:
+    """Whether these scalars are those of one of the keys."""
     if len(refs) == 1:
         return InList(refs[0], tuple(Literal(refs[0].type, key[0]) for key in keys))
     each = [

@@ -20,7 +20,9 @@ from noonmark.adapter.peek.rows import Row
 from noonmark.adapter.planner import PLANNER, text_weight
 from noonmark.adapter.statement.dml.target import fitted, shown, sized
 from noonmark.adapter.table.checks import CheckViolation, checks_of
+from noonmark.adapter.table.constraints import uniques_of
 from noonmark.adapter.table.generated import generated_of
+from noonmark.adapter.table.keyed import keyed
 from noonmark.adapter.worker.pool import Pool
 from noonmark.adapter.worker.values import values_of
 from noonmark.rows.schema import Schema
@@ -83,8 +85,18 @@ async def planned(item: Item) -> None:
     checks = (text for _, text, _ in item.definition.get("checks", ()))
     domains = [made for each in item.schema if each.domain for made in each.domain.chain()]
     asked = (text for each in domains for _, text in each.checks)
-    weight = sum(map(text_weight, (*generated, *checks, *asked)))
-    await PLANNER.run(weight, lambda: (generated_of(item), checks_of(item), domain_checks(item)))
+    keys = [each for each in uniques_of(item) if not each.is_plain]
+    texts = (text for each in keys for text in (*each.elements, each.where or ""))
+    weight = sum(map(text_weight, (*generated, *checks, *asked, *texts)))
+    await PLANNER.run(
+        weight,
+        lambda: (
+            generated_of(item),
+            checks_of(item),
+            domain_checks(item),
+            [keyed(item, each) for each in keys],
+        ),
+    )
     _PLANNED[id(item)] = item
 
 

@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.peek.answer import Peek
-from noonmark.adapter.statement.dml.actions import Move, has_key
+from noonmark.adapter.statement.dml.actions import Move
+from noonmark.adapter.statement.dml.arbiters import Arbiter, Key, arbiters
 from noonmark.adapter.statement.dml.fitting import fitted_rows
 from noonmark.adapter.statement.dml.literals import literal_rows
 from noonmark.adapter.statement.dml.plan import Planning, Source
@@ -28,31 +28,26 @@ from noonmark.adapter.statement.dml.target import (
     default_of,
     is_default,
 )
-from noonmark.adapter.table.constraints import key_name, uniques_of
 from noonmark.adapter.table.keys import ROW_WEIGHT
 from noonmark.adapter.worker.pool import Pool
 from noonmark.adapter.worker.values import values_of
 from noonmark.errors import (
-    InvalidReference,
     InvalidSyntax,
     TooManyRows,
-    UndefinedObject,
     Unsupported,
 )
 from noonmark.rows import types as t
-from noonmark.rows.order import row_key
 from noonmark.rows.types import SqlType
 from noonmark.sql.assign import assigned
 from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.asked import bind
-from noonmark.sql.ir.relation import ONE_ROW, Filter, Project, Relation, Scan, Union
+from noonmark.sql.ir.relation import ONE_ROW, Project, Relation, Union
 from noonmark.sql.ir.scalar import Scalar, column
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Row as PlanRow
 from noonmark.sql.plan.row import name_of
 from noonmark.sql.plan.scalar import plan, plan_boolean
-from noonmark.sql.rules import simplify
 from noonmark.sql.scope import Entry, Scope
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.literals import LiteralRows
@@ -62,10 +57,10 @@ from noonmark.sql.statement.literals import LiteralRows
 class Conflict:
     """ON CONFLICT: what becomes of a row whose key is there. The scalars see (old, new).
 
-    `arbiters` are the columns of the keys that rows are told apart by, and whether NULL is a value.
+    `arbiters` are the keys that rows are told apart by.
     """
 
-    arbiters: tuple[tuple[tuple[str, ...], bool], ...]
+    arbiters: tuple[Key, ...]
     update: tuple[Scalar, ...] | None  # the whole new row; None for DO NOTHING
     where: Scalar | None
 
@@ -188,12 +183,12 @@ def _plan_query(
 def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conflict | None:
     if statement.conflict is None:
         return None
-    arbiters = _arbiters(item, statement)
-    if not arbiters:
+    found = arbiters(planning, item, statement)
+    if not found:
         return None  # nothing can be in the way
     if statement.conflict == "nothing":
-        return Conflict(arbiters, None, None)
-    keys = {name for columns, _ in arbiters for name in columns}
+        return Conflict(found, None, None)
+    keys = {name for key in found for name in key.needed(item)}
     width, names = len(item.schema), item.schema.names
     scope = Scope.of(statement.alias or item.name, names)
     scope = scope.beside(Scope.of("excluded", names), width)
@@ -215,40 +210,7 @@ def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conf
         update[at] = _value(planning, item, at, tree, row)
     condition = statement.conflict_where
     where = None if condition is None else plan_boolean(condition, row, "WHERE")
-    return Conflict(arbiters, tuple(update), where)
-
-
-def _arbiters(item: Item, statement: st.Insert) -> tuple[tuple[tuple[str, ...], bool], ...]:
-    """The keys that ON CONFLICT is about."""
-    keys = [(key_name(item), item.key, False)] if item.key else []
-    keys += [(each.name, each.columns, not each.nulls_distinct) for each in uniques_of(item)]
-    if statement.conflict_constraint is not None:
-        found = [key for key in keys if key[0] == statement.conflict_constraint]
-        if not found:
-            raise UndefinedObject(
-                f'constraint "{statement.conflict_constraint}" for table "{item.name}" '
-                "does not exist"
-            )
-    elif statement.conflict_columns:
-        for name in statement.conflict_columns:
-            columns_of(item, (name,), statement.table.position)
-        named = set(statement.conflict_columns)
-        found = [key for key in keys if set(key[1]) == named][:1]
-        if not found:
-            raise InvalidReference(
-                "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-                hint="UNIQUE and PRIMARY KEY make rows unique.",
-                position=statement.table.position,
-            )
-    elif statement.conflict == "update":
-        raise InvalidSyntax(
-            "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-            hint="For example, ON CONFLICT (column_name).",
-            position=statement.table.position,
-        )
-    else:
-        found = keys
-    return tuple((columns, nulls) for _, columns, nulls in found)
+    return Conflict(found, tuple(update), where)
 
 
 def _is_excluded(tree: exp.Expr, name: str) -> bool:
@@ -294,13 +256,11 @@ async def settle_conflicts(
     """What is written instead of the rows, the rows inserted or updated, and those updated."""
     conflict, item = plan.conflict, plan.item
     assert conflict is not None
-    arbiters = [_Arbiter(item, columns, nulls) for columns, nulls in conflict.arbiters]
+    own = [Arbiter(item, key) for key in conflict.arbiters]
     weight = len(rows) * ROW_WEIGHT
-    for arbiter in arbiters:
-        wanted = await aside(weight, arbiter.wanted, rows)
-        there = await _present(plan, reading, wanted, arbiter.places)
-        await aside(weight + len(there) * ROW_WEIGHT, arbiter.keep, there)
-    told = await aside(weight, _told_apart, arbiters, rows, updates=conflict.update is not None)
+    for arbiter in own:
+        await arbiter.present(reading, rows)
+    told = await aside(weight, _told_apart, own, rows, updates=conflict.update is not None)
     pairs = [(old, row) for old, row in told.steps if old is not None]
     news = iter(await _updated(plan, reading.session.database.workers, pairs, values))
     if told.twice:
@@ -331,7 +291,7 @@ class _Told:
     twice: bool = False
 
 
-def _told_apart(arbiters: Sequence[_Arbiter], rows: Sequence[Row], *, updates: bool) -> _Told:
+def _told_apart(arbiters: Sequence[Arbiter], rows: Sequence[Row], *, updates: bool) -> _Told:
     """Tell new rows from others, up to one that would change what the statement itself wrote.
 
     What becomes of one row changes nothing for the others: an update keeps its key.
@@ -352,51 +312,6 @@ def _told_apart(arbiters: Sequence[_Arbiter], rows: Sequence[Row], *, updates: b
     return told
 
 
-class _Arbiter:
-    """The rows that have the keys of new rows, by one key of the table."""
-
-    def __init__(self, item: Item, columns: tuple[str, ...], nulls: bool) -> None:
-        self.places = tuple(item.schema.index(name) for name in columns)
-        self._equal = row_key(tuple(item.schema.columns[at].type for at in self.places))
-        self._nulls = nulls
-        self._rows: dict[Row, Row] = {}
-        self._own: set[Row] = set()
-
-    def _form(self, row: Row) -> Row | None:
-        key = tuple([row[place] for place in self.places])
-        if None in key and not self._nulls:
-            return None
-        form: Row = self._equal(key)
-        return form
-
-    def wanted(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows that another may be in the way of."""
-        return [row for row in rows if self._form(row) is not None]
-
-    def keep(self, rows: Sequence[Row]) -> None:
-        """Rows that are there."""
-        for found in rows:
-            form = self._form(found)
-            if form is not None:
-                self._rows[form] = found
-
-    def of(self, row: Row) -> Row | None:
-        """The row that has the key of a new one."""
-        form = self._form(row)
-        return None if form is None else self._rows.get(form)
-
-    def is_own(self, row: Row) -> bool:
-        """Whether the statement itself wrote that row."""
-        return self._form(row) in self._own
-
-    def put(self, row: Row) -> None:
-        """The statement wrote a row of that key."""
-        form = self._form(row)
-        if form is not None:
-            self._rows[form] = row
-            self._own.add(form)
-
-
 async def _updated(
     plan: InsertPlan, pool: Pool, pairs: Sequence[tuple[Row, Row]], values: Sequence[Any]
 ) -> list[Row | None]:
@@ -415,21 +330,3 @@ async def _updated(
     found = await values_of(pool, [bound] * len(chosen), chosen)
     news = iter(await fitted_rows(pool, plan.item, found))
     return [next(news) if is_so else None for is_so in holds]
-
-
-async def _present(
-    plan: InsertPlan, reading: Reading, rows: Sequence[Row], places: tuple[int, ...]
-) -> list[Row]:
-    """The rows that have these keys now."""
-    item = plan.item
-    keys = await aside(
-        len(rows) * ROW_WEIGHT, lambda: {tuple([row[place] for place in places]) for row in rows}
-    )
-    if not keys:
-        return []
-    scan = Scan(item.collection, item.schema)
-    if any(None in key for key in keys):
-        return list(await reading.multiset(Peek.of(scan)))
-    weight = len(keys) * ROW_WEIGHT
-    peek = await aside(weight, lambda: Peek.of(simplify(Filter(scan, has_key(item, places, keys)))))
-    return list(await reading.multiset(peek))

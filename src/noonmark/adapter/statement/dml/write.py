@@ -108,7 +108,7 @@ def _reads_target(statement: st.Insert | st.Update | st.Delete) -> bool:
     """Whether a statement looks at columns of what it writes, as PostgreSQL sees it."""
     trees: list[Any] = list(statement.returning)
     if isinstance(statement, st.Insert):
-        if statement.conflict == "update" or statement.conflict_columns:
+        if statement.conflict == "update" or statement.conflict_keys:
             return True
     else:
         trees += [statement.where] if statement.where is not None else []

@@ -173,6 +173,8 @@ async def _read(
     weight = text_weight(statement.query.text)
     peek = await PLANNER.run(weight, plan.peek.bound, values, time)
     if transaction is not None and _is_own(transaction, plan):
+        if plan.direct is not None:
+            peek = await PLANNER.run(weight, plan.direct.bound, values, time)
         return await _with_own(session, transaction, plan, peek, time)
     if plan.peek.is_volatile:
         rows = await session.database.reads.multiset(peek, time, session.system_rows)
