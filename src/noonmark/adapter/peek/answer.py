@@ -21,9 +21,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import pyarrow as pa
 
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
@@ -35,14 +37,15 @@ from noonmark.adapter.peek.shape import Leaf, Shape, shape_of
 from noonmark.adapter.peek.tables import TableFiles
 from noonmark.adapter.sequence.options import SCHEMA as SEQUENCE
 from noonmark.adapter.system.relations import relations
-from noonmark.adapter.worker.columnar import Columnar, Input
+from noonmark.adapter.worker.columnar import Columnar, Input, Tabled
 from noonmark.adapter.worker.effort import is_little, longest_value
 from noonmark.adapter.worker.errors import OutOfMemory
 from noonmark.adapter.worker.job import Answered, Computed, client_rows
-from noonmark.adapter.worker.pool import Pool
+from noonmark.adapter.worker.pool import Pool, Result
 from noonmark.compute.contents.evaluation import has_rules
 from noonmark.compute.contents.order import can_sort
 from noonmark.compute.scalar.number import NoKernel
+from noonmark.errors import EvaluationError
 from noonmark.persist.log.state import Collection, State
 from noonmark.sql.evaluate import PARAMETERS
 from noonmark.sql.ir import relation as r
@@ -289,17 +292,40 @@ class Answers:
             return None
         return finished(peek, Computed(plan).multiset({}))
 
+    async def table(self, peek: Peek, time: int) -> pa.Table | None:
+        """The rows of a peek as columns; None where they are not computed by columns.
+
+        Raises:
+            ProgramLimitExceeded: there are more than one statement may have at once.
+        """
+        columns = replace(self._columns, streams=False)
+        if path_of(peek, self._state(), self.in_process_rows_max, columns).kind != "columns":
+            return None
+        found: list[pa.RecordBatch] = []
+        total = 0
+        try:
+            async for piece in (await self._columnar(peek, time, Tabled)).pieces():
+                found += piece
+                total += sum(each.num_rows for each in piece)
+                self._pool.limits.check_rows(total)
+        except (NoKernel, OutOfMemory, OSError, EvaluationError):
+            return None  # an error of a row has a detail, which kernels do not say
+        return pa.Table.from_batches(found) if found else None
+
     async def _by_columns(self, peek: Peek, time: int) -> Chunks:
+        return (await self._columnar(peek, time, Columnar)).chunks()
+
+    async def _columnar(self, peek: Peek, time: int, kind: type[Columnar]) -> Result:
         shape = peek.shape
         inputs = tuple((leaf.name, Input(leaf.scan.columns, _test(leaf))) for leaf in shape.leaves)
         pieces = self._columns.pieces(peek, sizes_of(peek, self._state()))
-        job = Columnar(shape.rest, inputs, peek.order, peek.width, pieces)
+        job = kind(shape.rest, inputs, peek.order, peek.width, pieces)
         async with AsyncExitStack() as stack:
             tables = {
                 leaf.name: await stack.enter_async_context(self.files.held(leaf, time))
                 for leaf in shape.leaves
             }
-            return (await self._pool.run(job, tables=tables)).chunks()
+            return await self._pool.run(job, tables=tables)
 
     async def multiset(
         self, peek: Peek, time: int, system: SystemRows, spark: AskSpark

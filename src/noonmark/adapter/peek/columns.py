@@ -40,19 +40,24 @@ _THREADS_MAX = 4
 
 @dataclass(frozen=True)
 class Columns:
-    """From how many rows on, in how much memory, over files of which size."""
+    """From how many rows on, in how much memory, over files of which size.
+
+    With `streams` somebody takes the rows as they come: all of a collection has another way.
+    """
 
     rows_min: int
     memory_bytes: int
     file_bytes: int
+    streams: bool = True
 
     def fits(self, peek: Peek, sizes: Sequence[tuple[Leaf, int]]) -> bool:
         """Whether a peek whose leaves have so many rows is."""
         total = sum(size for _, size in sizes)
         if total < self.rows_min or not peek.has_kernels:
             return False
-        if peek.shape.linear and not peek.order and peek.shape.leaves[0].predicate is None:
-            return False  # a client takes all of it: piece by piece
+        linear = peek.shape.linear and not peek.order
+        if self.streams and linear and peek.shape.leaves[0].predicate is None:
+            return False  # piece by piece
         if sum(size * _row_bytes(leaf) for leaf, size in sizes) > self.file_bytes:
             return False
         pieces, left = self.pieces(peek, sizes), self.memory_bytes

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
 from noonmark.adapter.contract import Chunks, Row
 from noonmark.adapter.peek.answer import Answers, Path, Peek, SystemRows
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Streamed
@@ -236,6 +238,13 @@ class Reads:
             await self.complete(peek.collections, time)
             await self.check_errors(peek.collections, time)
             return await self.answers.multiset(peek, time, system, self._ask_spark)
+
+    async def table(self, peek: Peek, time: int) -> pa.Table | None:
+        """Like `multiset`, as columns, each row as often as it is there; None: by rows alone."""
+        with self._reading(peek, time):
+            await self.complete(peek.collections, time)
+            await self.check_errors(peek.collections, time)
+            return await self.answers.table(peek, time)
 
     def path(self, peek: Peek) -> Path:
         """Which way a peek would go now."""

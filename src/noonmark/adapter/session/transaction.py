@@ -35,6 +35,7 @@ from noonmark.adapter.session.commit import commit_staged
 from noonmark.adapter.session.holds import Held
 from noonmark.adapter.session.memory import rows_bytes
 from noonmark.adapter.table.constraints import Deferral, is_constrained
+from noonmark.adapter.table.inserted import InsertedRows
 from noonmark.adapter.table.requests import Change, Try
 from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
 from noonmark.errors import ReadOnly, UnknownSavepoint
@@ -52,7 +53,7 @@ class _Savepoint:
     """What was written and staged when it was made: each table's rows, and how many there were."""
 
     name: str
-    writes: Mapping[str, tuple[list[tuple[Row, int]], int]]
+    writes: Mapping[str, tuple[Sequence[tuple[Row, int]], int]]
     catalog: Catalog | None
     constraints: Deferral
     said: int
@@ -81,7 +82,7 @@ class OpenTransaction:
         self.local_settings: dict[str, str | None] = {}
         self._session, self._database = session, session.database
         self._held: Held | None = None
-        self._writes: dict[str, list[tuple[Row, int]]] = {}
+        self._writes: dict[str, list[tuple[Row, int]] | InsertedRows] = {}
         #: The time at which what it writes was computed, and the tables it was computed from.
         self.read_at: int | None = None
         self._reads: set[str] = set()
@@ -205,7 +206,10 @@ class OpenTransaction:
             self._reads.update(reads)
         for name, rows in writes.items():
             self._enforced.setdefault(name, self._database.tables.enforced(name))
-            self._writes.setdefault(name, []).extend(rows)
+            if name not in self._writes and isinstance(rows, InsertedRows):
+                self._writes[name] = rows
+            else:
+                self._writes.setdefault(name, []).extend(rows)
 
     async def _try_out(self, writes: Writes, before: Writes, *, again: bool = False) -> None:
         staging, tables = self.staging, self._database.tables
@@ -275,7 +279,7 @@ class OpenTransaction:
         kept = self._saved[at]
         self._session.account.free("changes", self._written_bytes - kept.written, 0)
         self._written_bytes = kept.written
-        self._writes = {each: rows[:count] for each, (rows, count) in kept.writes.items()}
+        self._writes = {each: list(rows[:count]) for each, (rows, count) in kept.writes.items()}
         for said in self.said[kept.said :]:
             self._session.account.free("notifications", said.bytes)
         del self.said[kept.said :]
@@ -356,10 +360,15 @@ class OpenTransaction:
 
 async def weighed(writes: Writes) -> int:
     """About what rows take that wait to be written."""
-    rows = [row for written in writes.values() for row, _ in written]
+    size, rows = 0, []
+    for written in writes.values():
+        if isinstance(written, InsertedRows) and written.table is not None:
+            size += written.table.nbytes
+        else:
+            rows += [row for row, _ in written]
     if len(rows) <= _WEIGHED_HERE:
-        return rows_bytes(rows)
-    return await asyncio.to_thread(rows_bytes, rows)
+        return size + rows_bytes(rows)
+    return size + await asyncio.to_thread(rows_bytes, rows)
 
 
 def current(session: AdapterSession) -> OpenTransaction | None:

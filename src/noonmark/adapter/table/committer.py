@@ -59,6 +59,7 @@ from noonmark.adapter.table.requests import (
     refuse_all,
     resolve,
     updates_at,
+    written,
 )
 from noonmark.adapter.table.tries import tried
 from noonmark.adapter.timestamp.oracle import Times
@@ -185,24 +186,30 @@ class Tables:
         )
         return await self._asked(request)
 
-    async def insert(self, name: str, data: pa.Table) -> int | None:
-        """Write rows that are as they are stored; otherwise as `commit`.
-
-        None where only `commit` can: a key may be there twice, and rows are needed to know.
-        """
+    async def insert(
+        self,
+        name: str,
+        data: pa.Table,
+        *,
+        read_at: int | None = None,
+        reads: Iterable[str] = (),
+        ids: Mapping[str, int] | None = None,
+    ) -> int | None:
+        """As `commit`, of rows as they are stored; None where only that can say what they do."""
         collection = self._table(name)
         if Group(self.catalog(), self._client.state).named(name) is not None:
             return None
-        read_at = None
+        seen = {}
         if collection.key:
-            read_at = self._known_at(collection)
-            if read_at is None or not await self._stored.has_room(collection, data, read_at):
+            known = self._known_at(collection)
+            if known is None or not await self._stored.has_room(collection, data, known):
                 return None
-        # A column that was added since is NULL.
+            seen = {name: known if read_at is None else min(known, read_at)}
         whole = pa.concat_tables([to_table([], collection.schema), data], promote_options="default")
-        encoded = {name: Encoded.inserted(collection.id, whole)}
+        encoded = {name: Encoded.inserted(collection.id, whole)}  # NULL in columns added since
+        request = Request({name: ()}, encoded, read_at, frozenset(reads), ids or {}, seen=seen)
         try:
-            return await self._asked(Request({name: ()}, encoded, read_at, frozenset(), {}))
+            return await self._asked(request)
         except SerializationFailure:
             return None  # somebody else wrote meanwhile
 
@@ -478,16 +485,10 @@ class Tables:
         return not request.done.done()
 
     def _check_read(self, request: Request, changed: set[str]) -> None:
-        if request.read_at is None:
-            return
         known = self._client.state.names
-        for name in request.reads or request.writes:
-            if name in changed or self._written.get(known.get(name, 0), 0) > request.read_at:
-                raise SerializationFailure(
-                    "could not serialize access due to concurrent update",
-                    detail=f'"{name}" was written after {request.read_at}.',
-                    hint="The transaction might succeed if it is run again.",
-                )
+        for name, time in request.seen_at():
+            if name in changed or self._written.get(known.get(name, 0), 0) > time:
+                raise written(name, time)
 
     def _checked_keys(self, request: Request, present: dict[str, Keys]) -> dict[str, Keys]:
         """The rows of the keys that the request touches, with it; all or nothing."""

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from noonmark.adapter.table.inserted import InsertedRows
 from noonmark.adapter.table.requests import Encoded, Row, Write, updates_at
 from noonmark.errors import UniqueViolation
 from noonmark.persist.log.state import Collection
@@ -126,8 +128,17 @@ def first_rows(found: Collection, writes: Sequence[Write]) -> Callable[[int], pa
     Raises:
         UniqueViolation: a key would be there twice.
     """
+    if not found.key and isinstance(writes, InsertedRows) and _is_of(writes.table, found):
+        return partial(_updates, [Encoded.inserted(found.id, writes.table)])
     if found.key:
         Keys.of(found).tried(writes)
     data = to_table([row for row, _ in writes], found.schema)
-    parts = [Encoded.of(found.id, data, writes)]
-    return lambda time: updates_at(time, parts)
+    return partial(_updates, [Encoded.of(found.id, data, writes)])
+
+
+def _is_of(table: pa.Table | None, found: Collection) -> bool:
+    return table is not None and tuple(table.column_names) == found.schema.names
+
+
+def _updates(parts: list[Encoded], time: int) -> pa.Table:
+    return updates_at(time, parts)

@@ -9,7 +9,7 @@ Where it runs: the adapter's loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,6 +78,7 @@ class Request:
         beside: adds more to the commit, which is then of this alone.
         change: the change of the catalog that goes with it.
         enforced: what the rows of each table were held to when they were computed.
+        seen: when a table was looked at, where that is another time than `read_at`.
     """
 
     writes: Mapping[str, Sequence[Write]]
@@ -88,7 +89,16 @@ class Request:
     beside: Beside | None = None
     change: Change | None = None
     enforced: Mapping[str, Any] = field(default_factory=dict)
+    seen: Mapping[str, int] = field(default_factory=dict)
     done: asyncio.Future[int] = field(default_factory=asyncio.Future)
+
+    def seen_at(self) -> Iterator[tuple[str, int]]:
+        """The tables that must be as they were at a time, and that time."""
+        yield from self.seen.items()
+        if self.read_at is not None:
+            for name in self.reads or self.writes:
+                if name not in self.seen:
+                    yield name, self.read_at
 
 
 @dataclass(eq=False)
@@ -149,6 +159,15 @@ def updates_at(time: int, parts: list[Encoded]) -> pa.Table:
     names = [*table.column_names, TIME, DIFF]
     # Not `append_column`: a table without columns has lost how many rows it has.
     return pa.table([*table.columns, times, diffs], names)
+
+
+def written(name: str, time: int) -> SerializationFailure:
+    """A table is not what it was when something was computed from it."""
+    return SerializationFailure(
+        "could not serialize access due to concurrent update",
+        detail=f'"{name}" was written after {time}.',
+        hint="The transaction might succeed if it is run again.",
+    )
 
 
 def moved(name: str) -> SerializationFailure:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.updates import Errors, Ints, Rows, concat
 from noonmark.compute.scalar.number import NO_KERNEL, NoKernel
 from noonmark.persist.part.run import DIFF
-from noonmark.rows.arrow import from_array
+from noonmark.rows.arrow import arrow_type, from_array
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
@@ -111,15 +112,34 @@ class Columnar:
         except NO_KERNEL as error:
             raise NoKernel from error
 
-    def _listed(self, found: Rows, places: Ints | None) -> Iterator[Row]:
+    def _listed(self, found: Rows, places: Ints | None) -> Iterator[Any]:
         columns = self.rest.schema.columns[: self.width]
         finish = finisher([column.type for column in columns])
+        for arrays, count in self._cut(found, places):
+            values = [from_array(a, c.type) for a, c in zip(arrays, columns, strict=True)]
+            yield from finish(zip(*values, strict=True) if values else [()] * count)
+
+    def _cut(self, found: Rows, places: Ints | None) -> Iterator[tuple[list[pa.Array], int]]:
+        """The columns of some rows after the other, and how many rows they are of."""
         for start in range(0, len(found), _PIECE):
             some = slice(start, start + _PIECE)
             at = pa.array(np.arange(len(found))[some] if places is None else places[some])
-            arrays = [c.take(at) for c in found.columns[: self.width] if c is not None]
-            values = [from_array(a, c.type) for a, c in zip(arrays, columns, strict=True)]
-            yield from finish(zip(*values, strict=True) if values else [()] * len(at))
+            yield [c.take(at) for c in found.columns[: self.width] if c is not None], len(at)
+
+
+@dataclass(frozen=True)
+class Tabled(Columnar):
+    """The same rows as batches of columns, in the types in which they are stored."""
+
+    def _listed(self, found: Rows, places: Ints | None) -> Iterator[Any]:
+        columns = self.rest.schema.columns[: self.width]
+        schema = pa.schema([(f"c{at}", arrow_type(c.type)) for at, c in enumerate(columns)])
+        for arrays, count in self._cut(found, places):
+            if len(arrays) != len(columns) or not columns:
+                raise NoKernel  # a column that nobody asked for: rows have none either
+            cast = [a.cast(f.type) for a, f in zip(arrays, schema, strict=True)]
+            assert all(len(each) == count for each in cast)
+            yield pa.RecordBatch.from_arrays(cast, schema=schema)
 
 
 def _refuse(errors: Errors) -> None:

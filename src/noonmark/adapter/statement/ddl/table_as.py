@@ -19,6 +19,7 @@ from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.statement.ddl.alter_table import retried
 from noonmark.adapter.statement.ddl.common import Created, create, place, refuse_options, retain_ms
 from noonmark.adapter.statement.ddl.path import in_path
+from noonmark.adapter.statement.dml.columns import inserted
 from noonmark.adapter.statement.dml.insert import InsertPlan
 from noonmark.adapter.statement.dml.plan import Planning, Source, bound_values
 from noonmark.adapter.statement.dml.write import insert
@@ -115,8 +116,11 @@ async def _make(
         return replace(done, tag="CREATE TABLE AS")
     item = session.catalog.by_number[created.items[0].number]
     plan = InsertPlan(session.catalog, item, parameters, (), source, None, None)
-    rows = await insert(session, plan, bound_values(values))
-    return Done(f"SELECT {len(rows)}", done.notices)
+    given = bound_values(values)
+    count = await inserted(session, plan, given)
+    if count is None:
+        count = len(await insert(session, plan, given))
+    return Done(f"SELECT {count}", done.notices)
 
 
 HANDLERS: Handlers = {st.CreateTableAs: run, Typed: run}

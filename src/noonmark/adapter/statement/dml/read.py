@@ -24,10 +24,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.gather import Given, Multiset, columns_of, own_rows
-from noonmark.adapter.session.transaction import domain, weighed, writing
+from noonmark.adapter.session.transaction import (
+    OpenTransaction,
+    domain,
+    weighed,
+    writing,
+)
 from noonmark.errors import Overtaken, SerializationFailure, Unsupported
 from noonmark.rows.schema import Schema
 
@@ -141,13 +148,7 @@ async def read_then_write(session: AdapterSession, needs: Needs, compute: Comput
     if transaction is not None:
         fresh = transaction.fresh
         reads -= fresh
-        time = transaction.time
-        if time is None:
-            # Later statements of the transaction read there too, and other tables.
-            all_ = partial(domain, session, reads)
-            choice, held = await session.database.reads.choose_held(sorted(reads), domain=all_)
-            transaction.hold(held)
-            time = choice.time
+        time = await time_inside(session, transaction, reads)
         writes, result = await compute(Reading(session, time, transaction.pending, fresh))
         await transaction.write(writes, time, reads)
         return result
@@ -167,6 +168,40 @@ async def read_then_write(session: AdapterSession, needs: Needs, compute: Comput
             else:
                 return result
     raise AssertionError("the last attempt returns or raises")
+
+
+async def time_inside(
+    session: AdapterSession, transaction: OpenTransaction, reads: frozenset[str]
+) -> int:
+    """The time at which a transaction reads; chosen now if this is its first read."""
+    if transaction.time is not None:
+        return transaction.time
+    # Later statements of the transaction read there too, and other tables.
+    all_ = partial(domain, session, reads)
+    choice, held = await session.database.reads.choose_held(sorted(reads), domain=all_)
+    transaction.hold(held)
+    return choice.time
+
+
+async def read_then_insert(
+    session: AdapterSession,
+    needs: Needs,
+    name: str,
+    compute: Callable[[int], Awaitable[pa.Table | None]],
+) -> int | None:
+    """Compute rows as columns at one time, and commit them; how many there were.
+
+    None where that cannot be done, or others wrote meanwhile: nothing has happened then.
+    """
+    tables = session.database.tables
+    async with _turn(session.database, needs.tables):
+        ids = tables.ids(needs.tables)
+        time = await _time(session, needs)
+        data = await compute(time)
+        if data is None or not data.num_rows:
+            return None if data is None else 0
+        done = await tables.insert(name, data, read_at=time, reads=needs.tables, ids=ids)
+        return None if done is None else int(data.num_rows)
 
 
 def check_columns(session: AdapterSession, *items: Item) -> None:

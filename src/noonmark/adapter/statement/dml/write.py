@@ -15,6 +15,7 @@ from noonmark.adapter.planner import PLANNER, text_weight, views_weight
 from noonmark.adapter.session.memory import text_bytes
 from noonmark.adapter.statement.dml.actions import acted_on, with_actions
 from noonmark.adapter.statement.dml.change import ChangePlan, changes, plan_delete, plan_update
+from noonmark.adapter.statement.dml.columns import inserted
 from noonmark.adapter.statement.dml.insert import (
     InsertPlan,
     new_rows,
@@ -138,6 +139,9 @@ async def run(session: AdapterSession, statement: Change | Typed, values: Sequen
     given = bound_values(values)
     match plan:
         case InsertPlan():
+            count = await inserted(session, plan, given)
+            if count is not None:
+                return Done(f"INSERT 0 {count}")
             rows = await insert(session, plan, given)
             return await _outcome(session, "INSERT 0", plan.returning, rows, given)
         case ChangePlan() | MergePlan():
