@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from noonmark.adapter.catalog.item import KINDS
 from noonmark.adapter.database import Database
 from noonmark.adapter.peek import remote
 from noonmark.adapter.peek.planning import PlannedQuery, plan_query
@@ -60,6 +61,35 @@ async def test_so_is_one_that_asks_the_session_the_catalog_and_parameters(opened
         apart, here = await both(client.session, text)
         assert apart == here, text
         assert apart.catalog is client.session.catalog
+
+
+@with_database
+async def test_so_is_one_that_names_types(opened: Database) -> None:
+    client = await prepared(opened)
+    await client.ask("create schema s")
+    for made in ("mood", 's."Odd one"'):
+        await client.ask(f"create type {made} as enum ('sad', 'ok')")
+    await client.ask("create domain brief as varchar(3) default 'x' check (value <> '')")
+    await client.ask("create domain liked as mood not null check (value > 'sad')")
+    await client.ask("create table felt (k int primary key, m mood)")
+    await client.ask("insert into felt values (1, 'ok')")
+    await client.ask("create view good as select k, m from felt where m > 'sad'::mood")
+    for text in (
+        "select 'ok'::mood, null::mood[], m from felt",
+        "select mood 'ok' < m, s.\"Odd one\" 'sad' from felt",
+        "select 'ab'::brief, 'ok'::liked, brief 'a' from felt",
+        "select m, enum_range(m) from good where m >= 'ok'",
+    ):
+        apart, here = await both(client.session, text)
+        assert apart == here, text
+        long = await client.ask(f"{LONG} {text}")
+        assert long == await client.ask(text)
+        assert len(long) == 1
+
+
+def test_of_every_kind_of_item_it_is_known_whether_it_is_sent() -> None:
+    # What is kept back is what no query names: whatever else there will be, a name finds it.
+    assert remote._UNSENT == {"connection", "secret", "sink"} < set(KINDS)
 
 
 @with_database

@@ -43,6 +43,7 @@ from noonmark.persist.part.run import TIME
 from noonmark.persist.read.plan import Query, plan_read
 from noonmark.remap.lookup import TimeTable
 from noonmark.rows.arrow import from_array
+from noonmark.rows.identity import hashable
 from noonmark.source.contract import (
     DIFF,
     ENDS,
@@ -356,7 +357,7 @@ def upsert(work: IngestTask, at: int, records: pa.Table, generation: int) -> Upd
 def _keys(feed: Feed, keyed: pa.Table) -> list[Any]:
     """The distinct keys of records, as the values that a look-up takes."""
     columns = [from_array(keyed.column(name), feed.schema[name].type) for name in feed.key]
-    return list(dict.fromkeys(zip(*columns, strict=True)))
+    return list({hashable(key): key for key in zip(*columns, strict=True)}.values())
 
 
 def _held(

@@ -60,6 +60,8 @@ def as_kind(source: t.SqlType, target: type[t.SqlType]) -> t.SqlType:
         return source
     if target is t.Numeric:
         return numeric_for(source)
+    if target is t.Record:
+        return t.Record(())  # of no type yet, it says nothing of its fields
     return target()
 
 

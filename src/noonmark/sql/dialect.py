@@ -21,7 +21,6 @@ from sqlglot.tokenizer_core import TokenType
 
 from noonmark.errors import InvalidSyntax, InvalidText, InvalidValue, TooComplex
 from noonmark.loops import WORKING
-from noonmark.rows.coded import CODED
 from noonmark.rows.coded.bits import digits
 from noonmark.sql import numbers
 from noonmark.sql.lexer import tokens_of
@@ -54,7 +53,8 @@ def _call(name: str) -> Any:
 _STRINGS = frozenset(
     (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING)
 )
-_NAMED_TYPES = frozenset(name for kind in CODED for name in (kind.spelling, *kind.names))
+#: What a name is that is no word of sqlglot's.
+_NAMING = (TokenType.VAR, TokenType.IDENTIFIER)
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _SYNTAX = ("CAST", "EXTRACT", "NORMALIZE", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
@@ -100,8 +100,10 @@ class _Parser(Precedence):
         So ``float8 '1.5'::int`` casts a number; sqlglot's own casts the text.
         """
         start, word = self._index, self._curr.token_type
-        if word == TokenType.VAR and self._curr.text.lower() in _NAMED_TYPES:
-            return self._parse_named_type()
+        if word in _NAMING and self._names_a_type():
+            kind = self._parse_types()
+            literal = self.expression(exp.Cast(this=self._parse_primary(), to=kind))
+            return self._parse_column_ops(_constant(literal))
         if self._curr.text.upper() == "COLLATION" and self._match_text_seq("COLLATION", "FOR"):
             parts = [self._parse_wrapped(self._parse_disjunction)]
             return self.expression(exp.Anonymous(this="pg_collation_for", expressions=parts))
@@ -116,15 +118,15 @@ class _Parser(Precedence):
             self._retreat(start)
         return super()._parse_type(parse_interval, fallback_to_identifier)
 
-    def _parse_named_type(self) -> Any:
-        """``cidr '...'``: a type that is no word of sqlglot's."""
-        start = self._index
-        kind = self._parse_types()
-        if self._curr and self._curr.token_type in _STRINGS:
-            literal = self.expression(exp.Cast(this=self._parse_primary(), to=kind))
-            return self._parse_column_ops(_constant(literal))
-        self._retreat(start)
-        return super()._parse_type()
+    def _names_a_type(self) -> bool:
+        """Whether a name, with its schema or not, stands before a string: ``cidr '...'``.
+
+        That is a literal of that type, whoever made it; there is nothing else that it can be.
+        """
+        kinds = [each.token_type for each in self._tokens[self._index + 1 : self._index + 4]]
+        if kinds[:1] == [TokenType.DOT]:
+            kinds = kinds[2:]
+        return bool(kinds) and kinds[0] in _STRINGS
 
     def _parse_primary(self) -> Any:
         """Strings on lines of their own, one after the other, are one string."""

@@ -91,7 +91,10 @@ TEXTS: dict[type[t.SqlType], Sequence[str]] = {
         for ranges in [_RANGES[type(kind.element)]]
     },
 }  # fmt: skip
-_KINDS: dict[type[t.SqlType], t.SqlType] = {t.Char: t.Char(4), t.Varchar: t.Varchar(5)}
+_RECORD = t.Record((t.Field("a", t.Integer()), t.Field("b", t.Text())))
+_KINDS: dict[type[t.SqlType], t.SqlType] = {
+    t.Char: t.Char(4), t.Varchar: t.Varchar(5), t.Record: _RECORD,
+}  # fmt: skip
 _LABELS = tuple(Label(text, bytes([64 + at])) for at, text in enumerate(("low", "mid", "high")))
 _ENUM = t.Enum("sample", labels=_LABELS)
 
@@ -107,6 +110,8 @@ def pool(kind: t.SqlType) -> list[Any]:
     """Values of a type; none where there are no samples of it."""
     if isinstance(kind, t.Enum):
         return list(_LABELS)
+    if isinstance(kind, t.Record):
+        return [(1, "a"), (None, 'a "b",'), (-3, None)]
     if isinstance(kind, t.Array):
         some = pool(kind.element)
         return [(), tuple(some[:2]), tuple(some[1:4]), (some[0], None)] if some else []

@@ -32,7 +32,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Catalog, Item
-from noonmark.adapter.catalog.item import BUILT_IN, RELATIONS
+from noonmark.adapter.catalog.item import BUILT_IN, Kind
 from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.peek.indexes import Filled, Indexes
 from noonmark.adapter.peek.planning import PlannedQuery, plan_query, planned_over
@@ -64,7 +64,8 @@ VERIFIER = "verifier"
 #: How a query begins.
 _BEFORE, _HEADS = " \t\n\r(", ("select", "with", "values")
 _WATCH_STACK_BYTES = 1 << 20
-#: What is sent of the definition of an item: what views stand for, indexes are on, roles may.
+#: What is sent of the definition of an item: what views stand for, indexes are on, roles may. Of a
+#: type that somebody made all is.
 _SENT = frozenset(
     [
         "query",
@@ -76,9 +77,11 @@ _SENT = frozenset(
         "superuser",
         "inherit",
         "member_of",
+        "types",
     ]
 )
-_KINDS = RELATIONS | {"index", "role", "schema", "database"}
+#: What no query can name. All else is sent: a name means the same wherever it is looked up.
+_UNSENT: frozenset[Kind] = frozenset(["connection", "secret", "sink"])
 
 
 class UnreadQuery(st.QueryText):
@@ -259,13 +262,17 @@ def sent_catalog(catalog: Catalog) -> bytes:
     """What a worker gets of a catalog; the newest one is made once."""
     global _KNOWN  # noqa: PLW0603 - of the newest catalog only
     if _KNOWN is None or _KNOWN[0] is not catalog:
-        items = [_sent(item) for item in catalog.items() if item.kind in _KINDS]
+        items = [_sent(item) for item in catalog.items() if item.kind not in _UNSENT]
         _KNOWN = catalog, pickle.dumps((items, catalog.next_number), protocol=5)
     return _KNOWN[1]
 
 
 def _sent(item: Item) -> Item:
-    definition = {key: value for key, value in item.definition.items() if key in _SENT}
+    definition = {
+        key: value
+        for key, value in item.definition.items()
+        if key in _SENT or item.kind == "type"  # what a type is, a name of it means
+    }
     if item.definition.get(VERIFIER) is not None:
         definition[VERIFIER] = ""  # that there is one decides about rights (`privilege.is_open`)
     return replace(item, definition=definition, comments={}, grants=dict(item.grants))

@@ -61,6 +61,15 @@ def as_one_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.array(data, pa.binary())
 
 
+def distinct(column: pa.Array) -> pa.Array:
+    """Of values that are the same the first one. Arrow itself does not say it of nested ones."""
+    if not pa.types.is_nested(column.type):
+        return column.unique()
+    codes = as_one_column(column).dictionary_encode(null_encoding="encode").indices
+    _, firsts = np.unique(codes.to_numpy(), return_index=True)
+    return column.take(pa.array(np.sort(firsts)))
+
+
 def plain_columns(table: pa.Table, names: Iterable[str]) -> list[pa.Array]:
     """The plain columns of the named columns, in that order."""
     return [part for name in names for part in plain(table.column(name))]

@@ -37,6 +37,11 @@ def physical(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     )
 
 
+def has_physical(kind: pa.DataType) -> bool:
+    """Whether values of the type have physical values: of others, statistics say nothing."""
+    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
 def column_statistics(column: pa.ChunkedArray) -> ColumnStatistics:
     """Bounds and NULL count of one column; text is not cut yet."""
     comparable = _comparable(column)
@@ -69,7 +74,7 @@ def _comparable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
         return column.cast(pa.int64())
     if pa.types.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
         return pc.if_else(pc.is_nan(column), pa.scalar(math.inf, kind), column)
-    return None if pa.types.is_nested(kind) or pa.types.is_null(kind) else column
+    return column if has_physical(kind) else None
 
 
 def _value(value: Any) -> Any:

@@ -17,9 +17,10 @@ from noonmark.errors import SchemaMismatch, UsageError
 from noonmark.persist.log.definite import first_error, refusal
 from noonmark.persist.log.refusals import before_since
 from noonmark.persist.log.state import Batch, Collection
+from noonmark.persist.part.order import distinct
 from noonmark.persist.part.part import Part
 from noonmark.persist.part.ranges import KeyRange
-from noonmark.persist.part.statistics import physical
+from noonmark.persist.part.statistics import has_physical, physical
 from noonmark.rows import arrow
 
 Range = tuple[Any, Any]
@@ -54,13 +55,13 @@ class Probes:
     """Keys as columns: the values to look for, one array per column of the key's prefix.
 
     `first` has the distinct values of the first column, `physical` the same as statistics know
-    them: ascending, None last.
+    them: ascending, None last; None where statistics know nothing of such values.
     """
 
     names: tuple[str, ...]
     arrays: tuple[pa.Array, ...]
     first: pa.Array
-    physical: tuple[Any, ...]
+    physical: tuple[Any, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,9 @@ def _wanted(collection: Collection, part: Part, query: Query, probes: Probes | N
         ranges[names.index(name)] = tuple(physical(arrow.to_array([low, high], kind)))
     if ranges and not part.may_match(ranges=ranges):
         return False
-    return probes is None or part.may_hold(names.index(probes.names[0]), probes.physical)
+    if probes is None or probes.physical is None:
+        return True
+    return part.may_hold(names.index(probes.names[0]), probes.physical)
 
 
 def _probes(collection: Collection, keys: Sequence[Any]) -> Probes:
@@ -169,7 +172,9 @@ def _probes(collection: Collection, keys: Sequence[Any]) -> Probes:
         arrow.to_array([key[at] for key in tuples], schema[name].type)
         for at, name in enumerate(names)
     )
-    first = arrays[0].unique()
+    first = distinct(arrays[0])
+    if not has_physical(first.type):
+        return Probes(names, arrays, first, None)
     known = physical(first)
     ordered = sorted(value for value in known if value is not None)
     return Probes(names, arrays, first, (*ordered, *([None] if None in known else [])))

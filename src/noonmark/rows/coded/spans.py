@@ -106,11 +106,11 @@ class Span:
         return later.between(sooner)
 
     def around(self, other: Span) -> Span:
-        """The least range that both lie in."""
+        """The least range that both lie in; of equal edges it has those of the other."""
         if self.empty or other.empty:
             return other if self.empty else self
-        sooner = self if self.start <= other.start else other
-        later = self if self.end >= other.end else other
+        sooner = self if self.start < other.start else other
+        later = self if self.end > other.end else other
         return sooner.between(later)
 
     @staticmethod

@@ -31,6 +31,7 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.coded.bits import Bit, Varbit
 from noonmark.rows.coded.network import Inet
+from noonmark.rows.coded.ranges import NumMultirange
 from noonmark.rows.identity import hashable
 from noonmark.rows.jsonb import canonical
 from noonmark.rows.pg.text import format_value, parse_value
@@ -259,7 +260,7 @@ _PAIRS: dict[tuple[type[t.SqlType], type[t.SqlType]], Meaning] = {
 
 
 #: Casts that gave something else once (`Signature.edition`); of arrays, those of their elements.
-EDITIONS: dict[tuple[type[t.SqlType], type[t.SqlType]], int] = {}
+EDITIONS: dict[tuple[type[t.SqlType], type[t.SqlType]], int] = {(t.Text, NumMultirange): 2}
 
 
 def cast_edition(source: t.SqlType, target: t.SqlType) -> int:

@@ -37,7 +37,9 @@ def _common(kind: type[Range | Multirange]) -> Meaning:
 
 
 def _row(name: str, kind: type[t.Coded], result: t.Coded, meaning: Meaning) -> Aggregator:
-    return Aggregator(name, (kind,), result, meaning, gives_null=True)
+    # See `ranges._computed`.
+    edition = 2 if name == "range_agg" and not kind.one_form else 1
+    return Aggregator(name, (kind,), result, meaning, gives_null=True, edition=edition)
 
 
 TABLE = (

@@ -1,8 +1,11 @@
-"""json: documents that stay as they were written, and what is taken from them.
+r"""json: documents that stay as they were written, and what is taken from them.
 
 A json value is its text. What `->` and its kin give is a piece of that text; of equal keys the last
 one counts for a step, and all of them are there for `json_each` and `json_object_keys`. What is
 made of SQL values has the blanks that PostgreSQL puts there, which differ by function.
+
+An escape that is no text (`\u0000`, half of a pair) may stand in a document. Whoever takes the
+document apart refuses it, wherever in it that escape stands; its kind and its length can be asked.
 """
 
 from __future__ import annotations
@@ -12,11 +15,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from noonmark.errors import InvalidArgument
+from noonmark.errors import InvalidArgument, InvalidText
 from noonmark.rows import types as t
 from noonmark.rows.jsonb import quoted
 from noonmark.rows.pg.text import format_value
-from noonmark.sql.functions.errors import NoSuchSubscript, NullRefused
+from noonmark.sql.functions.errors import NoSuchSubscript, NullRefused, UntranslatableText
 from noonmark.sql.functions.function import Any_, Function, Result
 from noonmark.sql.functions.jsonb import data_of
 
@@ -30,6 +33,24 @@ Path = tuple[str | None, ...]
 
 
 # --- taken apart
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+
+
+def _readable(text: str) -> str:
+    """The document, all of whose escapes are text."""
+    low_at = None  # where the second half of a pair has to stand
+    for found in _ESCAPE.finditer(text) if "\\u" in text else ():
+        code = int(found[1], 16) if found[1] else -1
+        is_low = 0xDC00 <= code < 0xE000
+        if is_low != (low_at is not None) or (is_low and found.start() != low_at):
+            raise InvalidText("invalid input syntax for type json")
+        if code == 0:
+            raise UntranslatableText("unsupported Unicode escape sequence")
+        low_at = found.end() if 0xD800 <= code < 0xDC00 else None
+    if low_at is not None:
+        raise InvalidText("invalid input syntax for type json")
+    return text
 
 
 def _past(text: str, at: int) -> int:
@@ -105,8 +126,17 @@ def items(text: str) -> Iterator[str]:
     return (piece for _, piece in pieces(text))
 
 
+def plain_items(text: str) -> Iterator[str | None]:
+    """The items of an array as `plain` has them."""
+    if kind(text) != "object":
+        _readable(text)
+    return map(plain, items(text))
+
+
 def members(text: str) -> Iterator[tuple[str, str]]:
     """The members of an object, keys as often as they are there; raises `InvalidArgument`."""
+    if kind(text) != "array":
+        _readable(text)
     if kind(text) != "object":
         raise InvalidArgument(f"cannot deconstruct {_indefinite(kind(text))}")
     return ((str(key), piece) for key, piece in pieces(text))
@@ -124,13 +154,19 @@ def _array_length(text: str) -> int:
     return sum(1 for _ in pieces(text))
 
 
-def _strip_nulls(text: str) -> str:
+def _strip_nulls(text: str, in_arrays: bool = False) -> str:
+    return _stripped(_readable(text), in_arrays)
+
+
+def _stripped(text: str, in_arrays: bool) -> str:
     what = kind(text)
-    if what == "array":
-        return f"[{','.join(_strip_nulls(piece) for _, piece in pieces(text))}]"
-    if what == "object":
-        kept = ((key, piece) for key, piece in pieces(text) if kind(piece) != "null")
-        return "{" + ",".join(f"{quoted(str(k))}:{_strip_nulls(piece)}" for k, piece in kept) + "}"
+    if what in ("array", "object"):
+        strips = what == "object" or in_arrays
+        kept = [(at, each) for at, each in pieces(text) if not strips or kind(each) != "null"]
+        inner = [(at, _stripped(each, in_arrays)) for at, each in kept]
+        if what == "array":
+            return f"[{','.join(each for _, each in inner)}]"
+        return "{" + ",".join(f"{quoted(str(key))}:{each}" for key, each in inner) + "}"
     piece = text.strip(" \t\n\r")
     return quoted(str(json.loads(piece))) if what == "string" else piece
 
@@ -221,6 +257,8 @@ def _object_of(keys: tuple[str | None, ...], values: tuple[str | None, ...]) -> 
 
 def _an_object(text: str) -> str:
     """The document, which is an object; raises `InvalidArgument` for anything else."""
+    if kind(text) != "array":
+        _readable(text)
     if kind(text) != "object":
         raise InvalidArgument("cannot make a record of a value that is not an object")
     return text
@@ -234,7 +272,15 @@ def _rows() -> Iterator[Function]:
     json_, text = t.Json(), t.Text()
 
     def get(name: str, more: type[t.SqlType], gives: Result, act: Callable[..., Any]) -> Function:
-        return Function(name, (_J, more), gives, act, gives_null=True)
+        return Function(
+            name,
+            (_J, more),
+            gives,
+            lambda text, step: act(_readable(text), step),
+            fallible=True,
+            gives_null=True,
+            edition=2,  # once it gave what stands beside an escape that is no text
+        )
 
     for step in (t.Text, t.Integer):
         yield get("->", step, json_, _child)
@@ -245,9 +291,10 @@ def _rows() -> Iterator[Function]:
         yield Function("the object of", (one,), one(), _an_object, fallible=True)
     yield Function("json_typeof", (_J,), text, kind)
     yield Function("json_array_length", (_J,), t.Integer(), _array_length, fallible=True)
-    yield Function("json_strip_nulls", (_J,), json_, _strip_nulls)
+    yield Function("json_strip_nulls", (_J,), json_, _strip_nulls, fallible=True, edition=2)
+    yield Function("json_strip_nulls", (_J, t.Boolean), json_, _strip_nulls, fallible=True)
     yield Function("to_json", _ANY, json_, _to_json, typed=True)
-    for name, what in (("row_to_json", Any_.ANY), ("array_to_json", Any_.ARRAY)):
+    for name, what in (("row_to_json", t.Record), ("array_to_json", Any_.ARRAY)):
         yield Function(name, (what,), json_, _to_json, typed=True)
         yield Function(name, (what, t.Boolean), json_, _pretty, typed=True)
     yield Function("json_build_array", (), json_, lambda: "[]")
@@ -266,8 +313,12 @@ def _rows() -> Iterator[Function]:
             f"json_extract_path{suffix}",
             (_J, t.Text),
             gives,
-            lambda a, *path, shown=shown: None if a is None else shown(_descend(a, path)),
+            lambda a, *path, shown=shown: (
+                None if a is None else shown(_descend(_readable(a), path))
+            ),
             strict=False,
+            fallible=True,
+            edition=2,
             null_by_first=True,
             gives_null=True,
             variadic=True,

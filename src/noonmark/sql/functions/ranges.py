@@ -67,7 +67,14 @@ def _makers(one: type[Range], several: type[Multirange]) -> Iterator[Function]:
         yield Function(name, (one,), several(), lambda x: several.value(one.spans(x)))
     gather = partial(_gathered, one)
     yield Function(
-        several.spelling, (one, one), several(), lambda *all_: gather(all_), variadic=True
+        several.spelling,
+        (one, one),
+        several(),
+        lambda *all_: gather(all_),
+        strict=False,
+        fallible=True,
+        variadic=True,
+        edition=2,
     )
 
 
@@ -174,10 +181,10 @@ def _inside(kind: Kind, value: bytes, item: Any) -> bool:
 
 
 def _union(one: type[Range], a: bytes, b: bytes) -> bytes:
-    spans = Span.apart((one.one(a), one.one(b)))
-    if len(spans) > 1:
+    left, right = one.one(a), one.one(b)
+    if len(Span.apart((left, right))) > 1:
         raise RangeRefused("result of range union would not be contiguous")
-    return one.value_of(spans)
+    return one.value(left.around(right))
 
 
 def _without(a: Spans, b: Spans) -> Spans:
@@ -205,22 +212,22 @@ def _around(one: type[Range], spans: Spans) -> bytes:
 
 def _computed(one: type[Range], several: type[Multirange]) -> Iterator[Function]:
     pair, pairs = (one, one), (several, several)
-    yield Function("+", pair, one(), partial(_union, one), fallible=True)
+    # Of ends that are equal and not the same (1.5, 1.50), other ones were kept once.
+    made = Function if one.one_form else partial(Function, edition=2)
+    yield made("+", pair, one(), partial(_union, one), fallible=True)
     yield Function("-", pair, one(), partial(_difference, one), fallible=True)
     yield Function("*", pair, one(), partial(common, one))
-    yield Function(
+    yield made(
         "+", pairs, several(), lambda a, b: several.value([*several.spans(a), *several.spans(b)])
     )
-    yield Function(
+    yield made(
         "-",
         pairs,
         several(),
         lambda a, b: several.value(_without(several.spans(a), several.spans(b))),
     )
-    yield Function("*", pairs, several(), partial(common, several))
-    yield Function(
-        "range_merge", pair, one(), lambda a, b: one.value(one.one(a).around(one.one(b)))
-    )
+    yield made("*", pairs, several(), partial(common, several))
+    yield made("range_merge", pair, one(), lambda a, b: one.value(one.one(a).around(one.one(b))))
     yield Function("range_merge", (several,), one(), lambda v: _around(one, several.spans(v)))
 
 

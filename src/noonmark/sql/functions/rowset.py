@@ -179,7 +179,7 @@ def _of_json() -> list[Function]:
             "json_array_elements_text",
             one,
             _TEXT,
-            lambda d: ((json.plain(x),) for x in json.items(d)),
+            lambda d: ((x,) for x in json.plain_items(d)),
         ),
         Function("json_object_keys", one, _TEXT, lambda d: ((k,) for k, _ in json.members(d))),
         Function("json_each", one, _pair(json_), json.members),

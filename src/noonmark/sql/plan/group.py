@@ -245,7 +245,7 @@ Items = Callable[[exp.Expr], exp.Expr]
 def _keys(group: exp.Group | None, row: Row, items: Items) -> _Keys:
     if group is None:
         return _Keys([], [()])
-    if group.args.get("all"):
+    if group.args.get("all") and not group.expressions:
         raise unsupported("GROUP BY ALL", group)
     keys = _Keys([], [])
     row.place = "GROUP BY"
@@ -254,6 +254,8 @@ def _keys(group: exp.Group | None, row: Row, items: Items) -> _Keys:
         raise _too_many(group)
     for choice in product(*parts):
         keys.sets.append(tuple(dict.fromkeys(key for chosen in choice for key in chosen)))
+    if group.args.get("all") is False:  # GROUP BY DISTINCT: of sets of the same keys, one
+        keys.sets[:] = {frozenset(each): each for each in reversed(keys.sets)}.values()
     return keys
 
 

@@ -7,9 +7,10 @@ An aggregate that depends on an order has one; floats are summed only where the 
 from __future__ import annotations
 
 SUMMED = ("int4", "int8", "int2", "num", "numeric", "interval", "float8", "float4")
-#: PostgreSQL has no min and max of these (of int4s, another one).
-WITHOUT_EXTREMES = ("bool", "uuid", "int4s", "cidr", "macaddr", "bit", "varbit", "int4range", "numrange",
-                    "daterange", "tstzrange", "multirange")  # fmt: skip
+SPANS = ("int4range", "numrange", "daterange", "tstzrange", "multirange", "int8range", "tsrange",
+         "nummultirange", "datemultirange")  # fmt: skip
+#: PostgreSQL has no min and max of these.
+WITHOUT_EXTREMES = ("bool", "uuid", "cidr", "macaddr", "macaddr8", "bit", "varbit", *SPANS)
 WHOLE = ("int4", "int2", "int8")
 _FRAME_ENDS = (
     "", " rows between unbounded preceding and current row", " rows between 1 preceding and 1 following",
@@ -41,8 +42,10 @@ RANGES = {
 Call = tuple[str, str]
 
 
-def calls(name: str, kind: str, condition: str) -> list[Call]:
-    """Aggregates of a column, and the kinds of what they give."""
+def calls(name: str, kind: str, condition: str, by: str) -> list[Call]:
+    """Aggregates of a column, some in the order of another, and the kinds of what they give."""
+    # Rows that are equal in both orders are equal in what is gathered.
+    order = f"{by} desc nulls last, {name}::text, {by}::text"
     found = [
         ("count(*)", "int8"), (f"count({name})", "int8"), (f"count(distinct {name})", "int8"),
         (f"string_agg({name}::text, ',' order by {name}::text)", "text"),
@@ -54,12 +57,20 @@ def calls(name: str, kind: str, condition: str) -> list[Call]:
         (f"jsonb_agg({name} order by {name}::text desc nulls last)", "jsonb"),
         (f"jsonb_object_agg(coalesce({name}::text, ''), {name} order by {name}::text)", "jsonb"),
         (f"bool_and({condition})", "bool"), (f"bool_or({condition})", "bool"),
+        (f"string_agg({name}::text, '-' order by {by}, {name}::text nulls first)", "text"),
+        (f"array_agg({name} order by {order})::text", "text"),
+        (f"(array_agg({name} order by {order}))[1]::text", "text"),
+        (f"json_agg({name} order by {order})", "json"),
+        (f"jsonb_agg({by} order by {condition} nulls first, {by}::text)", "jsonb"),
+        (f"json_object_agg(coalesce({name}::text, ''), {name} order by {name}::text)", "json"),
+        (f"percentile_disc(0.5) within group (order by {name})", kind),
+        (f"percentile_disc(array[0.1, 1]) within group (order by {name} desc)::text", "text"),
+        (f"mode() within group (order by {name})", kind),
+        (f"min({name}::text)", "text"),
         (f"every({condition})", "bool"), (f"count(distinct ({name}, {condition}))", "int8"),
     ]  # fmt: skip
     if kind not in WITHOUT_EXTREMES:
         found += [(f"min({name})", kind), (f"max({name})", kind), (f"max(distinct {name})", kind)]
-        found += [(f"percentile_disc(0.5) within group (order by {name})", kind),
-                  (f"mode() within group (order by {name})", kind)]  # fmt: skip
     if kind in SUMMED:
         # Of fractions the sum depends on the order in PostgreSQL: whole floats have one sum.
         summed = f"trunc({name})" if kind in ("float8", "float4") else name
@@ -74,8 +85,10 @@ def calls(name: str, kind: str, condition: str) -> list[Call]:
     if kind == "int4":
         found += [(f"rank(1) within group (order by {name})", "int8"),
                   (f"dense_rank(2) within group (order by {name} desc)", "int8")]  # fmt: skip
-    if "range" in kind:
+    if kind in SPANS:
         found += [(f"range_agg({name})::text", "text"), (f"range_intersect_agg({name})", kind)]
+    if kind == "enum":
+        found += [(f"max(enum_range({name}))", "enums"), (f"min(array[{name}])", "enums")]
     if kind in (*WHOLE, "bit"):
         found += [(f"{f}({name})", kind) for f in ("bit_or", "bit_xor", "bit_and")]
     return found

@@ -27,6 +27,11 @@ KINDS = {
     "inet": "inet", "cidr": "cidr", "macaddr": "macaddr", "bit": "bit", "varbit": "varbit",
     "int4range": "int4range", "numrange": "numrange", "daterange": "daterange", "tstzrange": "tstzrange",
     "int4multirange": "multirange", "anyrange": "int4range", "anymultirange": "multirange",
+    "json": "json", "anyenum": "enum", "pg_lsn": "lsn", "xid8": "xid8", "macaddr8": "macaddr8",
+    "int8range": "int8range", "tsrange": "tsrange", "nummultirange": "nummultirange",
+    "datemultirange": "datemultirange", "_inet": "inets", "_int4range": "ranges",
+    "anycompatiblenonarray": "int4", "anycompatiblerange": "int4range",
+    "anycompatiblemultirange": "multirange",
 }  # fmt: skip
 #: Different every time, of the server, or with an effect.
 APART = frozenset(
@@ -67,7 +72,7 @@ def signatures(peer: psycopg.Connection, known: Collection[str]) -> list[Signatu
     """Those of PostgreSQL's functions that are known by name and whose arguments can be made."""
     found = []
     for name, kind, variadic, types in peer.execute(_FOUND):
-        if name not in known or name in APART | _LACKING or name.startswith("json_"):
+        if name not in known or name in APART | _LACKING:
             continue
         if all(each in KINDS for each in types):
             made = tuple(KINDS[each] for each in types)

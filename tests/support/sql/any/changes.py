@@ -60,7 +60,7 @@ class Changes:
 
     def _columns(self, table: Table) -> list[tuple[str, str]]:
         """The key, and some of the others."""
-        rest = [each for each in table.columns[1:] if self.choices.often(2, 3)]
+        rest = [each for each in table.written if self.choices.often(2, 3)]
         return [table.columns[0], *rest]
 
     def _key(self) -> str:
@@ -79,10 +79,11 @@ class Changes:
             key = f"s.k + {self.choices.pick((100, 3))}" if other.key else "200"
             source = f"select {', '.join([key, *made])} from {other.name} as s"
         else:
-            rows = [
-                [self._key(), *(self._value(kind, []) for _, kind in columns[1:])]
-                for _ in range(1 + self.choices.below(2))
-            ]
+            keys = [self._key() for _ in range(1 + self.choices.below(2))]
+            if self.choices.often(1, 4):
+                self.met["insert many"] += 1
+                keys = [str(int(keys[0]) + at) for at in range(9)]
+            rows = [[key, *(self._value(kind, []) for _, kind in columns[1:])] for key in keys]
             source = "values " + ", ".join(f"({', '.join(row)})" for row in rows)
         conflict = self._conflict(table) if table.key else ""
         scope = self._scope(table, "x")
@@ -95,15 +96,13 @@ class Changes:
         self.met[f"on conflict {form}"] += 1
         if form == 1:
             return " on conflict do nothing"
-        name, kind = self.choices.pick(table.columns[1:])
         scope = [*self._scope(table, "x"), *self._scope(table, "excluded")]
         where = f" where {self.scalars.boolean(scope, 0)}" if form == 3 else ""
-        made = self._value(kind, scope)
-        return f" on conflict (k) do update set {name} = {made}{where}"
+        return f" on conflict (k) do update set {self._sets(table, scope)}{where}"
 
     def _sets(self, table: Table, scope: Scope) -> str:
-        chosen = [each for each in table.columns[1:] if self.choices.often(1, 3)]
-        chosen = chosen or [table.columns[1]]
+        from_ = table.columns[1:] if self.choices.often(1, 12) else table.written
+        chosen = [each for each in from_ if self.choices.often(1, 3)] or [table.written[0]]
         return ", ".join(f"{name} = {self._value(kind, scope)}" for name, kind in chosen)
 
     def _beside(self, table: Table, word: str) -> tuple[str, str, Scope]:

@@ -95,7 +95,8 @@ class Queries(Sources):
 
     def _aggregate(self, scope: Scope) -> tuple[str, str]:
         name, kind = self.choices.pick(scope)
-        call, result = self.choices.pick(calls(name, kind, self.scalars.boolean(scope, 1)))
+        by = self.choices.pick([each for each, own in scope if own in KEYS] or [name])
+        call, result = self.choices.pick(calls(name, kind, self.scalars.boolean(scope, 1), by))
         distinct = " distinct" if "distinct" in call else ""
         self.met[f"aggregate {call.split('(')[0]}{distinct}"] += 1
         if self.choices.often(1, 4) and not call.startswith("("):
@@ -125,14 +126,28 @@ class Queries(Sources):
         return f"select {', '.join(items)} from {text}{group}{having}", kinds
 
     def _grouping_sets(self, depth: int) -> Query:
-        text, ((a, kind), (b, other), third) = self._derived(depth, 3)
+        text, ((a, kind), (b, other), (c, last), fourth) = self._derived(depth, 4)
         sets = self.choices.pick(
             (f"rollup ({a}, {b})", f"cube ({a}, {b})", f"grouping sets (({a}), ({b}), ())",
-             f"grouping sets (({a}, {b}), ({b}))", f"{a}, rollup ({b})")
+             f"grouping sets (({a}, {b}), ({b}))", f"{a}, rollup ({b})",
+             f"rollup ({a}), rollup ({b})", f"cube (({a}, {b}))", f"distinct rollup ({a}, {b}), cube ({a})",
+             f"grouping sets (rollup ({a}), cube ({b}))", f"rollup (({a}, {b}), {a})")
         )  # fmt: skip
-        call, result = self._aggregate([third])
-        items = f"{a}, {b}, grouping({a}, {b}), {call}"
-        return f"select {items} from {text} group by {sets}", [kind, other, "int4", result]
+        call, result = self._aggregate([(c, last), fourth])
+        items, kinds = f"{a}, {b}, grouping({a}, {b}), {call}", [kind, other, "int4", result]
+        more = self.choices.below(6)
+        if more == 5:
+            self.met["having grouping"] += 1
+            sets = f"{sets} having grouping({b}) = 0 or count({c}) > 1"
+        elif more == 4:
+            self.met["window over grouping"] += 1
+            items += f", (count(*) over (partition by grouping({a}, {b})))::text"
+            kinds.append("text")
+        elif more == 3:
+            self.met["grouping in an expression"] += 1
+            items += f", case when grouping({a}) = 1 then 'all' else {a}::text end"
+            kinds.append("text")
+        return f"select {items} from {text} group by {sets}", kinds
 
     def _windowed(self, depth: int) -> Query:
         text, scope = self._derived(depth, 2)
@@ -214,7 +229,9 @@ class Queries(Sources):
         text, scope = self.joined(depth - 1)
         form, kind = self.choices.pick(
             (("unnest({int4s})", "int4"), ("generate_series(1, 2)", "int4"), ("unnest({texts})", "text"),
-             ("jsonb_array_elements(jsonb_build_array({int4}, {text}))", "jsonb"),
+             ("unnest({enums})", "enum"), ("unnest({ranges})", "int4range"), ("unnest({multirange})", "int4range"),
+             ("json_array_elements(json_build_array({json}, {int4}))", "json"),
+             ("unnest(enum_range({enum}))", "enum"), ("jsonb_array_elements(jsonb_build_array({int4}, {text}))", "jsonb"),
              ("regexp_split_to_table({text}, '')", "text"), ("generate_series(1, length({text}))", "int4"))
         )  # fmt: skip
         self.met[f"rows of {form.split('(')[0]}"] += 1

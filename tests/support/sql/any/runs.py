@@ -20,7 +20,8 @@ from support.sql.any.changes import Changes
 from support.sql.any.choices import Choices, smaller
 from support.sql.any.queries import Queries
 from support.sql.any.scalars import Scalars
-from support.sql.any.values import PLAIN, TYPES, Table, quoted, schema, value
+from support.sql.any.ticks import added_label, change
+from support.sql.any.values import CREATE_TYPE, PLAIN, TYPES, Table, quoted, schema
 from support.sql.any.versus import Both, Text, judge, shrunk
 from support.sql.seen import Seen, ask
 
@@ -73,7 +74,7 @@ class Run:
 
         def differs(sql: str) -> bool:
             alone = text.one_row and not _CONDITIONS.search(sql)
-            mine, theirs = ask(both.ours, sql), ask(both.peer, sql)
+            mine, theirs = both.asked(sql)
             return judge(sql, mine, theirs, one_row=alone, ordered=False) == "wrong"
 
         small = replace(text, sql=shrunk(text.choices.drawn, remake, differs, 120))
@@ -90,6 +91,7 @@ class Run:
 def scalars(run: Run, count: int) -> int:
     """Expressions over one row, hostile literals among them; how many were compared."""
     both, known = run.both, run.both.known()
+    typed(both)
     columns = [(f"a{at}", kind) for at, kind in enumerate(TYPES)]
     specs = ", ".join(f"{name} {TYPES[kind]}" for name, kind in columns)
     values = ", ".join(f"{quoted(PLAIN[kind][-1])}::{TYPES[kind]}" for _, kind in columns)
@@ -109,14 +111,24 @@ def scalars(run: Run, count: int) -> int:
     return run.compare(make, count, remake)
 
 
+def typed(both: Both) -> None:
+    """The type that somebody made, anew; what an earlier world has is gone."""
+    for connection in (both.ours, both.peer):
+        names = "select tablename from pg_tables where schemaname = 'public'"
+        for (name,) in connection.execute(names).fetchall():
+            connection.execute(f"drop table {name} cascade")
+        connection.execute("drop type if exists mood")
+    both.run(CREATE_TYPE)
+    both.know("mood")
+
+
 def world(both: Both, seed: int, prefix: str = "") -> list[Table]:
     """Tables with rows, the same on both sides; those of an earlier world are gone."""
     choices = Choices(seed)
     tables = schema(choices)
+    typed(both)
     for table in tables:
         table.name = f"{prefix}{table.name}"
-        for connection in (both.ours, both.peer):
-            ask(connection, f"drop table if exists {table.name} cascade")
         both.run(table.create)
         rows = ", ".join(table.row(choices, number) for number in range(ROWS))
         both.run(f"insert into {table.name} values {rows}")
@@ -156,15 +168,33 @@ def views(run: Run, count: int) -> int:
 
         made = _made(run, seed, wanted, make)
         choices = Choices(seed + 1)
-        for _ in range(TICKS):
+        for tick in range(TICKS):
             changes = [change(choices, tables) for _ in range(1 + choices.below(4))]
-            run.both.run("; ".join(changes))  # one transaction, and so one time
+            if tick % 4 == 2:
+                changes += _labelled(run, choices, tick, tables)
+            for connection in (run.both.ours, run.both.peer):
+                ask(connection, "begin")  # one transaction, and so one time
+            for each in changes:
+                run.both.run(each)
+            for connection in (run.both.ours, run.both.peer):
+                assert not ask(connection, "commit").state
             _read(run, made)
         for _ in run.both.at_once([f"drop materialized view {name} cascade" for name in made]):
             pass
         made_in_all += len(made)
         run.advance(len(made))
     return made_in_all
+
+
+def _labelled(run: Run, choices: Choices, tick: int, tables: list[Table]) -> list[str]:
+    """A label more, unless a view depends on which ones there are; changes that bring it in."""
+    add, use = added_label(choices, tick, tables)
+    if ask(run.both.ours, add).state:
+        run.met["label refused"] += 1
+        return []
+    assert not ask(run.both.peer, add).state
+    run.met["label added"] += 1
+    return use
 
 
 def _made(run: Run, seed: int, wanted: int, make: Remake) -> dict[str, str]:
@@ -210,24 +240,10 @@ def _read(run: Run, made: dict[str, str]) -> None:
             del made[name]  # told once
 
 
-def change(choices: Choices, tables: list[Table]) -> str:
-    """A statement that changes a table in the same way on both sides."""
-    table = choices.pick(tables)
-    form = choices.below(4)
-    if form < 2:
-        number = 100 + choices.below(1_000_000)
-        return f"insert into {table.name} values {table.row(choices, number)}"
-    key = choices.below(12)
-    if form == 2:
-        return f"delete from {table.name} where k = {key} or k > {100 + choices.below(900_000)}"
-    name, kind = table.columns[1 + choices.below(len(table.columns) - 1)]
-
-    return f"update {table.name} set {name} = {value(choices, kind)} where k >= {key}"
-
-
 def called(run: Run, count: int) -> int:
     """Calls of functions by PostgreSQL's own signatures; how many were compared."""
     both = run.both
+    typed(both)
     both.run("create table single (a0 int)")
     both.run("insert into single values (1)")
     names = [
@@ -291,7 +307,7 @@ def _changed(both: Both, sql: str, table: str) -> tuple[str, str]:
         said = ask(connection, sql)
         after = ask(connection, f"select * from {table}") if not said.state else said
         ask(connection, "rollback")
-        told.append((said, after))
+        told.append((both.named(said), both.named(after)))
     (mine, mine_after), (theirs, theirs_after) = told
     verdict = judge(sql, mine, theirs, one_row=False, ordered=False)
     if verdict in ("answered", "form"):

@@ -13,25 +13,69 @@ from collections.abc import Callable, Sequence
 
 from noonmark.rows import types as t
 from noonmark.rows.coded.bits import Bit, Varbit
-from noonmark.rows.coded.network import Cidr, Inet, Macaddr
-from noonmark.rows.coded.ranges import DateRange, Int4Multirange, Int4Range, NumRange, TstzRange
+from noonmark.rows.coded.lsn import Lsn, Xid8
+from noonmark.rows.coded.network import Cidr, Inet, Macaddr, Macaddr8
+from noonmark.rows.coded.ranges import (
+    DateMultirange,
+    DateRange,
+    Int4Multirange,
+    Int4Range,
+    Int8Range,
+    NumMultirange,
+    NumRange,
+    TsRange,
+    TstzRange,
+)
 from noonmark.sql.functions import FUNCTIONS
 from noonmark.sql.functions.function import Any_, Function
 from support.sql.any.choices import Choices
-from support.sql.any.values import TYPES, literal, untyped
+from support.sql.any.values import TYPES, UNEQUAL, literal, untyped
 
 Scope = Sequence[tuple[str, str]]  # (name as it is written, kind)
 
 _KINDS: dict[type[t.SqlType], str] = {
-    t.Boolean: "bool", t.SmallInt: "int2", t.Integer: "int4", t.BigInt: "int8",
-    t.Numeric: "numeric", t.Real: "float4", t.Double: "float8", t.Text: "text",
-    t.Varchar: "varchar", t.Char: "bpchar", t.Date: "date", t.Time: "time",
-    t.Timestamp: "timestamp", t.TimestampTz: "timestamptz", t.Interval: "interval",
-    t.Uuid: "uuid", t.Bytea: "bytea", t.Jsonb: "jsonb",
-    Inet: "inet", Cidr: "cidr", Macaddr: "macaddr", Bit: "bit", Varbit: "varbit",
-    Int4Range: "int4range", NumRange: "numrange", DateRange: "daterange", TstzRange: "tstzrange",
+    t.Boolean: "bool",
+    t.SmallInt: "int2",
+    t.Integer: "int4",
+    t.BigInt: "int8",
+    t.Numeric: "numeric",
+    t.Real: "float4",
+    t.Double: "float8",
+    t.Text: "text",
+    t.Varchar: "varchar",
+    t.Char: "bpchar",
+    t.Date: "date",
+    t.Time: "time",
+    t.Timestamp: "timestamp",
+    t.TimestampTz: "timestamptz",
+    t.Interval: "interval",
+    t.Uuid: "uuid",
+    t.Bytea: "bytea",
+    t.Jsonb: "jsonb",
+    Inet: "inet",
+    Cidr: "cidr",
+    Macaddr: "macaddr",
+    Bit: "bit",
+    Varbit: "varbit",
+    Int4Range: "int4range",
+    NumRange: "numrange",
+    DateRange: "daterange",
+    TstzRange: "tstzrange",
     Int4Multirange: "multirange",
-}  # fmt: skip
+    t.Json: "json",
+    t.Enum: "enum",
+    Lsn: "lsn",
+    Xid8: "xid8",
+    Macaddr8: "macaddr8",
+    Int8Range: "int8range",
+    TsRange: "tsrange",
+    NumMultirange: "nummultirange",
+    DateMultirange: "datemultirange",
+}
+#: Arrays, by the kinds of their elements.
+_ARRAYS = {"int4": "int4s", "text": "texts", "enum": "enums", "inet": "inets", "int4range": "ranges"}  # fmt: skip
+#: What is not compared with another value of its kind where nothing may fail.
+_UNCOMPARED = ("jsonb", *UNEQUAL)
 #: Not PostgreSQL's, not of the same answer twice, or written otherwise (below).
 _APART = frozenset(
     ("mz_timestamp", "constant_time_eq", "digest", "hmac", "subscript", "slice", "like", "ilike",
@@ -88,6 +132,41 @@ FORMS: tuple[tuple[str, str], ...] = (
     ("float8", "power({float8}, {size})"), ("numeric", "round({numeric}, {size})"),
     ("numeric", "trunc({numeric}, {size})"), ("text", "repeat({text}, {size})"),
     ("text", "lpad({text}, {size}, {text})"), ("text", "rpad({text}, {size})"), ("float8", "exp({float8} / 1e3)"),
+    ("bool", "({enum} >= {enum})"), ("bool", "({enum} = any({enums}))"), ("bool", "({enum} in ('ok', {enum}))"),
+    ("enums", "enum_range({enum})"), ("enums", "enum_range({enum}, {enum})"), ("enums", "array[{enum}, {enum}]"),
+    ("enums", "({enums} || {enum})"), ("enum", "({enums})[{small}]"), ("enums", "array_remove({enums}, {enum})"),
+    ("enum", "enum_first({enum})"), ("bool", "({enums} @> {enums})"), ("text", "({enum} || {text})"),
+    ("inets", "array[{inet}, {inet}]"), ("inet", "({inets})[{small}]"), ("inets", "({inets} || {inet})"),
+    ("bool", "({inet} << any({inets}))"), ("bool", "({inet} <<= {cidr})"), ("inet", "({inet} + {int4})"),
+    ("int8", "({inet} - {inet})"), ("inet", "({inet} & {inet})"), ("inet", "(~ {inet})"),
+    ("bool", "({int4range} = any({ranges}))"), ("ranges", "array[{int4range}, {int4range}]"),
+    ("int4range", "({ranges})[{small}]"), ("ranges", "({ranges} || {int4range})"),
+    ("bool", "({int4range} @> {int4})"), ("bool", "({int4} <@ {multirange})"), ("bool", "({int4range} && {int4range})"),
+    ("bool", "({numrange} @> {numeric})"), ("bool", "({daterange} -|- {daterange})"), ("bool", "({tsrange} << {tsrange})"),
+    ("bool", "({tstzrange} @> {timestamptz})"), ("bool", "({multirange} &> {int4range})"),
+    ("bool", "({datemultirange} @> {date})"), ("bool", "({nummultirange} && {numrange})"),
+    ("int4range", "({int4range} * {int4range})"), ("int4range", "({int4range} + {int4range})"),
+    ("int4range", "({int4range} - {int4range})"), ("int4range", "int4range({int4}, {int4}, '[]')"),
+    ("numrange", "numrange({numeric}, {numeric})"), ("daterange", "daterange({date}, {date}, '(]')"),
+    ("tsrange", "tsrange({timestamp}, {timestamp})"), ("int4range", "range_merge({int4range}, {int4range})"),
+    ("multirange", "({multirange} + {multirange})"), ("multirange", "({multirange} - {multirange})"),
+    ("nummultirange", "({nummultirange} * {nummultirange})"), ("multirange", "int4multirange({int4range}, {int4range})"),
+    ("bool", "(({int4range}, {inet}) < ({int4range}, {inet}))"), ("bool", "({multirange} -|- {multirange})"),
+    ("varbit", "({varbit} || {bit})"), ("varbit", "({varbit} || {varbit})"), ("bit", "({bit} & {bit})"),
+    ("varbit", "({varbit} << {size})"), ("varbit", "(~ {varbit})"), ("varbit", "substring({varbit} from {small} for {size})"),
+    ("int4", "get_bit({bit}, {small})"), ("bit", "set_bit({bit}, {small}, {int4})"), ("int4", "position({varbit} in {varbit})"),
+    ("varbit", "overlay({varbit} placing {varbit} from {small})"), ("int4", "bit_count({varbit})::int"),
+    ("bool", "({varbit} < {varbit})"), ("bool", "({bit} = {varbit})"), ("bit", "({bit} # {bit})"),
+    ("numeric", "({lsn} - {lsn})"), ("lsn", "({lsn} + {numeric})"), ("bool", "({xid8} < {xid8})"),
+    ("macaddr", "({macaddr} & {macaddr})"), ("macaddr8", "macaddr8_set7bit({macaddr8})"),
+    ("macaddr8", "({macaddr} :: macaddr8)"), ("bool", "({macaddr8} > {macaddr8})"),
+    ("json", "({json} -> {text})"), ("json", "({json} -> {small})"), ("text", "({json} ->> {text})"),
+    ("text", "({json} #>> {texts})"), ("json", "json_build_array({any}, {any})"), ("json", "to_json({any})"),
+    ("json", "json_build_object({text}, {any})"), ("json", "json_strip_nulls({json})"), ("text", "json_typeof({json})"),
+    ("jsonb", "({json} :: jsonb)"), ("json", "({jsonb} :: json)"), ("jsonb", "to_jsonb({any})"),
+    ("text", "({any} :: varchar(3))"), ("texts", "({enums} :: text[])"), ("bool", "({any} = any(array[{same}, {same}]))"),
+    ("text", "array[{any}, {same}]::text"), ("text", "row({any}, {any})::text"), ("text", "concat({any}, {any})"),
+    ("text", "quote_literal({any})"), ("text", "format('%s %L', {any}, {any})"),
 )  # fmt: skip
 
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -146,7 +225,7 @@ class Scalars:
             return self._cast(kind, scope, depth)
         function = self.choices.pick(functions)
         self.met[f"function {function.id}"] += 1
-        element = self.choices.pick(("int4", "text"))
+        element = self.choices.pick(("int4", "text", *_ARRAYS))
         arguments = [self._argument(p, element, scope, depth) for p in function.parameters]
         if function.variadic:
             arguments += [self._argument(function.parameters[-1], element, scope, 0)
@@ -155,7 +234,7 @@ class Scalars:
 
     def _argument(self, parameter: object, element: str, scope: Scope, depth: int) -> str:
         if parameter is Any_.ARRAY or parameter is t.Array:
-            kind = {"int4": "int4s", "text": "texts"}["text" if parameter is t.Array else element]
+            kind = _ARRAYS["text" if parameter is t.Array else element]
         elif parameter is Any_.ELEMENT:
             kind = element
         elif self.hostile and self.choices.often(1, 10):
@@ -163,7 +242,7 @@ class Scalars:
             kind = self.choices.pick(list(TYPES))
             self.met[f"argument of another type: {kind}"] += 1
         elif parameter is Any_.ANY:
-            kind = self.choices.pick(("int4", "text", "bool", "date", "numeric", "jsonb", "float8"))
+            kind = self.choices.pick(list(TYPES))
         else:
             kind = _KINDS[parameter]  # type: ignore[index]
         if self.hostile and self.choices.often(1, 12):
@@ -195,7 +274,7 @@ class Scalars:
 
     def filled(self, form: str, scope: Scope, depth: int) -> str:
         """A form, with its operands."""
-        same = self.choices.pick([each for each in TYPES if each != "jsonb"])
+        same = self.choices.pick([each for each in TYPES if each not in _UNCOMPARED])
         made, rest = "", form
         while "{" in rest:
             before, _, rest = rest.partition("{")
@@ -216,7 +295,7 @@ class Scalars:
         if form == 5:
             return self._cast(kind, scope, depth)
         self.met[("coalesce", "case", "nullif", "greatest", "case operand")[form]] += 1
-        if form == 0 or (kind == "jsonb" and form in (2, 3)):
+        if form == 0 or (kind in _UNCOMPARED and form in (2, 3)):
             return f"coalesce({a}, {b})"
         if form == 1:
             return f"(case when {self.boolean(scope, depth)} then {a} else {b} end)"
@@ -263,16 +342,28 @@ CASTS["date"] = CASTS["timestamp"] = CASTS["timestamptz"] = (
 CASTS["time"] = ("timestamp", "interval", "timestamptz", "text")
 CASTS["interval"] = ("time", "text")
 CASTS["jsonb"] = ("text", "jsonb")
-CASTS["int4s"], CASTS["texts"] = ("texts", "text"), ("int4s", "text")
+CASTS["int4s"], CASTS["texts"] = ("texts", "text"), ("int4s", "text", "enums", "inets", "ranges")
+CASTS["json"], CASTS["enum"], CASTS["enums"] = (
+    ("jsonb", "text"),
+    ("text", "varchar"),
+    ("texts", "text"),
+)
+CASTS["inet"], CASTS["cidr"] = ("cidr", "text"), ("inet", "text")
+CASTS["macaddr"], CASTS["macaddr8"] = ("macaddr8", "text"), ("macaddr", "text")
+CASTS["bit"], CASTS["varbit"] = ("varbit", "int4", "int8", "text"), ("bit", "text", "int4")
+CASTS["multirange"], CASTS["xid8"] = ("int4range", "text"), ("text", "int8")
+CASTS["nummultirange"], CASTS["datemultirange"] = ("numrange", "text"), ("daterange", "text")
 #: Casts that have a value for every ordinary value.
 SURE_CASTS: dict[str, tuple[str, ...]] = {
     "int4": ("int2", "bool"), "int8": ("int4", "int2"), "numeric": ("int4", "int8", "num"),
     "float8": ("int4", "float4", "numeric"), "float4": ("int2",), "num": ("int2", "int4"),
     "text": ("int4", "int8", "bool", "date", "uuid", "jsonb", "bpchar", "interval", "timestamp",
-             "bytea", "int4s", "time", "numeric", "num"),
+             "bytea", "int4s", "time", "numeric", "num", "json", "enum", "enums", "inet", "int4range",
+             "multirange", "varbit", "xid8", "ranges", "nummultirange"),
     "varchar": ("text",), "bpchar": ("text",), "date": ("timestamp",), "timestamp": ("date",),
     "timestamptz": ("timestamp",), "time": ("timestamp",), "interval": ("time",),
-    "texts": ("int4s",), "bool": ("int4",),
+    "texts": ("int4s", "enums"), "bool": ("int4",), "json": ("jsonb",), "inet": ("cidr",), "varbit": ("bit",),
+    "multirange": ("int4range",), "nummultirange": ("numrange",), "macaddr8": ("macaddr",),
 }  # fmt: skip
 
 
@@ -296,12 +387,12 @@ def _functions(known: Callable[[str], bool], hostile: bool) -> dict[str, list[Fu
 
 def _result(function: Function) -> str | None:
     if isinstance(function.result, t.Array):
-        return {t.Integer: "int4s", t.Text: "texts"}.get(type(function.result.element))
+        return _ARRAYS.get(_KINDS.get(type(function.result.element), ""))
     if isinstance(function.result, t.SqlType):
         return _KINDS.get(type(function.result))
     # It depends on the arguments: of numbers, mostly their own kind; of others, try.
     first = function.parameters[0] if function.parameters else None
-    if first is Any_.ARRAY:
+    if first is Any_.ARRAY or function.name == "enum_range":
         return None
     return _KINDS.get(first) if isinstance(first, type) else None
 

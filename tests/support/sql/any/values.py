@@ -20,12 +20,20 @@ TYPES = {
     "inet": "inet", "cidr": "cidr", "macaddr": "macaddr", "bit": "bit(3)", "varbit": "bit varying(6)",
     "int4range": "int4range", "numrange": "numrange", "daterange": "daterange",
     "tstzrange": "tstzrange", "multirange": "int4multirange",
+    "json": "json", "enum": "mood", "enums": "mood[]", "inets": "inet[]", "ranges": "int4range[]",
+    "lsn": "pg_lsn", "xid8": "xid8", "macaddr8": "macaddr8", "int8range": "int8range", "tsrange": "tsrange",
+    "nummultirange": "nummultirange", "datemultirange": "datemultirange",
 }  # fmt: skip
+#: The type that somebody made, in an order that is not that of its texts.
+LABELS = ("sad", "ok", "", "it's", "Angry", "NULL", "a,b")
 
 #: What can be grouped, ordered and compared in the same way by everybody.
 KEYS = ["int4", "text", "date", "int8", "bool", "num", "numeric", "timestamp", "interval", "uuid",
         "varchar", "bpchar", "float8", "time", "bytea", "timestamptz", "int2", "int4s",
-        "inet", "cidr", "macaddr", "bit", "varbit", "int4range", "numrange", "daterange", "multirange"]  # fmt: skip
+        "inet", "cidr", "macaddr", "bit", "varbit", "int4range", "numrange", "daterange", "multirange", "enum", "enums", "inets",
+        "ranges", "lsn", "xid8", "macaddr8", "int8range", "tsrange", "nummultirange", "datemultirange"]  # fmt: skip
+#: What has no equality.
+UNEQUAL = ("json",)
 
 #: What rows of ordinary tables have, the simplest first.
 PLAIN: dict[str, list[str]] = {
@@ -85,6 +93,22 @@ PLAIN: dict[str, list[str]] = {
         "(,2020-01-01 00:00:00+02]",
     ],
     "multirange": ["{}", "{[1,3),[5,7)}", "{[2,6)}", "{(,2)}"],
+    "json": ["1", '{"n": 1,  "s":"x"}', "[1, 2.50,null]", '"a"', "null", '{"n": 1, "n": 2}'],
+    "enum": ["sad", "ok", "", "it's", "Angry"],
+    "enums": ["{}", "{ok,sad}", '{"",NULL}', "{sad}"],
+    "inets": ["{}", "{10.0.0.1,::1}", "{NULL,10.0.0.1/8}"],
+    "ranges": ["{}", '{"[1,5)",empty}', '{NULL,"(,3)"}'],
+    "lsn": ["0/0", "16/B374D848", "0/1"],
+    "xid8": ["0", "1", "42"],
+    "macaddr8": ["08:00:2b:01:02:03:04:05", "08:00:2b:ff:fe:01:02:03"],
+    "int8range": ["[1,5)", "empty", "[10000000000,)", "(2,3]"],
+    "tsrange": [
+        "[2020-01-01 00:00:00,2020-02-01 00:00:00)",
+        "empty",
+        "(,2020-01-15 12:00:00.5]",
+    ],
+    "nummultirange": ["{}", "{[1.5,3),(3,4]}", "{[1.50,3.0)}", "{(,0)}"],
+    "datemultirange": ["{}", "{[2020-01-01,2020-02-01)}", "{(,2020-01-01),[2020-03-01,)}"],
 }
 #: What a few rows of tables have: extreme, but no sum of them is inexact or fails.
 STRANGE: dict[str, list[str]] = {
@@ -121,6 +145,18 @@ STRANGE: dict[str, list[str]] = {
     "daterange": ["(-infinity,infinity)", "[0044-03-15 BC,9999-12-31)", "[infinity,infinity]"],
     "tstzrange": ["[-infinity,infinity]", "(,)"],
     "multirange": ["{(,)}", "{[-2147483648,2147483647)}", "{[1,2),[3,4),[5,6)}"],
+    "json": ['{"a" : {"b": [1, {"c": null}]}}', '"it\'s"', "1.10", "1e2", " [ ] ", '"\\u00e9"'],
+    "enum": ["NULL", "a,b"],
+    "enums": ['{"a,b","NULL",NULL}', '{"it\'s"}'],
+    "inets": ["{0.0.0.0/0,255.255.255.255,::/0}"],
+    "ranges": ['{"(,)","[-2147483648,2147483647)"}'],
+    "lsn": ["FFFFFFFF/FFFFFFFF"],
+    "xid8": ["18446744073709551615"],
+    "macaddr8": ["ff:ff:ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00:00:00"],
+    "int8range": ["(,)", "[-9223372036854775808,9223372036854775807)"],
+    "tsrange": ["[-infinity,infinity]", "(,)"],
+    "nummultirange": ["{[NaN,NaN]}", "{(,)}", "{[1,1],[1.0,1.00]}"],
+    "datemultirange": ["{(,)}", "{[-infinity,infinity]}"],
 }  # fmt: skip
 #: What only expressions of one row have.
 HOSTILE: dict[str, list[str]] = {
@@ -166,6 +202,18 @@ HOSTILE: dict[str, list[str]] = {
     "daterange": ["[2020-01-01,5874897-12-31]", "[2020-13-01,)", "[2021-01-01,2020-01-01]", "[2020-01-01,infinity]"],
     "tstzrange": ["[2020-01-01,x)", '["2020-01-01 10:00","2020-01-02 10:00+02"]', "[2021-01-01,2020-01-01]"],
     "multirange": ["{[1,3),[2,5)}", "{empty,[1,2)}", "{[1,2),}", "[1,2)", "{[5,1]}", "{[1,2)} x", " { [1,2) , [4,5) } "],
+    "json": ['{"a": 1, "a" :2}', "{a}", "", "[1,]", '"\\u0000"', '"\\ud800"', "1 2", " 1 ", "[[[]]]", '{"a":1}x', "01", "-"],
+    "enum": ["OK", "nothing", " ok", "ok "],
+    "enums": ["{nothing}", "{ok", "ok", "{{ok},{sad}}", "{ ok , null}"],
+    "inets": ["{10.0.0.1/33}", "{10.0.0.1", "{ 10.0.0.1 }"],
+    "ranges": ['{"[5,1]"}', "{[1,2)}", '{"[1,2) "}', '{"[ 1,2]"}'],
+    "lsn": ["0", "1/", "G/0", "000000001/0", "0/123456789", " 0/1", "ffffffff/0"],
+    "xid8": ["18446744073709551616", "-1", " 7 ", "0x10", "010", "x", "", "1.0"],
+    "macaddr8": ["08:00:2b:01:02:03", "08002b0102030405", "0800.2b01.0203.0405", "x", "08:00:2b:01:02:03:04"],
+    "int8range": ["[1,9223372036854775807]", "[2,1]", "[1, 2)", "(5,6)"],
+    "tsrange": ["[2020-01-01,x)", '["2020-01-01 10:00","2020-01-02")', "[infinity,infinity)", "[2020-01-01 10:00+02,)"],
+    "nummultirange": ["{[3,1]}", "{[1,2),[2,3)}", "{(1,1)}", "{[1,2]", "{[a,b]}"],
+    "datemultirange": ["{[2020-01-01,2020-01-31],[2020-02-01,2020-02-02)}", "{[2020-13-01,)}", "{(,),[2020-01-01,)}"],
     "texts": ['{"a,b","c\\"d"}', "{a b, c}", '{"{}"}', "{NULL,\"NULL\"}", "{it's}", "{"],
 }  # fmt: skip
 
@@ -173,12 +221,15 @@ HOSTILE: dict[str, list[str]] = {
 NAMES = ("of", '"AS OF"', '"a""b"', '"a.b"', '"select"', "a$b", '"Ü x"', '"$1"', "\"it's\"", '"(c)"',
          "subscribe", '"Scan t"', "now", '"A"', "date", '"returns=False"', '"--"')  # fmt: skip
 
-ORDERED = [kind for kind in TYPES if kind != "jsonb"]
+_ARRAYS = tuple(kind for kind, written in TYPES.items() if written.endswith("[]"))
 
 
 def quoted(text: str) -> str:
     """A string literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+CREATE_TYPE = f"create type mood as enum ({', '.join(map(quoted, LABELS))})"
 
 
 def literal(choices: Choices, kind: str, hostile: bool) -> str:
@@ -192,7 +243,7 @@ def literal(choices: Choices, kind: str, hostile: bool) -> str:
         return text if text[0] != "-" else f"({text})"
     if kind == "text" and form < 3:
         return quoted(text)
-    if form == 3 and kind not in ("int4s", "texts"):
+    if form == 3 and kind not in _ARRAYS:
         return f"{written} {quoted(text)}"
     if form == 4:
         return f"cast({quoted(text)} as {written})"
@@ -211,28 +262,72 @@ def value(choices: Choices, kind: str) -> str:
     return f"{quoted(choices.pick(texts))}::{TYPES[kind]}"
 
 
+#: What follows a column of a kind, where it is GENERATED: the expression, and its kind.
+GENERATED: dict[str, tuple[tuple[str, str], ...]] = {
+    "int4": (("({c} % 7)", "int4"), ("int4range({c} % 9, null)", "int4range")),
+    "text": (("upper({c})", "text"), ("length({c})", "int4"), ("coalesce({c}, 'none')", "text")),
+    "bool": (("not {c}", "bool"),),
+    "numeric": (("round({c}, 1)", "numeric"),),
+    "num": (("{c} / 4", "num"),),
+    "jsonb": (("{c} -> 'n'", "jsonb"), ("jsonb_typeof({c})", "text")),
+    "json": (("{c} ->> 0", "text"), ("json_typeof({c})", "text")),
+    "int4range": (("lower({c})", "int4"), ("isempty({c})", "bool"), ("{c} * int4range(0, 4)", "int4range")),
+    "daterange": (("upper({c})", "date"),),
+    "multirange": (("range_merge({c})", "int4range"),),
+    "inet": (("host({c})", "text"), ("network({c})", "cidr"), ("{c} << inet '10.0.0.0/8'", "bool")),
+    "varbit": (("length({c})", "int4"),),
+    "bit": (("~ {c}", "bit"),),
+    "int4s": (("cardinality({c})", "int4"), ("{c} || 1", "int4s")),
+    "enum": (("{c} > 'ok'", "bool"), ("greatest({c}, 'ok')", "enum")),
+    "xid8": (("{c} > '1'", "bool"),),
+    "interval": (("{c} * 2", "interval"),),
+}  # fmt: skip
+
+
 class Table:
-    """A table: its columns, and whether it has a key."""
+    """A table: its columns, what follows from others of them, and whether it has a key."""
 
     def __init__(self, name: str, columns: list[tuple[str, str]], key: bool) -> None:
         self.name = name
         self.columns = columns
         self.key = key
+        self.generated: dict[str, str] = {}
 
     @property
     def create(self) -> str:
         """CREATE TABLE."""
         parts = [f"{name} {TYPES[kind]}" for name, kind in self.columns]
+        for at, (name, _) in enumerate(self.columns):
+            if name in self.generated:
+                parts[at] += f" generated always as ({self.generated[name]}) stored"
         if self.key:
             parts[0] += " primary key"
         return f"create table {self.name} ({', '.join(parts)})"
 
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        """The columns that take values, all but the key."""
+        return [each for each in self.columns[1:] if each[0] not in self.generated]
+
+    def follow(self, choices: Choices) -> None:
+        """One more column, that follows from another one."""
+        sources = [each for each in self.written if each[1] in GENERATED]
+        if not sources:
+            return
+        name, kind = choices.pick(sources)
+        form, own = choices.pick(GENERATED[kind])
+        made = f"g{len(self.generated)}"
+        self.columns.append((made, own))
+        self.generated[made] = form.format(c=name)
+
     def row(self, choices: Choices, number: int) -> str:
         """The values of a row."""
         cells = []
-        for at, (_, kind) in enumerate(self.columns):
+        for at, (name, kind) in enumerate(self.columns):
             if self.key and at == 0:
                 cells.append(str(number))
+            elif name in self.generated:
+                cells.append("default")
             elif choices.often(1, 5):
                 cells.append("null")
             else:
@@ -246,10 +341,12 @@ def schema(choices: Choices) -> list[Table]:
     tables = []
     for number in range(4):
         own = [("k", "int4")]
-        width = 4 + choices.below(4)
+        width = 4 + choices.below(6)
         for at in range(width):
             name = NAMES[(number * 4 + at) % len(NAMES)] if choices.often(1, 4) else f"c{at}"
-            own.append((name, kinds[(number * 6 + at * 5 + choices.below(3)) % len(kinds)]))
+            own.append((name, choices.pick(kinds)))
         tables.append(Table(f"t{number}", own, key=number % 2 == 1))
+        for _ in range(choices.below(3)):
+            tables[-1].follow(choices)
     whole = [("k", "int4")] + [(f"a{at}", kind) for at, kind in enumerate(kinds)]
     return [*tables, Table("every", whole, key=True)]

@@ -9,8 +9,8 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
                 DISTINCT, GROUP BY, a set operation, min or max keeps, and which of them ORDER BY
                 puts first, is nobody's promise. Only in statements that have one of these; and
                 where the order is total, rows that differ in more than that stand in one order.
-                Likewise which of two equal numerics (0, 0.00) DISTINCT, GROUP BY and a set
-                operation keep: PostgreSQL the one that it meets first.
+                Likewise which of two equal numerics (0, 0.00), or ranges of them, DISTINCT, GROUP
+                BY and a set operation keep: PostgreSQL the one that it meets first.
     order       both fail, in a statement with more than one row or condition, with errors of values
                 (22, 21; 54 of ``chr(0)``; 0A000 of a unit that a type has not; 42601 of a
                 template): which row or condition is evaluated first is nobody's promise. So with
@@ -25,7 +25,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import psycopg
@@ -70,6 +70,26 @@ class Both:
     beside: list[Pair] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
+    #: What the peer's numbers of types that somebody made are here.
+    made: dict[int, int] = field(default_factory=dict)
+
+    def know(self, name: str) -> None:
+        """A type that somebody made on both sides, and its arrays: they have other numbers."""
+        sql = f"select '{name}'::regtype::oid::int, '{name}[]'::regtype::oid::int"
+        # Not prepared: a name is looked up when a statement is planned.
+        mine, theirs = (map(int, ask(one, sql).rows[0]) for one in (self.ours, self.peer))  # type: ignore[arg-type]
+        self.made = dict(zip(theirs, mine, strict=True))
+
+    def asked(self, sql: str) -> tuple[Seen, Seen]:
+        """What both say to a statement."""
+        return ask(self.ours, sql), self.named(ask(self.peer, sql))
+
+    def named(self, theirs: Seen) -> Seen:
+        """What the peer says, with our numbers for types that somebody made."""
+        if not any(oid in self.made for oid, _ in theirs.types):
+            return theirs
+        types = tuple((self.made.get(oid, oid), mod) for oid, mod in theirs.types)
+        return replace(theirs, types=types)
 
     def run(self, sql: str) -> None:
         """A statement that both must take."""
@@ -109,7 +129,7 @@ class Both:
         def first() -> tuple[Seen, Seen]:
             pair = under_way.popleft()
             free.append(pair)
-            return answer(pair[0]), answer(pair[1])
+            return answer(pair[0]), self.named(answer(pair[1]))
 
         for statement in statements:
             if not free:
@@ -123,7 +143,7 @@ class Both:
 
     def compare(self, text: Text) -> str | None:
         """What differs; None if nothing does."""
-        return self._told(text, ask(self.ours, text.sql), ask(self.peer, text.sql))
+        return self._told(text, *self.asked(text.sql))
 
     def _told(self, text: Text, mine: Seen, theirs: Seen) -> str | None:
         verdict = judge(text.sql, mine, theirs, one_row=text.one_row, ordered=text.ordered)
@@ -198,12 +218,14 @@ def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -
     return "form"
 
 
-_NUMERIC, _NUMRANGE, _FLOATS = 1700, 3906, (700, 701)
+_NUMERIC, _NUMRANGES, _FLOATS = 1700, (3906, 4532), (700, 701)
 #: What keeps one of several equal values, or puts one of them first.
 _KEEPS_ONE = re.compile(
     r"\b(distinct|group by|union|intersect|except|min\(|max\(|rollup|cube|sets|order by)"
 )
 _KEEPS_KEY = re.compile(r"\b(distinct|group by|union|intersect|except)\b")
+#: The fraction of an end of a range.
+_FRACTION = re.compile(r"\.\d+(?=[,)\]])")
 _SPAN = re.compile(
     r"(?:([-+]?\d+) years? ?)?(?:([-+]?\d+) mons? ?)?(?:([-+]?\d+) days? ?)?"
     r"(?:([-+]?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
@@ -225,8 +247,8 @@ def _form(oid: int, numerics: object) -> Callable[[str], str]:
         return lambda cell: "0" if cell == "-0" else cell
     if oid == _NUMERIC and numerics:
         return lambda cell: cell.rstrip("0").rstrip(".") if "." in cell else cell
-    if oid == _NUMRANGE and numerics:
-        return lambda cell: re.sub(r"(\.\d*?)\.?0+(?=[,)\]])", r"\1", cell)
+    if oid in _NUMRANGES and numerics:
+        return lambda cell: _FRACTION.sub(lambda found: found[0].rstrip("0").rstrip("."), cell)
     return _of_spans
 
 

@@ -48,7 +48,8 @@ class Fate(IntEnum):
 class TableColumn:
     """One column: what upstream calls its type, and what it is here.
 
-    `number` is 0 for a column that is here, and gone upstream: it is NULL.
+    `number` is 0 for a column that is here, and gone upstream: it is NULL. `type` is spelled as
+    schemas are stored (`rows.types.stored_spelling`), which is not how people spell it.
     """
 
     name: str
@@ -57,6 +58,11 @@ class TableColumn:
     typmod: int
     type: str
     nullable: bool = True
+
+    @property
+    def sql_type(self) -> t.SqlType:
+        """The type that it has here."""
+        return t.parse_stored(self.type)
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Table:
         return Schema(tuple(self._column(column) for column in self.columns))
 
     def _column(self, column: TableColumn) -> Column:
-        sql_type = t.parse_stored(column.type)
+        sql_type = column.sql_type
         # A keyed row may come without its large values: they are there once it is put together.
         loose = not self.full and column.name not in self.key and isinstance(sql_type, _LARGE)
         return Column(column.name, sql_type, column.nullable or loose)

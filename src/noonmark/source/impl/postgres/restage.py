@@ -150,8 +150,8 @@ def fitted(table: Table, relation: Relation) -> tuple[Table, list[str]]:
                 f'column "{column.name}" of "{relation.name}" is not there upstream: it is NULL'
             )
         else:
-            _check_type(relation, column, t.parse_type(found.type))
-            kept = str(column.type)
+            _check_type(relation, column, found.sql_type)
+            kept = t.stored_spelling(column.type)
             columns.append(replace(found, type=kept, nullable=column.nullable))
     for added in there.values():
         columns.append(replace(added, nullable=True))
@@ -175,7 +175,7 @@ def _absent(relation: Relation, column: Column) -> TableColumn:
             f'column "{column.name}" of "{relation.name}" is gone upstream, and never NULL here',
             hint="Make it again upstream, or drop the table from the source and add it again.",
         )
-    return TableColumn(column.name, 0, 0, 0, str(column.type))
+    return TableColumn(column.name, 0, 0, 0, t.stored_spelling(column.type))
 
 
 def _check_type(relation: Relation, column: Column, now: t.SqlType) -> None:
