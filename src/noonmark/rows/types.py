@@ -328,9 +328,10 @@ class Coded(SqlType):
     #: Whether there is = (for DISTINCT, GROUP BY and keys), and an order other than of the bytes.
     equality: ClassVar[bool] = True
     ordered: ClassVar[bool] = True
-    #: The letter in pg_type, and what its functions of text and bytes begin with.
+    #: The letter in pg_type, what its functions begin with, what stands between items of an array.
     catalog_kind: ClassVar[str] = "b"
     stem: ClassVar[str] = ""
+    delimiter: ClassVar[str] = ","
 
     @classmethod
     def of(cls, parameters: tuple[int, ...]) -> Coded:
@@ -460,8 +461,7 @@ def quote_name(name: str) -> str:
 def stored_spelling(sql_type: SqlType) -> str:
     """The type as schemas are stored with it; `parse_stored` is the inverse.
 
-    It is the canonical spelling, except that ``numeric`` was taken when plain numeric got values of
-    any size: there it is `OLD_NUMERIC`, and plain numeric is ``numeric(any)``.
+    It is the canonical spelling, but ``numeric`` is `OLD_NUMERIC`; plain numeric: ``numeric(any)``.
     """
     match sql_type:
         case Numeric(precision=None):

@@ -33,6 +33,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.coded.ranges import Multirange, Range
+from noonmark.rows.order import has_equality
 from noonmark.sql.coerce import UNKNOWN, as_kind, coerce, common_type, is_implicit, is_open
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES
@@ -91,6 +92,7 @@ def resolve(
         shown = _shown(name, types, operator)
         raise Unsupported(f"{shown} means one of type {foreign}", position=position)
     _check_polymorphic(best.entry, types, position)
+    _check_equality(best.entry.name, best.targets, position)
     targets = _as_written(best.entry, best.targets, arguments)
     pairs = zip(arguments, targets, strict=True)
     return best.entry, tuple(coerce(argument, target, position) for argument, target in pairs)
@@ -226,6 +228,26 @@ def _check_polymorphic(entry: Signature, types: Sequence[t.SqlType], position: i
     is_text = is_text or (entry.name in _COMPATIBLE_OF_THREE and len(types) == 3)
     if open_ and not is_text and all(each == UNKNOWN for each in open_):
         raise _no_type(position)
+
+
+#: What compares values, and what is missing where they have no equality.
+_COMPARING = {
+    **dict.fromkeys(
+        ("array_position", "array_positions", "array_remove", "array_replace"),
+        "an equality operator",
+    ),
+    **dict.fromkeys(("greatest", "least", "width_bucket"), "a comparison function"),
+}
+
+
+def _check_equality(name: str, targets: Sequence[t.SqlType], position: int | None) -> None:
+    """Functions that compare values take none that cannot be compared."""
+    for each in targets if name in _COMPARING else ():
+        kind = each.element if isinstance(each, t.Array) else each
+        if not has_equality(kind):
+            raise UndefinedFunction(
+                f"could not identify {_COMPARING[name]} for type {kind}", position=position
+            )
 
 
 def _no_type(position: int | None) -> DatatypeMismatch:

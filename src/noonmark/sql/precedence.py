@@ -30,9 +30,15 @@ _OPERATORS: dict[Any, type[exp.Expr]] = {
     TokenType.AMP_LT: exp.ExtendsLeft,
     TokenType.AMP_GT: exp.ExtendsRight,
     TokenType.CARET_AT: exp.StartsWith,
+    TokenType.LR_ARROW: exp.Distance,
 }
 #: Operators that sqlglot divides.
-_DIVIDED = frozenset(("<<=", ">>=", "~<~", "~<=~", "~>~", "~>=~"))
+_DIVIDED = frozenset(
+    ("<<=", ">>=", "~<~", "~<=~", "~>~", "~>=~",
+     "##", "&<|", "<<|", "<^", ">^", "?#", "?-", "?-|", "?||", "@-@", "|&>", "|>>", "~=")
+)  # fmt: skip
+#: Operators in front of a shape, by what they are called.
+_BEFORE = frozenset(("?-", "@-@"))
 _SIGNS = frozenset("+-*/<>=~!@#%^&|?")
 
 
@@ -89,8 +95,24 @@ def _alone(parser: Any) -> Any:
 _MATCH_TOKENS = (TokenType.LIKE, TokenType.ILIKE, TokenType.SIMILAR_TO, TokenType.BETWEEN)
 
 
+def _named(name: str) -> Any:
+    """An operator in front, as a call by its sign."""
+
+    def act(self: Any) -> Any:
+        sign = name or self._prev.text
+        if not name and sign not in _BEFORE:
+            self.raise_error("Expected an operand", self._prev)
+        return self.expression(exp.Anonymous(this=sign, expressions=[self._parse_term()]))
+
+    return act
+
+
 class Precedence(PostgresParser):
     """PostgreSQL's grammar of operators."""
+
+    FACTOR: ClassVar[dict[Any, Any]] = {
+        token: kind for token, kind in PostgresParser.FACTOR.items() if kind is not exp.Distance
+    }
 
     RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
         token: _alone(parser) if token in _MATCH_TOKENS else parser
@@ -100,6 +122,10 @@ class Precedence(PostgresParser):
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **PostgresParser.UNARY_PARSERS,
         TokenType.RLIKE: lambda self: self.expression(exp.BitwiseNot(this=self._parse_term())),
+        TokenType.HASH: _named("#"),
+        TokenType.QMARK_PIPE: _named("?|"),
+        TokenType.DAT: _named("@@"),
+        TokenType.ADJACENT: _named(""),
         TokenType.PARAMETER: lambda self: self.expression(
             exp.Anonymous(this="@", expressions=[self._parse_term()])
         ),

@@ -14,6 +14,7 @@ from typing import Any
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.geometry import Box, Circle, Line, Lseg, Path, Point, Polygon
 from noonmark.rows.coded.jsonpath import Jsonpath
 from noonmark.rows.coded.lsn import Lsn, Xid8
 from noonmark.rows.coded.network import Cidr, Inet, Macaddr, Macaddr8
@@ -82,6 +83,13 @@ TEXTS: dict[type[t.SqlType], Sequence[str]] = {
     Jsonpath: ("$", "$.a[*] ? (@ == 1)", "strict $[0]", "$.a.type()", "$[*].b > 1", "1 + 2"),
     PgSnapshot: ("10:20:10,14,15", "1:1:", "3:9:4"),
     TxidSnapshot: ("10:20:10,14,15", "1:1:"),
+    Point: ("(1,2)", "(0,0)", "(-1.5,1e300)", "(nan,inf)"),
+    Lseg: ("[(0,0),(1,1)]", "[(1,0),(0,1)]", "[(2,2),(2,2)]"),
+    Box: ("(1,1),(0,0)", "(3,3),(0.5,-2)", "(0,0),(0,0)"),
+    Line: ("{1,2,3}", "{0,1,0}", "{1,0,-2}"),
+    Circle: ("<(0,0),2>", "<(1,1),0>", "<(3,1),1.5>"),
+    Path: ("((0,0),(1,1),(2,0))", "[(0,0),(1,1)]", "[(1,0)]"),
+    Polygon: ("((0,0),(1,1),(2,0))", "((0.5,0.25),(1,0.5),(1,0.25))", "((5,5))"),
     Lsn: ("0/0", "0/1A", "FFFFFFFF/FFFFFFFF"),
     Xid8: ("0", "3", "18446744073709551615"),
     **{

@@ -28,7 +28,9 @@ _NAMES = {
     3912: "daterange", 3908: "tsrange", 3910: "tstzrange", 4451: "int4multirange",
     4536: "int8multirange", 4532: "nummultirange", 4535: "datemultirange", 4533: "tsmultirange",
     4534: "tstzmultirange", 4072: "jsonpath", 4073: "jsonpath[]",
-    5038: "pg_snapshot", 2970: "txid_snapshot",
+    5038: "pg_snapshot", 2970: "txid_snapshot", 600: "point", 601: "lseg",
+    602: "path", 603: "box", 604: "polygon", 628: "line", 718: "circle", 1017: "point[]",
+    1020: "box[]",
 }  # fmt: skip
 
 _NUMERIC = 1700

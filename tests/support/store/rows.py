@@ -18,6 +18,7 @@ from noonmark.rows import types as t
 from noonmark.rows import value as v
 from noonmark.rows.coded import CODED
 from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.coded.geometry import Box, Circle, Line, Path, Polygon, Shape
 from noonmark.rows.coded.jsonpath import Jsonpath
 from noonmark.rows.coded.network import Address, Cidr, Inet
 from noonmark.rows.coded.ranges import Multirange, Range
@@ -179,6 +180,8 @@ def coded(sql_type: t.Coded) -> st.SearchStrategy[bytes]:
             return made.map(lambda one: (one if sql_type.whole else one.net).value)
         case Jsonpath():
             return st.sampled_from(_paths())
+        case Shape():
+            return shapes(sql_type)
         case PgSnapshot():
             numbers = st.sets(st.integers(1, (1 << 32) - 1), min_size=2, max_size=6).map(sorted)
             return numbers.map(lambda some: Snapshot(some[0], some[-1], tuple(some[:-1])).value)
@@ -198,6 +201,27 @@ def coded(sql_type: t.Coded) -> st.SearchStrategy[bytes]:
             )
             return made | st.just(sql_type.value(Span.none()))
     return st.binary(min_size=sql_type.size, max_size=sql_type.size)
+
+
+def shapes(sql_type: Shape) -> st.SearchStrategy[bytes]:
+    """Values of a type of geometry."""
+    number = st.sampled_from([0.0, -0.0, 1.5, -2.25, 1 / 3, 1e300, math.inf, -math.inf, math.nan])
+    point = st.tuples(number, number)
+    several = st.lists(point, min_size=1, max_size=4)
+    match sql_type:
+        case Box():
+            return st.builds(Box.of_corners, point, point)
+        case Line():
+            return point.map(lambda pair: Line.of_floats(1.5, *pair))
+        case Circle():
+            return st.builds(lambda at, size: Circle.of_floats(*at, abs(size)), point, number)
+        case Polygon():
+            return several.map(Polygon.of_points)
+        case Path():
+            return st.builds(
+                lambda way, shut: Path.of_way(way, closed=shut), several, st.booleans()
+            )
+    return st.tuples(*[number] * sql_type.count).map(lambda all_: sql_type.of_floats(*all_))
 
 
 @cache

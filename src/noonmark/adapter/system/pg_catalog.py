@@ -123,11 +123,16 @@ def _is_text(number: int) -> bool:
     return number in (25, 1042, 1043)
 
 
+#: Types whose values stand with a semicolon between them in an array: they have commas themselves.
+_APART = ("box", "_box")
+
+
 def _pg_type(facts: Facts) -> Iterable[Row]:
     for row in TYPES:
         yield (
             row.oid, row.name, SCHEMA_OIDS["pg_catalog"], SUPERUSER_OID, row.size,
-            0 < row.size <= 8, row.kind, row.category, False, True, ",", 0, "-", row.element,
+            0 < row.size <= 8, row.kind, row.category, False, True,
+            ";" if row.name in _APART else ",", 0, "-", row.element,
             row.array, *functions_of(row), "-", "-", "-",
             "i", "p", False, 0, -1, 0, 100 if row.category == "S" else 0, None, None,
             None,

@@ -7,7 +7,7 @@ functions and operators it has stands in a module of `noonmark.sql.functions`.
 
 from __future__ import annotations
 
-from noonmark.rows.coded import bits, jsonpath, lsn, network, ranges, snapshots
+from noonmark.rows.coded import bits, geometry, jsonpath, lsn, network, ranges, snapshots
 from noonmark.rows.types import Coded
 
 #: All of them.
@@ -18,4 +18,5 @@ CODED: tuple[type[Coded], ...] = (
     *ranges.TYPES,
     *jsonpath.TYPES,
     *snapshots.TYPES,
+    *geometry.TYPES,
 )

@@ -17,19 +17,21 @@ from collections.abc import Iterable
 from noonmark.errors import InvalidValue, Unsupported
 
 _BLANKS = " \t\n\r\v\f"
-_ARRAY_SPECIAL = re.compile(r'["\\{},\s]', re.ASCII)
+#: By what stands between items.
+_ARRAY_SPECIAL = {each: re.compile(rf'["\\{{}}{each}\s]', re.ASCII) for each in ",;"}
 _RECORD_SPECIAL = re.compile(r'["\\(),\s]', re.ASCII)
 
 
-def join_array(items: Iterable[str | None]) -> str:
+def join_array(items: Iterable[str | None], delimiter: str = ",") -> str:
     """The text of an array."""
-    return "{" + ",".join(map(_array_item, items)) + "}"
+    special = _ARRAY_SPECIAL[delimiter]
+    return "{" + delimiter.join(_array_item(item, special) for item in items) + "}"
 
 
-def _array_item(item: str | None) -> str:
+def _array_item(item: str | None, special: re.Pattern[str]) -> str:
     if item is None:
         return "NULL"
-    if item and item.upper() != "NULL" and not _ARRAY_SPECIAL.search(item):
+    if item and item.upper() != "NULL" and not special.search(item):
         return item
     return '"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -47,14 +49,17 @@ def _record_item(item: str | None) -> str:
     return '"' + item.replace("\\", "\\\\").replace('"', '""') + '"'
 
 
-_ARRAY_TOKEN = re.compile(
-    r'[ \t\n\r\v\f]*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?:[^"\\{},]|\\.)+))?'
-    r"[ \t\n\r\v\f]*(?P<end>[,}])",
-    re.DOTALL,
-)
+_ARRAY_TOKEN = {
+    each: re.compile(
+        rf'[ \t\n\r\v\f]*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?:[^"\\{{}}{each}]|\\.)+))?'
+        rf"[ \t\n\r\v\f]*(?P<end>[{each}}}])",
+        re.DOTALL,
+    )
+    for each in ",;"
+}
 
 
-def split_array(text: str) -> list[str | None]:
+def split_array(text: str, delimiter: str = ",") -> list[str | None]:
     """The items of an array's text, unquoted."""
     body = text.strip(_BLANKS)
     if body.startswith("["):
@@ -64,11 +69,11 @@ def split_array(text: str) -> list[str | None]:
     if not body[1:-1].strip(_BLANKS):
         return []
     items: list[str | None] = []
-    at = 1
+    at, token = 1, _ARRAY_TOKEN[delimiter]
     while at < len(body):
         if body[at:].lstrip(_BLANKS).startswith("{"):
             raise Unsupported(f"arrays of more than one dimension: {text[:100]!r}")
-        match = _ARRAY_TOKEN.match(body, at)
+        match = token.match(body, at)
         if match is None or (match["quoted"] is None and match["plain"] is None):
             raise _malformed("array", text)
         items.append(_array_value(match))

@@ -71,7 +71,8 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
             return " ".join(format_value(item, element, zone) for item in value)
         case t.Array(element):
             return join_array(
-                None if item is None else format_value(item, element, zone) for item in value
+                (None if item is None else format_value(item, element, zone) for item in value),
+                _delimiter(element),
             )
         case t.Record(fields):
             return join_record(
@@ -79,6 +80,11 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
                 for item, field in zip(value, fields, strict=True)
             )
     return _FORMAT[type(sql_type)](value)
+
+
+def _delimiter(element: t.SqlType) -> str:
+    """What stands between the items of an array of the type."""
+    return element.delimiter if isinstance(element, t.Coded) else ","
 
 
 def parse_value(text: str, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Any:
@@ -101,7 +107,7 @@ def parse_value(text: str, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Any
         case t.Array(element):
             return [
                 None if item is None else parse_value(item, element, zone)
-                for item in split_array(text)
+                for item in split_array(text, _delimiter(element))
             ]
         case t.Record(fields):
             return _parse_record(text, fields, zone)

@@ -29,6 +29,7 @@ from noonmark.sql.functions import (
 )
 from noonmark.sql.functions.aggregate import Aggregator
 from noonmark.sql.functions.function import Function, Table
+from noonmark.sql.functions.geometry import table as geometry
 from noonmark.sql.functions.jsonpath import functions as jsonpath
 from noonmark.sql.functions.number import angle, arithmetic, number_read, numeric
 from noonmark.sql.functions.text import ascii, binary, characters, digest, quoting, regexp, unicode
@@ -51,7 +52,7 @@ for _module in (
         identifier,
     ),
     *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),
-    *(enums, domain, jsonpath, bits, addresses, log, ranges, size, snapshots),
+    *(enums, domain, jsonpath, bits, addresses, log, ranges, size, snapshots, geometry),
 ):
     FUNCTIONS.add(_module.TABLE)
 

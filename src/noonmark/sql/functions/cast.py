@@ -37,6 +37,8 @@ from noonmark.rows.jsonb import canonical
 from noonmark.rows.pg.text import format_value, parse_value
 from noonmark.sql.functions.coded_casts import CASTS, INFALLIBLE, address_text, bits_of_text
 from noonmark.sql.functions.errors import NotHeldHere, RangeRefused, UntranslatableText
+from noonmark.sql.functions.geometry.table import MADE
+from noonmark.sql.functions.geometry.table import TABLE as SHAPES
 from noonmark.sql.functions.jsonb import parse
 from noonmark.sql.functions.number.fit import fit, quantize
 from noonmark.sql.functions.time import instant as i
@@ -224,6 +226,12 @@ def _bytes_number(value: bytes, _: t.SqlType, target: t.SqlType) -> int:
     return int.from_bytes(value.rjust(width, b"\0"), "big", signed=True)
 
 
+def _reshaped(kind: type[t.SqlType], made: type[t.SqlType]) -> Meaning:
+    """A shape as another one, as the function of that name makes it."""
+    own = next(each for each in SHAPES if each.id == f"{made.spelling}({kind.spelling})")
+    return lambda value, *_: own.meaning(value)
+
+
 def _find(source: t.SqlType, target: t.SqlType) -> Meaning | None:
     """The cast between two types that are neither arrays nor records."""
     # An oid is an integer everywhere but on the wire.
@@ -256,6 +264,7 @@ _PAIRS: dict[tuple[type[t.SqlType], type[t.SqlType]], Meaning] = {
     (t.Json, t.Jsonb): lambda value, *_: canonical(value),
     **{(t.Jsonb, target): _jsonb_scalar for target in (t.Boolean, *NUMBERS)},
     **CASTS,
+    **{(kind, made): _reshaped(kind, made) for kind, made, _ in MADE},
 }
 
 

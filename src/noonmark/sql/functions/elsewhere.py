@@ -13,30 +13,20 @@ from noonmark.rows import types as t
 from noonmark.rows.coded import CODED
 
 _SIGNATURES = """
-#: box box, line line, lseg lseg, path, polygon
-&&: box box, circle circle, polygon polygon, tsquery tsquery
-*: box point, circle point, float4 money, float8 money, int2 money, int4 money, int8 money,
-    money float4, money float8, money int2, money int4, money int8, path point, point point
-+: _aclitem aclitem, box point, circle point, date timetz, interval
-    timetz, money money, path path, path point, point point,
-    timetz date, timetz interval
--: _aclitem aclitem, box point, circle point, money money, path point,
-    point point, timetz interval
-/: box point, circle point, money float4, money float8, money int2, money int4, money int8,
-    money money, path point, point point
-<<: box box, circle circle, point point, polygon polygon
-<@: box box, circle circle, lseg box, lseg line, point box, point circle, point line, point
-    lseg, point path, point polygon, polygon polygon, tsquery tsquery
->>: box box, circle circle, point point, polygon polygon
-?|: line, lseg, point point
-@>: _aclitem aclitem, box box, box point, circle circle, circle point, path point, polygon
-    point, polygon polygon, tsquery tsquery
+&&: tsquery tsquery
+*: float4 money, float8 money, int2 money, int4 money, int8 money,
+    money float4, money float8, money int2, money int4, money int8
++: _aclitem aclitem, date timetz, interval timetz, money money, timetz date, timetz interval
+-: _aclitem aclitem, money money, timetz interval
+/: money float4, money float8, money int2, money int4, money int8, money money
+<@: tsquery tsquery
+@>: _aclitem aclitem
 age: xid
 array_agg: anyarray
 convert_from: bytea name
 convert_to: text name
 date_part: text timetz
-length: bytea name, lseg, path, tsvector
+length: bytea name, tsvector
 like: name text
 overlaps: timetz timetz timetz timetz
 percentile_cont: _float8 float8, _float8 interval
@@ -52,7 +42,6 @@ _OWN: dict[str, type[t.SqlType]] = {
     "bytea": t.Bytea, "_text": t.Array,
 }  # fmt: skip
 _CATEGORIES = {
-    **dict.fromkeys(("point", "lseg", "path", "box", "polygon", "line", "circle"), "G"),
     "money": "N", "timetz": "D", "name": "S",
     "_float8": "A", "anyarray": "P", "anyelement": "P",
 }  # fmt: skip

@@ -12,9 +12,11 @@ from noonmark.errors import (
     CannotCast,
     DatatypeMismatch,
     InvalidSyntax,
+    UndefinedFunction,
 )
 from noonmark.rows import types as t
 from noonmark.rows.coded.bits import Bit, Varbit
+from noonmark.rows.order import has_equality
 from noonmark.sql.coerce import UNKNOWN, coerce, common_type, compared_type, is_text, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.scalar import (
@@ -168,6 +170,11 @@ def _quantified(op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row
     item = plan(tree.this, row)
     if array.type == UNKNOWN:
         array = coerce(array, t.Array(settle(item).type), position_of(tree))
+    if isinstance(array.type, t.Array) and not has_equality(array.type.element):
+        shown = f"{array.type.element if item.type == UNKNOWN else item.type} {op}"
+        raise UndefinedFunction(
+            f"operator does not exist: {shown} {array.type.element}", position=position_of(tree)
+        )
     if isinstance(array.type, t.Array) and item.type != UNKNOWN:
         kind = compared_type([item.type, array.type.element])
         if kind is not None and (is_text(kind) or isinstance(kind, t.Double)):
@@ -385,6 +392,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.ExtendsLeft: "&<",
     exp.ExtendsRight: "&>",
     exp.StartsWith: "^@",
+    exp.Distance: "<->",
 }
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",

@@ -24,6 +24,7 @@ from noonmark.errors import (
 )
 from noonmark.loops import WORKING
 from noonmark.rows import types as t
+from noonmark.rows.coded.geometry import Shape
 from noonmark.rows.order import has_equality, is_ordered
 from noonmark.sql.choose import resolve
 from noonmark.sql.coerce import UNKNOWN, coerce, common_type_of, compared_type, settle
@@ -119,7 +120,9 @@ def same_type(scalars: Sequence[Scalar], place: str, tree: exp.Expr) -> list[Sca
 
 
 def compare(op: str, left: Scalar, right: Scalar, tree: exp.Expr) -> Scalar:
-    """A comparison, both sides as one kind."""
+    """A comparison, both sides as one kind; of shapes, an operator like others."""
+    if any(isinstance(each.type, Shape) for each in (left, right)):
+        return call(op, [left, right], tree, operator=True)
     a, b = comparable(op, [left, right], tree)
     if isinstance(b, Now):
         # One form for all temporal filters: mz_now() stands left.

@@ -37,7 +37,7 @@ KINDS = {
 APART = frozenset(
     ("random", "gen_random_uuid", "now", "clock_timestamp", "statement_timestamp", "timeofday",
      "transaction_timestamp", "version", "pg_sleep", "pg_sleep_for", "setseed", "nextval", "setval",
-     "currval", "lastval", "repeat", "age", "pg_terminate_backend", "pg_cancel_backend", "random_normal",
+     "currval", "lastval", "repeat", "age", "pg_column_size", "pg_terminate_backend", "pg_cancel_backend", "random_normal",
      "convert_from", "set_config", "pg_advisory_lock", "query_to_xml", "lpad", "rpad")
 )  # fmt: skip
 #: Not by their names alone: there is one type of documents; with one argument it asks the session;

@@ -79,7 +79,7 @@ _UNCOMPARED = ("jsonb", *UNEQUAL)
 #: Not PostgreSQL's, not of the same answer twice, or written otherwise (below).
 _APART = frozenset(
     ("mz_timestamp", "constant_time_eq", "digest", "hmac", "subscript", "slice", "like", "ilike",
-     "similar to", "~", "~*", "greatest", "least", "timezone", "age", "format", "power")
+     "similar to", "~", "~*", "greatest", "least", "timezone", "age", "format", "power", "pg_column_size")
 )  # fmt: skip
 #: Their results may be very long, or take very long.
 _LARGE = frozenset(("repeat", "lpad", "rpad", "^", "power", "exp"))
@@ -373,8 +373,6 @@ def _functions(known: Callable[[str], bool], hostile: bool) -> dict[str, list[Fu
     for function in FUNCTIONS.by_id.values():
         if function.name in _APART or (function.name in _LARGE) or " " in function.name:
             continue
-        if function.name.startswith("jsonb_path_") or function.name in ("@?", "@@"):
-            continue  # of a jsonpath, which is text here: PostgreSQL takes a literal alone
         made = all(p in _KINDS or isinstance(p, Any_) or p is t.Array for p in function.parameters)
         kind = _result(function)
         if not made or kind is None or not known(function.name):

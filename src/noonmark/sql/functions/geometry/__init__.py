@@ -1,0 +1,1 @@
+"""Functions and operators of points, lines, segments, boxes, paths, polygons and circles."""
