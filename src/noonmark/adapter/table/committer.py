@@ -128,8 +128,7 @@ class Tables:
         self._wake = asyncio.Event()
         self._supervisor = supervisor
         self._task: Task | None = None
-        #: When each collection was last written, by its id: names move.
-        self._written: dict[int, int] = {}
+        self._written: dict[int, int] = {}  # when each was last written, by id: names move
         self._stopping = False
         self.commits = 0
         #: What must be durable before rows are: the numbers of sequences that they have.
@@ -180,7 +179,8 @@ class Tables:
             if known.get(name) != met:
                 raise moved(name)
         # Before it is queued: rows that do not fit are refused alone.
-        encoded = {name: self._encoded(name, rows) for name, rows in writes.items() if rows}
+        some = [(name, rows, len(rows) * ROW_WEIGHT) for name, rows in writes.items() if rows]
+        encoded = {name: await aside(size, self._encoded, name, rows) for name, rows, size in some}
         request = Request(
             writes, encoded, read_at, frozenset(reads), ids or {}, beside, change, enforced
         )
@@ -199,12 +199,12 @@ class Tables:
         collection = self._table(name)
         if Group(self.catalog(), self._client.state).named(name) is not None:
             return None
-        seen = {}
+        seen: dict[str, int] = {}
         if collection.key:
             known = self._known_at(collection)
             if known is None or not await self._stored.has_room(collection, data, known):
                 return None
-            seen = {name: known if read_at is None else min(known, read_at)}
+            seen[name] = known if read_at is None else min(known, read_at)
         whole = pa.concat_tables([to_table([], collection.schema), data], promote_options="default")
         encoded = {name: Encoded.inserted(collection.id, whole)}  # NULL in columns added since
         request = Request({name: ()}, encoded, read_at, frozenset(reads), ids or {}, seen=seen)

@@ -6,8 +6,7 @@ Where it runs: the adapter's loop, of many rows a thread; pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -39,19 +38,26 @@ def _has_same_bits(kind: t.SqlType) -> bool:
 
 @dataclass(frozen=True)
 class Keys:
-    """The rows of some keys of a table. Keys are one when they are equal in SQL: 0 and -0 are."""
+    """The rows of some keys of a table. Keys are one when they are equal in SQL: 0 and -0 are.
+
+    No table has two rows of one key, so none has after a write that takes as many rows of a key as
+    it adds: an UPDATE of other columns, a DELETE. Only keys that some write adds are looked at.
+    """
 
     collection: Collection
     places: tuple[int, ...]
-    equal: Callable[[Row], Row]
+    equal: Callable[[Row], Row] | None  # None: equal keys are the same
     rows: Counter[Row]
+    #: The keys that are looked at, by their form; None for all of them.
+    wanted: Mapping[Row, Row] | None = None
 
     @classmethod
     def of(cls, collection: Collection) -> Keys:
         """No rows yet."""
         places = tuple(collection.schema.index(column) for column in collection.key)
         types = tuple(collection.schema.columns[place].type for place in places)
-        return cls(collection, places, row_key(types), Counter())
+        equal = None if have_same_bits(collection) else row_key(types)
+        return cls(collection, places, equal, Counter())
 
     def key(self, row: Row) -> Row:
         """The values of the key, as they are."""
@@ -59,23 +65,47 @@ class Keys:
 
     def form(self, row: Row) -> Row:
         """What rows have in common iff their keys are equal."""
-        return self.equal(self.key(row))
+        key = tuple([row[place] for place in self.places])
+        return key if self.equal is None else self.equal(key)
 
-    def take(self, rows: Mapping[Row, int], wanted: AbstractSet[Row]) -> None:
+    def added_by(self, each: Iterable[Sequence[Write]]) -> Keys:
+        """No rows yet, of the keys of which one of these writes adds more rows than it takes."""
+        wanted: dict[Row, Row] = {}
+        for writes in each:
+            net: Counter[Row] = Counter()
+            for row, diff in writes:
+                net[self.form(row)] += diff
+            wanted |= {form: () for form, count in net.items() if count > 0}
+            if self.equal is None:
+                continue
+            for row, diff in writes:
+                if diff > 0 and wanted.get(form := self.form(row)) == ():
+                    wanted[form] = self.key(row)
+        if self.equal is None:
+            wanted = {form: form for form in wanted}
+        return replace(self, rows=Counter(), wanted=wanted)
+
+    def take(self, rows: Mapping[Row, int]) -> None:
         """Those of the rows whose keys are wanted."""
+        wanted = self.wanted
+        assert wanted is not None, "rows are looked up for keys that are known"
         self.rows.update({row: n for row, n in rows.items() if self.form(row) in wanted})
 
     def tried(self, writes: Sequence[Write], constraint: str = "") -> Keys:
         """These rows after the writes; raises `UniqueViolation`, by the name of the key."""
-        rows, fill = Counter(self.rows), self.collection.schema.fill
-        for row, diff in writes:
-            rows[fill(row)] += diff
+        rows, fill, wanted = Counter(self.rows), self.collection.schema.fill, self.wanted
         counts: Counter[Row] = Counter()
         for row, count in rows.items():
             counts[self.form(row)] += count
-        for row, _ in writes:
-            if counts[self.form(row)] > 1:
-                raise self._violated(self.key(row), constraint)
+        for row, diff in writes:
+            form = self.form(row)
+            if wanted is None or form in wanted:
+                counts[form] += diff
+                rows[fill(row)] += diff
+        if any(count > 1 for count in counts.values()):
+            for row, _ in writes:
+                if counts[self.form(row)] > 1:
+                    raise self._violated(self.key(row), constraint)
         return replace(self, rows=rows)
 
     def _violated(self, key: Row, constraint: str) -> UniqueViolation:

@@ -53,16 +53,19 @@ class Stored:
         self._making: dict[int, asyncio.Future[None]] = {}
 
     async def touched(self, group: Iterable[Request]) -> dict[str, Keys]:
-        """For every table with a key that requests write: what its touched keys have now."""
-        touched: dict[str, list[Write]] = {}
+        """For every table with a key that requests write: what the keys have now that one adds."""
+        touched: dict[str, list[Sequence[Write]]] = {}
         for request in group:
             for name, writes in request.writes.items():
                 if writes:
-                    touched.setdefault(name, []).extend(writes)
-        return await self.present(touched)
+                    touched.setdefault(name, []).append(writes)
+        return await self._present(touched)
 
     async def present(self, touched: Mapping[str, Sequence[Write]]) -> dict[str, Keys]:
-        """What the keys of these rows have now."""
+        """What the keys have now that these rows add."""
+        return await self._present({name: [writes] for name, writes in touched.items()})
+
+    async def _present(self, touched: Mapping[str, Sequence[Sequence[Write]]]) -> dict[str, Keys]:
         found: dict[str, Keys] = {}
         for name, writes in touched.items():
             collection = self._client.state.collection(name)
@@ -70,20 +73,21 @@ class Stored:
                 found[name] = await self._keys_of(collection, writes)
         return found
 
-    async def _keys_of(self, collection: Collection, writes: Sequence[Write]) -> Keys:
-        found = Keys.of(collection)
+    async def _keys_of(self, collection: Collection, each: Sequence[Sequence[Write]]) -> Keys:
+        weight = sum(map(len, each)) * ROW_WEIGHT
+        found = await aside(weight, Keys.of(collection).added_by, each)
         upper = _upper(collection)
-        if collection.since == collection.upper:
+        if collection.since == collection.upper or not found.wanted:
             return found
-        weight = len(writes) * ROW_WEIGHT
         # A mirror is the loop's alone: it is asked for as many keys as the loop has the time for.
-        few = weight <= LENGTH_MAX
-        if few and self._from_mirror(collection, found, writes, upper - 1):
+        weight = len(found.wanted) * ROW_WEIGHT
+        if weight <= LENGTH_MAX and self._from_mirror(collection, found, upper - 1):
             return found
-        query, wanted = await aside(weight, _asked, found, writes, upper - 1)
+        keys = list(found.wanted.values())
+        query = await aside(weight, look_up, collection, keys, upper - 1)
         rows = self._client.runtime.submit(self._look_up(collection, query))
         there = await asyncio.wrap_future(rows)
-        await aside(weight, found.take, there, wanted)
+        await aside(len(there) * ROW_WEIGHT, found.take, there)
         return found
 
     async def has_room(self, collection: Collection, data: pa.Table, time: int) -> bool:
@@ -113,9 +117,7 @@ class Stored:
                 gathered = []
         return bool(gathered) and await asyncio.to_thread(meet, pa.concat_tables(gathered), keys)
 
-    def _from_mirror(
-        self, collection: Collection, found: Keys, writes: Sequence[Write], time: int
-    ) -> bool:
+    def _from_mirror(self, collection: Collection, found: Keys, time: int) -> bool:
         """Fill in the rows at that time; False where there is no mirror that has them now."""
         columns = collection.schema.columns
         if not all(can_index(columns[place].type) for place in found.places):
@@ -128,8 +130,9 @@ class Stored:
                 self._making[collection.id] = made
                 self._reads.pop(collection.id)
             return False
-        for row, _ in writes:
-            for known, count in mirror.find(found.places, found.key(row)):
+        assert found.wanted is not None, "rows are looked up for keys that are known"
+        for key in found.wanted.values():
+            for known, count in mirror.find(found.places, key):
                 found.rows[known] = count
         return True
 
@@ -159,12 +162,6 @@ class Stored:
         plan = reader.plan(collection.id, query)
         tables = [table async for table in reader.contents(plan)]
         return counts_of(pa.concat_tables(tables), codec) if tables else Counter()
-
-
-def _asked(found: Keys, writes: Sequence[Write], time: int) -> tuple[Query, set[Row]]:
-    """The query for the rows of the keys that are written, and those keys."""
-    query = look_up(found.collection, [found.key(row) for row, _ in writes], time)
-    return query, {found.form(row) for row, _ in writes}
 
 
 def _upper(collection: Collection) -> int:
