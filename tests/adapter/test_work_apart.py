@@ -119,6 +119,7 @@ ASKS = {
     "noonmark.sql.rules.fold": "what takes a millisecond at most",
     "noonmark.sql.plan.sets": "literals",
     "noonmark.adapter.peek.gather": "keys, which `shape` bounds, and leaves without a filter",
+    "noonmark.adapter.peek.lookup": "keys of a shape, which bounds them",
     "noonmark.adapter.peek.shape": "keys, which it bounds",
     "noonmark.adapter.subscribe.turns": "without patterns that have no bound",
     "noonmark.adapter.worker.job": "runs in a worker, or where `effort` says that it is little",

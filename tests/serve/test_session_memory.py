@@ -28,7 +28,8 @@ from noonmark.adapter.session.memory import (
 )
 from noonmark.adapter.session.session import AdapterSession
 from noonmark.adapter.worker.errors import OutOfMemory
-from noonmark.adapter.worker.limits import Limits
+from noonmark.adapter.worker.limits import SETTINGS, Limits
+from noonmark.serve.command import DEFAULTS
 from noonmark.serve.received import Received
 from support.serve.host import DatabaseHost
 
@@ -103,7 +104,7 @@ def again(grow: Grow, client: Connection, times: int) -> None:
         grow(client, n)
 
 
-SETTINGS = say("set a.b{n} = '{long}'")
+SET = say("set a.b{n} = '{long}'")
 GROWING: dict[str, tuple[Grow, str]] = {
     "prepared statements": (say("prepare p{n} as select '{long}', {n}"), "deallocate all"),
     "many prepared statements": (say("prepare p{n} as select {n}"), "deallocate all"),
@@ -111,7 +112,7 @@ GROWING: dict[str, tuple[Grow, str]] = {
         say("prepare p{n} as select " + "+".join(["1"] * 500)),
         "deallocate all",
     ),
-    "settings": (SETTINGS, "reset all"),
+    "settings": (SET, "reset all"),
     "many settings": (say("set a.b{n} = ''"), "reset all"),
     "settings by a function": (say("select set_config('a.b{n}', '{long}', false)"), "reset all"),
     "cursors WITH HOLD": (
@@ -207,7 +208,7 @@ def test_who_keeps_little_is_not_refused_for_others(host: DatabaseHost) -> None:
     with client_of(host) as (one, _), client_of(host) as (two, _), client_of(host) as (poor, _):
         for client in (one, two):
             with pytest.raises(errors.OutOfMemory, match="session"):
-                again(SETTINGS, client, 1_000)
+                again(SET, client, 1_000)
         assert host.database.memory.taken <= SMALL.sessions_memory_mb << 20
         poor.execute("prepare p as select a, b from t where a = 1")
         poor.execute("begin")
@@ -215,7 +216,7 @@ def test_who_keeps_little_is_not_refused_for_others(host: DatabaseHost) -> None:
         poor.execute("listen x")
         poor.execute("commit")
         with pytest.raises(errors.OutOfMemory) as refused:
-            again(SETTINGS, poor, 20)
+            again(SET, poor, 20)
         assert "sessions_memory" in (refused.value.diag.message_detail or "")
     host.until(lambda: host.database.memory.taken == 0)
 
@@ -305,6 +306,10 @@ def test_a_cache_gives_way() -> None:
     assert account.total == 1 << 19
     account.close()
     assert memory.taken == 0
+
+
+def test_every_limit_can_be_set() -> None:
+    assert {each.name for each in SETTINGS} <= DEFAULTS.keys()
 
 
 def test_a_session_has_a_little_for_itself() -> None:

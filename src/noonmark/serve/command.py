@@ -52,6 +52,10 @@ DEFAULTS = {
             "mirror_memory",
             "tick_timeout",
             "max_connections",
+            "session_memory",
+            "sessions_memory",
+            "session_objects_max",
+            "receive_memory",
             "spark_driver_memory",
             "spark_python_memory",
         )

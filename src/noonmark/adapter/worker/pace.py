@@ -33,10 +33,14 @@ class Pace:
     def __init__(self, pid: int) -> None:
         self.is_lowered = False
         self._pid = pid
-        self._begun_s = _processor_s(pid)
+        self._begun_s, self._since_s = _processor_s(pid), SYSTEM.monotonic()
         self._steps = deque(PRIORITIES)
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(LONG_S, self._look)
+
+    def spent_s(self) -> tuple[float, float]:
+        """What the job has taken, of the processor and of the clock."""
+        return _processor_s(self._pid) - self._begun_s, SYSTEM.monotonic() - self._since_s
 
     def end(self) -> None:
         """The job has ended."""

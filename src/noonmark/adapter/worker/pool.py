@@ -1,7 +1,8 @@
 """The workers of a database: who gets one, who is killed, what a dead one means.
 
-A statement that needs a worker takes one that is free, or a new one as long as there are fewer than
-`Limits.workers`; else it waits for its turn. It gives the worker back when its rows are there.
+A statement that needs a worker waits for its turn (`worker.turns`), and takes one that is free, or
+a new one. It gives the worker back when its rows are there. One that takes long while others wait
+gives its turn up: its worker is killed, and its job is begun anew when it has a turn again.
 
 Law (cancel): when the task that runs a job is cancelled, the worker is killed before the task ends.
 Law (alone): a worker that dies fails its own statement, with `OutOfMemory` when the system killed
@@ -18,13 +19,13 @@ import os
 import shutil
 import signal
 import socket
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from noonmark.adapter.catalog.audit import ACTING
 from noonmark.adapter.contract import Chunks
 from noonmark.adapter.peek.chunks import CHUNK_ROWS, Listed, Streamed
 from noonmark.adapter.planner import PLANNER, SHORT_MAX
@@ -34,6 +35,7 @@ from noonmark.adapter.worker.job import Given, Job, is_small
 from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.pace import Pace
 from noonmark.adapter.worker.scratch import scratch_folder
+from noonmark.adapter.worker.turns import Turn, Turns
 from noonmark.adapter.worker.zygote import ZYGOTE
 from noonmark.errors import NoonmarkError, Stopped
 from noonmark.sql.functions.function import Function
@@ -117,8 +119,7 @@ class Pool:
         self.limits = limits
         self._free: list[_Worker] = []
         self._busy: set[_Worker] = set()
-        self._starting = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._turns = Turns(limits.workers)
         self._folder: Path | None = None
         self._files = 0
         self._closed = False
@@ -141,22 +142,53 @@ class Pool:
         body = f.frame(f.JOB, made)
         for name, path in (tables or {}).items():
             body += f.frame(f.TABLE, f.dumps((name, str(path))))
+        turn = Turn(ACTING.get() or "", is_fixed=_does_something(job, functions))
+        while True:
+            await self._turns.take(turn)
+            work = asyncio.ensure_future(self._work(turn, body, inputs or {}, functions))
+            given_up = asyncio.Event()
+
+            def give_up(work: asyncio.Task[Any] = work, done: asyncio.Event = given_up) -> None:
+                done.set()
+                work.cancel()
+
+            turn.give_up = give_up
+            try:
+                answer = await work
+            except asyncio.CancelledError:
+                if given_up.is_set() and not _is_cancelled():
+                    continue  # somebody else has the turn now
+                raise
+            finally:
+                self._turns.give_back(turn)
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+
+    async def _work(
+        self,
+        turn: Turn,
+        body: bytes,
+        inputs: Mapping[str, Given],
+        functions: Mapping[str, Function],
+    ) -> Result | BaseException:
+        """Have a worker do a job, once."""
         worker = await self._take()
         pace = Pace(worker.pid)
+        turn.spent_s = pace.spent_s
         spool = self._spool()
         try:
-            await self._send(worker, body, inputs or {}, spool)
-            answer, is_good = await self._receive(worker, functions)
+            await self._send(worker, body, inputs, spool)
+            answer, is_good = await self._receive(worker, functions, turn)
         except BaseException:  # cancelled, or dead
             self._drop(worker)
             spool.unlink(missing_ok=True)
             raise
         finally:
             pace.end()
+            turn.spent_s = _nothing
             worker.is_slow = pace.is_lowered
         self._give_back(worker, is_good)
-        if isinstance(answer, BaseException):
-            raise answer
         return answer
 
     def counts(self) -> dict[str, int]:
@@ -169,16 +201,16 @@ class Pool:
 
     async def warm(self) -> None:
         """Have a worker ready."""
-        with contextlib.suppress(Stopped):
-            self._give_back(await self._take(), True)
+        if self._turns.has_room():
+            with contextlib.suppress(Stopped):
+                self._give_back(await self._take(), True)
 
     async def close(self) -> None:
         """Kill all workers."""
         self._closed = True
         for worker in [*self._free, *self._busy]:
             self._drop(worker)
-        for future in self._waiting:
-            future.cancel()
+        self._turns.close()
         if self._tasks:
             await asyncio.wait(set(self._tasks))
         if self._folder is not None:
@@ -197,36 +229,22 @@ class Pool:
     # -- workers ---------------------------------------------------------------------------------
 
     async def _take(self) -> _Worker:
-        while True:
-            if self._closed:
-                raise Stopped("the database is closed")
-            while self._free:
-                worker = self._free.pop()
-                self._busy.add(worker)
-                return worker
-            if len(self._busy) + self._starting < self.limits.workers:
-                return await self._start()
-            future = asyncio.get_running_loop().create_future()
-            self._waiting.append(future)
-            try:
-                await future
-            finally:
-                if future in self._waiting:
-                    self._waiting.remove(future)
-                elif future.cancelled():
-                    self._wake()  # its turn had come: the next one's, then
+        """A worker for who has a turn."""
+        if self._closed:
+            raise Stopped("the database is closed")
+        if self._free:
+            worker = self._free.pop()
+            self._busy.add(worker)
+            return worker
+        return await self._start()
 
     async def _start(self) -> _Worker:
-        self._starting += 1
         task = asyncio.ensure_future(_apart(ZYGOTE.fork, self.limits.memory_mb << 20))
         try:
             pid, link = await asyncio.shield(task)
         except asyncio.CancelledError:
             self._later(self._discard(task))
             raise
-        finally:
-            self._starting -= 1
-            self._wake()
         worker = _Worker(pid, link)
         self._busy.add(worker)
         if self._closed:
@@ -249,7 +267,6 @@ class Pool:
             return
         self._busy.discard(worker)
         self._free.append(worker)
-        self._wake()
 
     def _drop(self, worker: _Worker) -> None:
         """Kill a worker; another may be started in its place."""
@@ -258,14 +275,6 @@ class Pool:
             self._free.remove(worker)
         worker.kill()
         self._later(_apart(ZYGOTE.drop, worker.pid))
-        self._wake()
-
-    def _wake(self) -> None:
-        while self._waiting:
-            future = self._waiting.popleft()
-            if not future.done():
-                future.set_result(None)
-                return
 
     def _later(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -299,7 +308,7 @@ class Pool:
             raise await self._lost(worker) from None
 
     async def _receive(
-        self, worker: _Worker, functions: Mapping[str, Function]
+        self, worker: _Worker, functions: Mapping[str, Function], turn: Turn
     ) -> tuple[Result | BaseException, bool]:
         """The rows, or the job's error; and whether the worker is good for another job."""
         rows: list[Any] = []
@@ -310,12 +319,26 @@ class Pool:
                 spool, is_good = f.loads(body)
                 return Result(rows, None if spool is None else Path(spool)), is_good
             elif kind == f.QUESTION:
-                answer = f.frame(f.ANSWER, f.dumps(await _answered(functions, *f.loads(body))))
+                answer = f.frame(f.ANSWER, f.dumps(await self._ask(functions, turn, body)))
                 await asyncio.get_running_loop().sock_sendall(worker.link, answer)
             elif kind == f.ERROR:
                 error, is_good = f.loads(body)
                 return error, is_good
         raise await self._lost(worker)
+
+    async def _ask(self, functions: Mapping[str, Function], turn: Turn, body: bytes) -> Any:
+        """What the session's function says; while that waits, the statement has no turn."""
+        name, values = f.loads(body)
+        function = functions[name]
+        if not function.waits or not self._turns.rest(turn):
+            return await _answered(function, values)
+        try:
+            found = await _answered(function, values)
+        except BaseException:
+            self._turns.stop_resting()
+            raise
+        await self._turns.go_on(turn)
+        return found
 
     async def _lost(self, worker: _Worker) -> NoonmarkError:
         """Why a worker has ended."""
@@ -334,10 +357,25 @@ class Pool:
         )
 
 
+def _nothing() -> tuple[float, float]:
+    return 0.0, 0.0
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _does_something(job: Job, functions: Mapping[str, Function]) -> bool:
+    """Whether a job has effects, so that it is not begun anew; the planning of a query has none."""
+    if next(job.parts(), None) is None:
+        return False
+    return any(each.volatile and each.name != "gen_random_uuid" for each in functions.values())
+
+
 async def _answered(
-    functions: Mapping[str, Function], name: str, values: tuple[Any, ...]
+    function: Function, values: tuple[Any, ...]
 ) -> tuple[Any, NoonmarkError | None]:
-    function = functions[name]
     try:
         answer = function.meaning(*values)
         return (await answer if function.waits else answer), None
