@@ -197,3 +197,22 @@ async def test_a_hold_that_lives_becomes_durable(opened: Database) -> None:
     await early.release()
     await asyncio.sleep(0.1)
     assert not read_holds(opened), "what was let go first is never taken"
+
+
+@with_database
+async def test_a_row_with_nan_that_the_transaction_took_back_is_gone_for_a_worker_too(
+    opened: Database,
+) -> None:
+    client = await connect(opened)
+    await client.ask("create table a (k int primary key, c real, x float8[], d int)")
+    await client.ask("insert into a values (1, 'NaN', '{NaN,-0}', 1), (2, '-0', null, 2)")
+    await client.ask("begin")
+    await client.ask("update a set d = d + 5")
+    much = "select c::text, x::text, d, count(*) from a, generate_series(1, 30000) group by 1, 2, 3"
+    assert await client.ask(f"{much} order by d") == [
+        ("NaN", "{NaN,-0}", 6, 30000),
+        ("-0", None, 7, 30000),
+    ]
+    await client.ask("delete from a where d = 6")
+    assert await client.ask(f"{much} order by d") == [("-0", None, 7, 30000)]
+    await client.ask("commit")

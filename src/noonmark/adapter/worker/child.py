@@ -32,7 +32,7 @@ import pyarrow as pa
 from noonmark.adapter.worker import frames as f
 from noonmark.adapter.worker.columnar import Columnar
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded
-from noonmark.adapter.worker.job import Answered, Computed, Job, Valued
+from noonmark.adapter.worker.job import Answered, Computed, Job, Valued, received
 from noonmark.compute.contents.evaluation import contents
 from noonmark.compute.kernel.updates import Errors, Rows
 from noonmark.compute.scalar.number import NoKernel
@@ -204,17 +204,18 @@ def _one(link: _Link, body: bytes, memory: _Memory) -> bool:
 
 def _work(link: _Link, body: bytes) -> str | None:
     """Take the inputs of a job and give its rows; the file that has the last of them."""
+    tables: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
     kind, data = link.read() or _closed()
     while kind in (f.INPUT, f.TABLE):
         name, given = f.loads(data)
         if kind == f.TABLE:
-            inputs[name] = given
+            tables[name] = given
         else:
             inputs.setdefault(name, []).extend(given)
         kind, data = link.read() or _closed()
     job: Job = f.load_job(body, link.ask)
-    return _give(link, job.rows(inputs), f.loads(data))
+    return _give(link, job.rows({**tables, **received(job, inputs)}), f.loads(data))
 
 
 def _closed() -> NoReturn:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
-from noonmark.adapter.peek.rows import Row, finisher
+from noonmark.adapter.peek.rows import Row, finisher, identified
 from noonmark.sql.evaluate import evaluate as value_of
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
@@ -136,6 +136,20 @@ class Job(Protocol):
     def parts(self) -> Iterator[Node]:
         """The plans and scalars that it consists of."""
         ...
+
+
+def received(job: Job, inputs: Mapping[str, Given]) -> dict[str, Given]:
+    """The inputs of a job as another process sent them, fit for a dict.
+
+    What is pickled is another NaN: a row that a transaction took back would be another one than the
+    row that was there.
+    """
+    nodes = (node for part in job.parts() for node in walk(part))
+    schemas = {node.collection: node.schema for node in nodes if isinstance(node, r.Scan)}
+    return {
+        name: identified(schemas[name])(rows) if name in schemas else rows
+        for name, rows in inputs.items()
+    }
 
 
 def is_small(job: Job) -> bool:

@@ -12,6 +12,7 @@ from noonmark.adapter.worker.effort import longest_value
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.adapter.worker.job import Valued
 from noonmark.adapter.worker.pool import Pool
+from noonmark.rows.identity import hashable, is_own_identity
 from noonmark.sql.evaluate import evaluate
 from noonmark.sql.ir.effort import LITTLE, scalar_effort
 from noonmark.sql.ir.scalar import Scalar
@@ -44,9 +45,11 @@ async def values_of(
         return job.rows({})
     if largest <= _EACH_MAX and total <= _THREAD_MAX:
         return await asyncio.to_thread(job.rows, {})
+    # What is pickled is another NaN, and these values may become rows of a table.
+    same = all(is_own_identity(scalar.type) for each in job.scalars for scalar in each)
     rows: list[Row] = []
     async for piece in (await pool.run(job)).pieces():
-        rows += piece
+        rows += piece if same else map(hashable, piece)
         pool.limits.check_rows(len(rows))
     return rows
 
