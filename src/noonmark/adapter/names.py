@@ -176,6 +176,8 @@ class _Replacing:
     def _replaced(self, node: Any) -> Any:
         if not isinstance(node, r.Scan):
             return rebuild(node, self)
+        if node.collection.startswith("\0"):
+            return node  # the rows of a part of the statement (`statement.dml.within`)
         item = self._used[node.collection]
         index = self._kept(item) if item.kind == "view" else None
         if index is not None:

@@ -31,7 +31,7 @@ from noonmark.adapter.statement.ddl import (
 )
 from noonmark.adapter.statement.ddl.column_types import typed
 from noonmark.adapter.statement.ddl.path import in_path
-from noonmark.adapter.statement.dml import copy, truncate, write
+from noonmark.adapter.statement.dml import copy, truncate, within, write
 from noonmark.adapter.statement.handler import (
     Describers,
     FastPaths,
@@ -93,6 +93,7 @@ _MODULES = (
     explain,
     subscribe,
     write,
+    within,
     truncate,
     table_as,
     refresh,

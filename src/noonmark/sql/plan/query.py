@@ -21,6 +21,7 @@ from noonmark.errors import (
     InvalidReference,
     InvalidSyntax,
     InvalidValue,
+    Unsupported,
 )
 from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
@@ -73,6 +74,11 @@ def plan_query(tree: exp.Expr, frame: Frame) -> Planned:
     if isinstance(tree, exp.SetOperation):
         only(tree, "this", "expression", "distinct", *_MODIFIERS)
         return _limited(plan_set_operation(tree, frame), tree, frame)
+    if isinstance(tree, exp.DML):
+        raise Unsupported(
+            "WITH clause containing a data-modifying statement must be at the top level",
+            position=position_of(tree),
+        )
     raise unsupported(f"{type(tree).__name__} as a query", tree)
 
 

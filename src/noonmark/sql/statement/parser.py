@@ -17,6 +17,7 @@ from noonmark.sql.statement import create, manage, merge, read, role, session, w
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.literals import LiteralInsert, LiteralRows, literal_insert
 from noonmark.sql.statement.reader import Reader
+from noonmark.sql.statement.within import with_writes
 
 _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "create": create.create,
@@ -70,7 +71,9 @@ _KEPT = "Compaction and statistics are kept by the server itself."
 _REFUSED = {
     **dict.fromkeys(("cluster", "reindex"), _KEPT),
     "tail": "SUBSCRIBE tells a client what happens to a relation.",
-    **dict.fromkeys(("call", "do", "import", "inspect", "move", "security", "use")),
+    "do": "There are no procedures: send its statements one by one, between BEGIN and COMMIT where"
+    " they belong together, and use IF [NOT] EXISTS, CASE or ON CONFLICT for its conditions.",
+    **dict.fromkeys(("call", "import", "inspect", "move", "security", "use")),
 }
 
 
@@ -126,15 +129,6 @@ def _parse(text: str, tokens: list[Token]) -> s.Parsed:
     return s.Parsed(statement, text[tokens[0].start : tokens[-2].end], tokens[0].start + 1)
 
 
-def _refuse_merge(reader: Reader) -> None:
-    start = reader.at
-    reader.skip_to("merge into")
-    if reader.is_next("merge", "into"):
-        hint = "Put the query behind USING, in brackets and with a name."
-        raise reader.unsupported("WITH in front of MERGE", hint)
-    reader.at = start
-
-
 def _parse_literals(text: str, found: LiteralInsert) -> s.Parsed:
     """The statement by its head and its first row; the other rows are literals like those."""
     head = " " * found.start + text[found.start : found.first_end]
@@ -150,8 +144,8 @@ def statement_of(reader: Reader) -> s.Statement:
     """The statement that the rest of the tokens are."""
     head = reader.token
     if head.kind in ("word", "sign") and head.value in _QUERIES:
-        if head.value == "with":
-            _refuse_merge(reader)
+        if head.value == "with" and (writes := with_writes(reader)) is not None:
+            return writes
         return read.select_into(reader) or read.select(reader)
     parser = _HEADS.get(head.value) if head.kind == "word" else None
     if parser is None:

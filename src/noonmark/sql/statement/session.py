@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noonmark.errors import Unsupported
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.options import with_options
@@ -175,6 +176,7 @@ def _no_chain(reader: Reader) -> None:
 def declare(reader: Reader) -> s.Statement:
     """What follows DECLARE."""
     from noonmark.sql.statement.parser import statement_of  # door: it uses this module
+    from noonmark.sql.statement.within import WithWrites  # door: its parts are read as others are
 
     name = reader.identifier()
     if reader.accept_any("binary", "scroll") is not None:
@@ -187,6 +189,8 @@ def declare(reader: Reader) -> s.Statement:
     reader.expect("for")
     position = reader.position
     statement = statement_of(reader)
+    if isinstance(statement, WithWrites) and isinstance(statement.main, s.Select):
+        raise Unsupported("DECLARE CURSOR must not contain data-modifying statements in WITH")
     if not isinstance(statement, s.Select | s.Subscribe):
         raise reader.unsupported("a cursor over this", position=position)
     return s.Declare(name, statement, hold)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from noonmark.adapter.aside import spark_modules
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.catalog import name_taken
@@ -55,6 +57,12 @@ def planned_view(
     session: AdapterSession, catalog: Catalog, query: st.QueryText, use: str
 ) -> Planned:
     """The query of a view, of relations that the user may name, or read."""
+    with_ = query.tree.args.get("with_")
+    if with_ is not None and any(isinstance(each.this, exp.DML) for each in with_.expressions):
+        verb = (
+            "views must not contain" if use == _USES["view"] else "materialized views must not use"
+        )
+        raise Unsupported(f"{verb} data-modifying statements in WITH")
     return plan_tree(catalog, query.tree, access=session.access(use, catalog))
 
 

@@ -44,7 +44,6 @@ from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.relation import ONE_ROW, Project, Relation, Union
 from noonmark.sql.ir.scalar import Scalar, column
-from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Row as PlanRow
 from noonmark.sql.plan.row import name_of
 from noonmark.sql.plan.scalar import plan, plan_boolean
@@ -105,7 +104,7 @@ def plan_insert(planning: Planning, item: Item, statement: st.Insert) -> InsertP
 
 def _default(planning: Planning, item: Item, at: int) -> Scalar:
     spec = item.schema.columns[at]
-    row = Frame(planning.statement).row("DEFAULT expressions", Scope())
+    row = planning.frame.row("DEFAULT expressions", Scope())
     return assigned(plan(default_of(item, spec), row), spec)
 
 
@@ -117,7 +116,7 @@ def _plan_values(
     for values in tree.expressions:
         expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
         _check_width(len(expressions), places, tree)
-        place = Frame(planning.statement).row("VALUES", Scope(), ONE_ROW)
+        place = planning.frame.row("VALUES", Scope(), ONE_ROW)
         given = {
             at: _value(planning, item, at, each, place)
             for at, each in zip(places, expressions, strict=False)
@@ -192,7 +191,7 @@ def _plan_conflict(planning: Planning, item: Item, statement: st.Insert) -> Conf
     width, names = len(item.schema), item.schema.names
     scope = Scope.of(statement.alias or item.name, names)
     scope = scope.beside(Scope.of("excluded", names), width)
-    row = Frame(planning.statement).row("ON CONFLICT", scope)
+    row = planning.frame.row("ON CONFLICT", scope)
     row.columns = item.schema.columns * 2
     # An unqualified name is the table's: excluded is only asked for by its full name.
     row.scope = Scope(

@@ -6,7 +6,7 @@ A plan is made once per catalog and run many times; its parameters are bound whe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -32,17 +32,58 @@ if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
 
-class Planning:
-    """The planning of one statement against one catalog."""
+@dataclass
+class Shared:
+    """What the statements of one WITH share.
 
-    def __init__(self, session: AdapterSession, use: str, types: Sequence[SqlType | None]) -> None:
+    Attributes:
+        parameters: the types of $1, $2, ... that are known.
+        names: the relations of WITH so far.
+        silent: the names of statements that return nothing.
+        used: what names of relations stand for: a query of WITH is a part of who names it.
+    """
+
+    parameters: dict[int, SqlType]
+    names: dict[str, Relation] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    used: dict[str, Item] = field(default_factory=dict)
+
+
+class _WithNames(dict[str, Relation]):
+    """The relations of WITH, where some statements have none."""
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared.names)
+        self._silent = shared.silent
+
+    def __contains__(self, name: object) -> bool:
+        if name in self._silent:
+            raise Unsupported(f'WITH query "{name}" does not have a RETURNING clause')
+        return super().__contains__(name)
+
+
+class Planning:
+    """The planning of one statement against one catalog; `shared` where it is one of WITH."""
+
+    def __init__(
+        self,
+        session: AdapterSession,
+        use: str,
+        types: Sequence[SqlType | None],
+        shared: Shared | None = None,
+    ) -> None:
         self.session = session
         self.catalog: Catalog = session.catalog
         self.names = Names(self.catalog, session.access(use, self.catalog))
         stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
+        if shared is not None:
+            stated, self.names.used = shared.parameters, shared.used
         self.statement = Statement(
             self.names, parameters=stated, session=session.functions, types=self.names.types
         )
+        #: What its queries stand in.
+        names = {} if shared is None else _WithNames(shared)
+        self.frame = Frame(self.statement, names)
         #: What an INSERT says of its identity columns, and what is done to a column now.
         self.overriding: str | None = None
         self.verb = "insert"
@@ -50,7 +91,7 @@ class Planning:
     def query(self, tree: exp.Expr) -> Planned:
         """The plan of a query inside the statement."""
         try:
-            planned = planner.plan_query(tree, Frame(self.statement))
+            planned = planner.plan_query(tree, self.frame)
         except RecursionError:
             raise TooComplex.of_statement() from None
         if self.statement.late:

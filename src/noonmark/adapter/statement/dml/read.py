@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -61,12 +61,14 @@ class Reading:
         time: when.
         pending: the transaction's own writes, by collection.
         fresh: the collections that the transaction made, of which nothing is stored.
+        given: of those that only the statement has, their columns.
     """
 
     session: AdapterSession
     time: int
     pending: Writes
     fresh: frozenset[str] = frozenset()
+    given: Mapping[str, Schema] = field(default_factory=dict)
 
     @property
     def now(self) -> int:
@@ -95,6 +97,8 @@ class Reading:
         return await reads.answers.computed(peek, given)
 
     def _schema(self, collection: str) -> Schema:
+        if collection in self.given:
+            return self.given[collection]
         item = self.session.catalog.of_collection(collection)
         assert item is not None, "only tables of the catalog are written"
         return item.schema

@@ -24,7 +24,6 @@ from noonmark.rows.types import Text
 from noonmark.sql.dialect import position_of
 from noonmark.sql.ir.asked import bind
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, columns_of, map_columns
-from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import POSITION, Row, name_of
 from noonmark.sql.plan.scalar import plan_value
 from noonmark.sql.plan.shown import shown_name
@@ -83,7 +82,7 @@ def by_position(place: int) -> exp.Expr:
 
 def joined(planning: Planning, select: exp.Select, width: int) -> Beside:
     """What RETURNING sees beside a table whose columns are the first of FROM."""
-    source = plan_from(select, Frame(planning.statement))
+    source = plan_from(select, planning.frame)
     columns = source.relation.schema.columns
     places = sorted({e.index for e in source.scope.entries if e.index >= width})
     moved = {place: at for at, place in enumerate([*range(width), *places])}
@@ -109,7 +108,7 @@ def plan_returning(
         what is given, over the table's columns and then those others that it names; and which ones
         these are, by their numbers among the others.
     """
-    row = Frame(planning.statement).row("RETURNING", beside.scope)
+    row = planning.frame.row("RETURNING", beside.scope)
     row.columns = beside.columns
     fields: list[Field] = []
     scalars: list[Scalar] = []

@@ -24,7 +24,7 @@ from noonmark.adapter.statement.dml.insert import (
     settle_conflicts,
 )
 from noonmark.adapter.statement.dml.merge import MergePlan, merged, plan_merge
-from noonmark.adapter.statement.dml.plan import Planning, bound_values
+from noonmark.adapter.statement.dml.plan import Planning, Shared, bound_values
 from noonmark.adapter.statement.dml.read import (
     Needs,
     Reading,
@@ -65,13 +65,19 @@ async def _plan(
     found: Plan | None = session.plans.get(key)
     if found is None or found.catalog is not session.catalog:
         weight = text_weight(statement.text) + views_weight(session.catalog)
-        found = await PLANNER.run(weight, _planned, session, statement, types)
+        found = await PLANNER.run(weight, planned_write, session, statement, types)
         session.plans.keep(key, found, PLAN_WEIGHS * text_bytes(statement.text))
     return found
 
 
-def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType | None]) -> Plan:
-    planning = Planning(session, type(statement).__name__.upper(), types)
+def planned_write(
+    session: AdapterSession,
+    statement: Change,
+    types: Sequence[SqlType | None],
+    shared: Shared | None = None,
+) -> Plan:
+    """The plan of a statement; `shared` where it is one of WITH."""
+    planning = Planning(session, type(statement).__name__.upper(), types, shared)
     verb = {
         st.Insert: "insert into",
         st.Update: "update",
@@ -91,7 +97,8 @@ def _planned(session: AdapterSession, statement: Change, types: Sequence[SqlType
     return plan_delete(planning, item, statement)
 
 
-def _check_rights(session: AdapterSession, statement: Change, plan: Plan) -> None:
+def check_rights(session: AdapterSession, statement: Change, plan: Plan) -> None:
+    """Refuse what the role may not do to the target."""
     access = session.access(type(statement).__name__.upper(), plan.catalog)
     if isinstance(statement, Merge):
         for verb in dict.fromkeys(when.verb for when in statement.whens if when.verb != "nothing"):
@@ -125,7 +132,7 @@ async def describe(
     """Plan it: its parameters, and the columns of RETURNING."""
     inner = statement.statement if isinstance(statement, Typed) else statement
     plan = await _plan(session, inner, types)
-    _check_rights(session, inner, plan)
+    check_rights(session, inner, plan)
     fields = None if plan.returning is None else plan.returning.fields
     return Described(plan.parameters, fields, Typed(inner, plan.parameters))
 
@@ -135,7 +142,7 @@ async def run(session: AdapterSession, statement: Change | Typed, values: Sequen
     types = statement.types if isinstance(statement, Typed) else ()
     statement = statement.statement if isinstance(statement, Typed) else statement
     plan = await _plan(session, statement, types)
-    _check_rights(session, statement, plan)
+    check_rights(session, statement, plan)
     given = bound_values(values)
     match plan:
         case InsertPlan():

@@ -37,6 +37,7 @@ from noonmark.sql.scope import Scope
 from noonmark.sql.statement import parse_statements
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.merge import Merge
+from noonmark.sql.statement.within import WithWrites
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -152,7 +153,7 @@ async def run_prepare(
     return Done("PREPARE")
 
 
-_PREPARABLE = (st.Select, st.Insert, st.Update, st.Delete, Merge, st.Subscribe)
+_PREPARABLE = (st.Select, st.Insert, st.Update, st.Delete, Merge, WithWrites, st.Subscribe)
 
 
 def _named(session: AdapterSession, name: str) -> Prepared:
