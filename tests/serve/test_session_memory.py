@@ -204,6 +204,24 @@ def test_an_account_balances(host: DatabaseHost, seed: int) -> None:
     host.until(lambda: host.database.memory.taken == 0)
 
 
+def test_columns_that_become_rows_are_counted_as_rows(host: DatabaseHost) -> None:
+    """A table that its transaction has made waits as columns until somebody looks at a row."""
+    with client_of(host) as (client, session):
+        client.execute("begin")
+        client.execute("create table fresh as select g, g + 1 as h from generate_series(1, 500) g")
+        columns = session.account.sizes["changes"]
+        client.execute("insert into fresh values (0, 0)")
+        assert session.account.sizes["changes"] > max(columns, 500 * 150)
+        client.execute("savepoint s")
+        client.execute("insert into fresh select g, 1 from generate_series(1, 5000) g")
+        client.execute("rollback to s")
+        assert session.account.sizes["changes"] < 500 * 400
+        grow = say("insert into fresh select g, {n} from generate_series(1, 5000) g")
+        with pytest.raises(errors.OutOfMemory, match="changes"):
+            again(grow, client, 100)
+    host.until(lambda: host.database.memory.taken == 0)
+
+
 def test_who_keeps_little_is_not_refused_for_others(host: DatabaseHost) -> None:
     with client_of(host) as (one, _), client_of(host) as (two, _), client_of(host) as (poor, _):
         for client in (one, two):

@@ -194,9 +194,7 @@ class OpenTransaction:
             UniqueViolation, ForeignKeyViolation: COMMIT would refuse them.
         """
         self.before_write()
-        size = await weighed(writes)
-        self._session.account.take("changes", size, 0)
-        self._written_bytes += size
+        self.grow(await weighed(writes))
         if any(writes.values()):
             await self._try_out(writes, self._writes)
         self._meet((*writes, *reads))
@@ -210,6 +208,15 @@ class OpenTransaction:
                 self._writes[name] = rows
             else:
                 self._writes.setdefault(name, []).extend(rows)
+
+    def grow(self, size: int) -> None:
+        """What it has written takes so much more.
+
+        Raises:
+            OutOfMemory: its session may keep no more.
+        """
+        self._session.account.take("changes", size, 0)
+        self._written_bytes += size
 
     async def _try_out(self, writes: Writes, before: Writes, *, again: bool = False) -> None:
         staging, tables = self.staging, self._database.tables
@@ -277,9 +284,13 @@ class OpenTransaction:
         at = self._savepoint(name)
         self._forget_saved(at + 1)
         kept = self._saved[at]
-        self._session.account.free("changes", self._written_bytes - kept.written, 0)
-        self._written_bytes = kept.written
+        before = sum(len(rows) for rows in self._writes.values())
         self._writes = {each: list(rows[:count]) for each, (rows, count) in kept.writes.items()}
+        after = sum(map(len, self._writes.values()))
+        # What is left was counted, and may have become rows since: at least its share of all.
+        left = max(kept.written, self._written_bytes * after // max(1, before))
+        self._session.account.free("changes", self._written_bytes - left, 0)
+        self._written_bytes = left
         for said in self.said[kept.said :]:
             self._session.account.free("notifications", said.bytes)
         del self.said[kept.said :]

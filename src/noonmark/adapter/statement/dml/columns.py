@@ -71,7 +71,8 @@ async def _into_fresh(
     data = await _computed(session, item, source, values, time)
     if data is None:
         return None
-    await transaction.write({item.collection: InsertedRows(data, item.schema)}, time, reads)
+    rows = InsertedRows(data, item.schema, transaction.grow)
+    await transaction.write({item.collection: rows}, time, reads)
     return int(data.num_rows)
 
 

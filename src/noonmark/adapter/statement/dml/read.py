@@ -204,7 +204,8 @@ async def read_then_insert(
         data = await compute(time)
         if data is None or not data.num_rows:
             return None if data is None else 0
-        done = await tables.insert(name, data, read_at=time, reads=needs.tables, ids=ids)
+        with session.account.holding("changes", data.nbytes):
+            done = await tables.insert(name, data, read_at=time, reads=needs.tables, ids=ids)
         return None if done is None else int(data.num_rows)
 
 
