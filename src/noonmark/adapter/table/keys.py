@@ -65,7 +65,7 @@ class Keys:
 
     def form(self, row: Row) -> Row:
         """What rows have in common iff their keys are equal."""
-        key = tuple([row[place] for place in self.places])
+        key = self.key(row)
         return key if self.equal is None else self.equal(key)
 
     def added_by(self, each: Iterable[Sequence[Write]]) -> Keys:
@@ -73,16 +73,13 @@ class Keys:
         wanted: dict[Row, Row] = {}
         for writes in each:
             net: Counter[Row] = Counter()
+            keys: dict[Row, Row] = {}
             for row, diff in writes:
-                net[self.form(row)] += diff
-            wanted |= {form: () for form, count in net.items() if count > 0}
-            if self.equal is None:
-                continue
-            for row, diff in writes:
-                if diff > 0 and wanted.get(form := self.form(row)) == ():
-                    wanted[form] = self.key(row)
-        if self.equal is None:
-            wanted = {form: form for form in wanted}
+                key = self.key(row)
+                form = key if self.equal is None else self.equal(key)
+                net[form] += diff
+                keys[form] = key
+            wanted |= {form: keys[form] for form, count in net.items() if count > 0}
         return replace(self, rows=Counter(), wanted=wanted)
 
     def take(self, rows: Mapping[Row, int]) -> None:
