@@ -21,7 +21,7 @@ from noonmark.sql.ir.relation import ONE_ROW, FlatMap, Join, JoinKind, Project, 
 from noonmark.sql.ir.scalar import Coalesce, Compare, FieldRef, Literal, Scalar, column
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.item import Alias, Source
-from noonmark.sql.plan.of_document import OF_DOCUMENT, plan_of_document
+from noonmark.sql.plan.of_document import OF_DOCUMENT, POPULATED, plan_of_document, plan_populated
 from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.rowset import gives_rows, in_lockstep, meant, of_session
 from noonmark.sql.plan.scalar import plan
@@ -122,6 +122,8 @@ def _one_value(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame
 def plan_call(tree: exp.Anonymous, ordinality: bool, alias: Alias, frame: Frame) -> Source:
     """A table function; its arguments see only what is outside: it is lateral."""
     name = name_of(tree.this)
+    if name in POPULATED:
+        return plan_populated(tree, ordinality, alias, frame)
     if name in OF_DOCUMENT:
         return plan_of_document(tree, ordinality, alias, frame)
     if not gives_rows(name, frame.statement.session):
