@@ -56,8 +56,8 @@ check: $(READY)  ## formatting, lint, types, import contracts, tidy: fast, no JV
 bench: $(READY)  ## every speed figure, with its peers; ONLY=F1,F3 SEED=7
 	$(BIN)/python -m bench speed --seed $(SEED) --only "$(ONLY)"
 
-prove: $(READY)  ## every certainty figure; ONLY=C1,C4 SEED=7
-	$(BIN)/python -m bench certainty --seed $(SEED) --only "$(ONLY)"
+prove: $(READY)  ## every certainty figure; ONLY=C1,C4 SEED=7; KEEP=1 keeps what it shows, OLD=1 runs what is not kept
+	$(BIN)/python -m bench certainty --seed $(SEED) --only "$(ONLY)" $(if $(KEEP),--keep) $(if $(OLD),--old)
 
 docs: $(SITE)/.ready  ## the documents as a site, in site/: needs neither Java nor Spark
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet

@@ -1,4 +1,4 @@
-"""``python -m bench [speed|certainty] [--only F1,F3] [--seed 7] [--out FOLDER]``.
+"""``python -m bench [speed|certainty] [--only F1,F3] [--seed 7] [--out FOLDER] [--keep] [--old]``.
 
 Exit status 0: every figure came to a number, and in the suite of laws every goal was met.
 """
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from bench import evidence
 from bench.figure import ROOT, SUITES, Figure, Suite, discover, figure_id, run
 from bench.report import number, status, write
 
@@ -28,10 +29,12 @@ def main(argv: Sequence[str], suites: dict[str, Suite] = SUITES) -> int:
     except ValueError as error:
         console.print(str(error), style="red")
         return 2
+    if options.old:
+        paths = [path for path in paths if not evidence.stands(path)]
     if not paths:
-        console.print(f"There are no {suite.name} figures yet.")
+        console.print(f"There are no {suite.name} figures to run.")
         return 0
-    figures = _run_all(paths, options.seed, console)
+    figures = _run_all(paths, options, console)
     written = write(figures, options.out / suite.name)
     console.print(_shown(figures))
     console.print(f"written: {', '.join(str(path) for path in written)}", soft_wrap=True)
@@ -43,11 +46,13 @@ def _parser(suites: dict[str, Suite]) -> argparse.ArgumentParser:
     parser.add_argument("suite", nargs="?", default="speed", choices=list(suites))
     parser.add_argument("--only", default="", help="figures to run, such as F1,F3; all by default")
     parser.add_argument("--seed", type=int, default=1, help="the seed of every generator")
+    parser.add_argument("--keep", action="store_true", help="keep what the run shows as evidence")
+    parser.add_argument("--old", action="store_true", help="only what no kept evidence stands for")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "out", help="the report")
     return parser
 
 
-def _run_all(paths: Sequence[Path], seed: int, console: Console) -> list[Figure]:
+def _run_all(paths: Sequence[Path], options: argparse.Namespace, console: Console) -> list[Figure]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -59,8 +64,11 @@ def _run_all(paths: Sequence[Path], seed: int, console: Console) -> list[Figure]
         task = progress.add_task("figures", total=len(paths))
         for path in paths:
             progress.update(task, description=f"{figure_id(path)} {path.stem}")
-            figures.append(run(path, seed))
-            done = figures[-1]
+            digest = evidence.digest_of(path) if options.keep else ""
+            done = run(path, options.seed)
+            figures.append(done)
+            if options.keep:
+                evidence.keep(path, done, options.seed, digest)
             progress.console.print(f"{done.id} {status(done)}: {number(done)} (goal {done.goal})")
             progress.advance(task)
     return figures

@@ -49,7 +49,7 @@ def test_figures_are_found_by_number(bench, tmp_path: Path) -> None:
 
 def test_no_figures_is_said_and_is_no_failure(bench, tmp_path: Path, capsys) -> None:
     assert run_all(bench, tmp_path) == 0
-    assert "There are no speed figures yet." in capsys.readouterr().out
+    assert "There are no speed figures to run." in capsys.readouterr().out
 
 
 def test_a_run_writes_a_table_and_a_plot(bench, tmp_path: Path) -> None:
@@ -99,3 +99,44 @@ def test_an_unknown_figure_is_a_usage_error(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "no figure F999" in done.stdout
+
+
+def reached(stem: str) -> set[str]:
+    from bench.evidence import reached
+
+    found = reached(ROOT / "tests" / "prove" / f"{stem}.py")
+    return {str(path.relative_to(ROOT)) for path in found}
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_figure_judges_what_it_imports_and_what_it_starts() -> None:
+    simulated, killed = reached("c1_simulation"), reached("c2_kill")
+    for found in (simulated, killed):
+        assert "src/noonmark/persist/log/journal.py" in found
+        assert "src/noonmark/sql/parse.py" not in found
+    assert "tests/simulation/model.py" in simulated  # imported from where it stands
+    assert "src/noonmark/storage/core.py" in simulated
+    assert "tests/support/kill/crash_reader.py" in killed  # a process, by its name
+    served = reached("c15_hostile")
+    assert "src/noonmark/serve/run.py" in served  # python -m noonmark
+    tests = reached("c9_source_faults")
+    assert "tests/integration/test_source_kafka.py" in tests  # whoever runs tests
+    assert "src/noonmark/sql/parse.py" in tests
+
+
+def test_evidence_stands_until_the_code_that_it_judged_changes(bench, tmp_path: Path) -> None:
+    from bench import evidence
+
+    figure = tmp_path / "f1_good.py"
+    figure.write_text(GOOD)
+    assert run_all(bench, tmp_path, "--seed", "7") == 0
+    assert not evidence.stands(figure)  # nobody asked to keep it
+    assert run_all(bench, tmp_path, "--seed", "1", "--keep") == 0
+    assert not evidence.stands(figure)  # it missed its goal
+    assert run_all(bench, tmp_path, "--seed", "7", "--keep", "--old") == 0
+    assert evidence.stands(figure)
+    assert evidence.read(tmp_path)["f1_good"].value == 7
+    assert run_all(bench, tmp_path, "--seed", "1", "--keep", "--old") == 0
+    assert evidence.stands(figure)  # it was not run again
+    figure.write_text(GOOD + "# another judge")
+    assert not evidence.stands(figure)

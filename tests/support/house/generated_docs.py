@@ -7,12 +7,14 @@ when they are out of date. The words about what to do are in `support.house.erro
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -93,6 +95,10 @@ A promise of Noonmark is a law, and a law has something that tries to break it. 
 test`) have the laws of every module as properties. The figures below are longer: each is a program
 that attacks a promise many times and counts violations. The goal is none; one makes the run fail.
 `make prove` runs them all, `make prove ONLY=C5,C7` some, `SEED=7` another run.
+
+What a whole run showed is kept beside the figures, in `tests/prove/evidence.json`, with a digest of
+the code that it judged: `make prove KEEP=1` keeps it, and `make prove KEEP=1 OLD=1` runs only what
+has no run that met its goal on the code of now.
 
 A certainty figure is evidence, and no proof in the sense of mathematics: a run shows what was
 tried, how often, and whether it held. That the judges can see a fault is a figure of its own (C10).
@@ -223,6 +229,7 @@ def _help(text: str) -> tuple[str, str]:
 def proven_page() -> str:
     """`docs/proven.md`: every certainty figure, in the words of the file that runs it."""
     lines = [_PROVEN]
+    runs = json.loads((ROOT / "tests" / "prove" / "evidence.json").read_text())
     titles: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for path in sorted((ROOT / "tests" / "prove").glob("c[0-9]*.py")):
         words = ast.get_docstring(ast.parse(path.read_text())) or ""
@@ -236,7 +243,15 @@ def proven_page() -> str:
             headline = _headline(words)
             headline = headline[0].upper() + headline[1:]
             lines += ["", f"**{headline}** `tests/prove/{name}`", "", rest]
+            if run := runs.get(name.removesuffix(".py")):
+                lines += ["", _kept(run)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _kept(run: dict[str, Any]) -> str:
+    """What the last whole run of a figure showed."""
+    found = "met" if run["met"] else f"**{run['value']:,.4g} violations**"
+    return f"Last whole run, {run['day']} with seed {run['seed']}, {run['goal']}: {found}."
 
 
 def _headline(words: str) -> str:
