@@ -36,7 +36,6 @@ _SIMPLE: dict[type[t.SqlType], pa.DataType] = {
     t.Boolean: pa.bool_(),
     t.SmallInt: pa.int16(),
     t.Integer: pa.int32(),
-    t.Oid: pa.int32(),
     t.BigInt: pa.int64(),
     t.Real: pa.float32(),
     t.Double: pa.float64(),

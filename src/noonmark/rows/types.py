@@ -60,23 +60,18 @@ class SmallInt(SqlType):
 
 @dataclass(frozen=True, slots=True)
 class Integer(SqlType):
-    """A 32-bit integer."""
+    """A 32-bit integer; `told` is the type of PostgreSQL's catalog that clients are told of."""
 
     spelling: ClassVar[str] = "integer"
-
-
-@dataclass(frozen=True, slots=True)
-class Oid(Integer):
-    """PostgreSQL's number of an object: on the wire alone, and an integer everywhere else."""
-
-    spelling: ClassVar[str] = "oid"
+    told: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class BigInt(SqlType):
-    """A 64-bit integer."""
+    """A 64-bit integer; see `Integer` for `told`."""
 
     spelling: ClassVar[str] = "bigint"
+    told: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +153,15 @@ OLD_NUMERIC = Numeric(38, 18, trimmed=True)
 
 @dataclass(frozen=True, slots=True)
 class Text(SqlType):
-    """A string of any length."""
+    """A string of any length; see `Integer` for `told`."""
 
     spelling: ClassVar[str] = "text"
+    told: str = field(default="", compare=False)
 
 
 def _check_length(type_name: str, length: int) -> None:
     if not 1 <= length <= LENGTH_MAX:
         raise InvalidValue(f"length of {type_name} must be 1 to {LENGTH_MAX}, not {length}")
-
-
-@dataclass(frozen=True, slots=True)
-class RegProc(Text):
-    """A function by its name, in the catalog alone: text that compares with oids."""
-
-    spelling: ClassVar[str] = "regproc"
 
 
 @dataclass(frozen=True, slots=True)

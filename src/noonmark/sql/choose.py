@@ -9,9 +9,9 @@ Law (choice): of the functions that take the arguments after implicit casts,
    the one category that all of them take; and of that category the preferred type if one takes it;
 4. of these, the one that takes every literal of no type as the one type of all other arguments.
 
-What leaves more than one is ambiguous, unless one of them takes any type and all are ours: there
-the first is as good as any. Functions of types that Noonmark does not have take part
-(`functions.elsewhere`); a call that means one of them is refused by name.
+What leaves more than one is ambiguous, unless all are ours and one of them takes any type wherever
+they differ: there the first is as good as any. Functions of types that Noonmark does not have take
+part (`functions.elsewhere`); a call that means one of them is refused by name.
 """
 
 from __future__ import annotations
@@ -116,9 +116,10 @@ def _as_written(
 
 
 def _are_alike(found: Sequence[_Candidate[S]]) -> bool:
-    """Whether the first of them is as good as any."""
+    """Whether the first is as good as any: one of them takes any type wherever they differ."""
+    places = [set(kinds) for kinds in zip(*(each.kinds for each in found), strict=True)]
     ours = all(each.entry is not None for each in found)
-    return ours and any(None in each.kinds for each in found)
+    return ours and all(len(kinds) == 1 or None in kinds for kinds in places)
 
 
 def _chosen(candidates: list[_Candidate[S]], types: Sequence[t.SqlType]) -> list[_Candidate[S]]:

@@ -12,7 +12,7 @@ Which of the functions of one name is meant, `choose` decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from noonmark.errors import (
@@ -26,7 +26,16 @@ from noonmark.sql.functions.cast import cast, cast_exists
 from noonmark.sql.functions.elsewhere import category
 from noonmark.sql.functions.number.fit import bounded, numeric_for
 from noonmark.sql.ir.asked import Parameter, unsized
-from noonmark.sql.ir.scalar import Case, Cast, Coalesce, Literal, Scalar, When
+from noonmark.sql.ir.scalar import (
+    Case,
+    Cast,
+    Coalesce,
+    ColumnRef,
+    Literal,
+    OuterRef,
+    Scalar,
+    When,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,7 @@ def coerce(scalar: Scalar, target: t.SqlType, position: int | None = None) -> Sc
         EvaluationError: a literal that the type cannot read.
     """
     if scalar.type == target:
-        return scalar
+        return _told_as(scalar, target)
     if isinstance(scalar, Literal) and scalar.type == UNKNOWN:
         return _read(scalar, target, position)
     if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
@@ -94,6 +103,21 @@ def coerce(scalar: Scalar, target: t.SqlType, position: int | None = None) -> Sc
             return Literal(target, cast(scalar.value, scalar.type, target))
         except EvaluationError:
             return Cast(target, scalar)
+    return Cast(target, scalar)
+
+
+def told_of(kind: t.SqlType) -> str:
+    """The type of PostgreSQL's catalog that clients are told of, or of whose values an array is."""
+    own = kind.element if isinstance(kind, t.Array) else kind
+    return own.told if isinstance(own, t.Integer | t.BigInt | t.Text) else ""
+
+
+def _told_as(scalar: Scalar, target: t.SqlType) -> Scalar:
+    """The same values: only what clients are told of changes."""
+    if told_of(scalar.type) == told_of(target):
+        return scalar
+    if isinstance(scalar, Literal | ColumnRef | OuterRef):
+        return replace(scalar, type=target)
     return Cast(target, scalar)
 
 
@@ -172,7 +196,7 @@ def compared_type(types: Sequence[t.SqlType]) -> t.SqlType | None:
 
 def _merge(a: t.SqlType, b: t.SqlType) -> t.SqlType | None:
     if a == b:
-        return a
+        return a if told_of(a) == told_of(b) else _both_told(a)
     if isinstance(a, t.Numeric | t.SmallInt | t.Integer | t.BigInt) and isinstance(b, t.Numeric):
         return _merge_numeric(numeric_for(a), b)
     if isinstance(a, t.Numeric) and isinstance(b, t.SmallInt | t.Integer | t.BigInt):
@@ -189,6 +213,13 @@ def _merge(a: t.SqlType, b: t.SqlType) -> t.SqlType | None:
     if is_implicit(b, type(a)):
         return as_kind(b, type(a))
     return None
+
+
+def _both_told(kind: t.SqlType) -> t.SqlType:
+    """What values of the catalog are beside others: numbers become oids, and names become text."""
+    if isinstance(kind, t.Array):
+        return t.Array(_both_told(kind.element))
+    return type(kind)("oid") if isinstance(kind, t.Integer | t.BigInt) else t.Text()
 
 
 def is_text(sql_type: t.SqlType) -> bool:

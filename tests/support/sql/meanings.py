@@ -53,7 +53,6 @@ TEXTS: dict[type[t.SqlType], Sequence[str]] = {
     t.SmallInt: _INTS,
     t.Integer: (*_INTS, "2147483647", "-2147483648"),
     t.BigInt: (*_INTS, "9223372036854775807", "-9223372036854775808"),
-    t.Oid: ("0", "1", "16384"),
     t.Real: _FLOATS,
     t.Double: _FLOATS,
     t.Numeric: (

@@ -20,6 +20,7 @@ from noonmark.adapter.contract import Field
 from noonmark.adapter.names import Names, Planned, over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.indexes import Filled, Indexes
+from noonmark.adapter.peek.object_names import with_names
 from noonmark.adapter.worker.effort import is_little
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
 from noonmark.errors import InvalidValue
@@ -31,7 +32,6 @@ from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.asked import Now, asked, bind
 from noonmark.sql.ir.node import walk_once
 from noonmark.sql.meaning.relation import evaluate
-from noonmark.sql.plan.form import system_type_name
 from noonmark.sql.plan.row import Statement
 from noonmark.sql.rules import simplify
 from noonmark.sql.rules.fold import refuse_constants
@@ -55,7 +55,6 @@ class PlannedQuery:
         late: whether the plan depends on the values of its parameters.
         settled: whether a plan that is made later, of the same catalog, would be the same.
         follows_time: whether its rows come and go though nothing is written.
-        told: the types of $1, $2, ... as a client is told of them.
         direct: the plan without indexes, which know nothing of what a transaction has written.
     """
 
@@ -68,7 +67,6 @@ class PlannedQuery:
     late: bool
     settled: bool = True
     follows_time: bool = False
-    told: tuple[t.SqlType, ...] = ()
     direct: Peek | None = None
 
 
@@ -118,7 +116,7 @@ def planned_over(
     )
     query = parse.plan_query(tree, statement)
     planned = over_collections(catalog, query, names, indexes.keeping)
-    return _planned_query(catalog, planned, statement, indexes.settled, oid_columns(tree))
+    return _planned_query(catalog, planned, statement, indexes.settled)
 
 
 def _planned_query(
@@ -126,18 +124,15 @@ def _planned_query(
     planned: Planned,
     statement: Statement,
     settled: bool,
-    oids: frozenset[int] = frozenset(),
 ) -> PlannedQuery:
-    query = planned.query
+    query = with_names(planned.query, statement)
     relation = simplify(query.ordered if query.order else query.relation)
     refuse_constants(relation)
     system = frozenset(item.scan_name for item in planned.leaves if item.is_virtual)
     width = len(query.names)
-    columns = relation.schema.columns[:width]
-    told = _as_oids if planned.leaves and len(system) == len(planned.leaves) else _as_is
+    columns = query.relation.schema.columns[:width]
     fields = tuple(
-        Field(name, t.Oid() if at in oids else told(column.type))
-        for at, (name, column) in enumerate(zip(query.names, columns, strict=True))
+        Field(name, column.type) for name, column in zip(query.names, columns, strict=True)
     )
     return PlannedQuery(
         catalog,
@@ -149,29 +144,7 @@ def _planned_query(
         statement.late,
         settled,
         _follows_time(catalog, relation, planned.leaves),
-        tuple(map(told, statement.parameter_types())),
     )
-
-
-def oid_columns(tree: exp.Expr) -> frozenset[int]:
-    """The columns of a query that are cast to oid, which is an integer everywhere but there."""
-    if not isinstance(tree, exp.Select) or any(item.is_star for item in tree.expressions):
-        return frozenset()
-    items = [item.unalias() for item in tree.expressions]
-    casts = ((at, item) for at, item in enumerate(items) if isinstance(item, exp.Cast))
-    return frozenset(at for at, item in casts if system_type_name(item.args["to"]) == "oid")
-
-
-def _as_is(kind: t.SqlType) -> t.SqlType:
-    return t.Text() if isinstance(kind, t.RegProc) else kind
-
-
-def _as_oids(kind: t.SqlType) -> t.SqlType:
-    """How a client is told of a type in a question about the catalog: arrays there are of oids.
-
-    Drivers that look types up in the catalog know that array, and only that, before they have.
-    """
-    return t.Array(t.Oid()) if kind == t.Array(t.Integer()) else _as_is(kind)
 
 
 def _follows_time(catalog: Catalog, relation: r.Relation, leaves: Iterable[Item]) -> bool:

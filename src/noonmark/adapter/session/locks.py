@@ -242,7 +242,7 @@ def about_locks(session: AdapterSession) -> list[Function]:
         session.database.locks.release_all(session, transaction=False)
         return ""
 
-    found.append(ask("pg_advisory_unlock_all", (), t.Text(), all_of_them, volatile=True))
+    found.append(ask("pg_advisory_unlock_all", (), t.Text("void"), all_of_them, volatile=True))
     return found
 
 
@@ -260,7 +260,7 @@ def _functions(
     middle, end = "xact_" if transaction else "", "_shared" if shared else ""
     name = f"advisory_{middle}lock{end}"
     found = [
-        ask(f"pg_{name}", types, t.Text(), lock, fallible=True, volatile=True, waits=True),
+        ask(f"pg_{name}", types, t.Text("void"), lock, fallible=True, volatile=True, waits=True),
         ask(f"pg_try_{name}", types, t.Boolean(),
             lambda *key: session.database.locks.take(wish(*key)), fallible=True, volatile=True),
     ]  # fmt: skip

@@ -112,14 +112,18 @@ def _about_others(session: AdapterSession) -> list[Function]:
         ask("rows of pg_listening_channels", (), texts,
             lambda: tuple(database.channels.heard_by(session))),
         ask("pg_notification_queue_usage", (), t.Double(), fullness),
-        ask("rows of pg_tablespace_databases", (t.Integer,), numbers,
+        ask("rows of pg_tablespace_databases", (t.Integer,), t.Array(t.Integer("oid")),
             lambda number: (DATABASE_OID,) if number == _TABLESPACE else ()),
         *(ask("rows of pg_partition_tree", (kind,),
-              record(relid=t.Integer(), parentrelid=t.Integer(), isleaf=t.Boolean(),
+              record(relid=t.Integer("regclass"), parentrelid=t.Integer("regclass"),
+              isleaf=t.Boolean(),
                      level=t.Integer()),
               parts, fallible=True)
           for kind in (t.Integer, t.Text)),
-        *(ask("pg_partition_root", (kind,), t.Integer(),
+        *(ask("rows of pg_partition_ancestors", (kind,), t.Array(t.Integer("regclass")), parts,
+              fallible=True)
+          for kind in (t.Integer, t.Text)),
+        *(ask("pg_partition_root", (kind,), t.Integer("regclass"),
               lambda relation: next(iter(parts(relation)), None), fallible=True)
           for kind in (t.Integer, t.Text)),
     ]  # fmt: skip

@@ -79,28 +79,32 @@ _T, _I = "text", "integer"
 RELATIONS = (
     relation(
         "information_schema.domains", _domains, 14_411,
-        domain_catalog=_T, domain_schema=_T, domain_name=_T, data_type=_T,
+        domain_catalog="name", domain_schema="name", domain_name="name", data_type=_T,
         character_maximum_length=_I, character_octet_length=_I, numeric_precision=_I,
         numeric_precision_radix=_I, numeric_scale=_I, datetime_precision=_I, domain_default=_T,
-        udt_catalog=_T, udt_schema=_T, udt_name=_T, dtd_identifier=_T,
+        udt_catalog="name", udt_schema="name", udt_name="name", dtd_identifier="name",
     ),
     relation(
         "information_schema.domain_constraints", _domain_constraints, 14_412,
-        constraint_catalog=_T, constraint_schema=_T, constraint_name=_T, domain_catalog=_T,
-        domain_schema=_T, domain_name=_T, is_deferrable=_T, initially_deferred=_T,
+        constraint_catalog="name", constraint_schema="name", constraint_name="name",
+        domain_catalog="name",
+        domain_schema="name", domain_name="name", is_deferrable=_T, initially_deferred=_T,
     ),
     relation(
         "information_schema.check_constraints", _check_constraints, 14_413,
-        constraint_catalog=_T, constraint_schema=_T, constraint_name=_T, check_clause=_T,
+        constraint_catalog="name", constraint_schema="name", constraint_name="name",
+        check_clause=_T,
     ),
     relation(
         "information_schema.column_domain_usage", _column_domain_usage, 14_414,
-        domain_catalog=_T, domain_schema=_T, domain_name=_T, table_catalog=_T, table_schema=_T,
-        table_name=_T, column_name=_T,
+        domain_catalog="name", domain_schema="name", domain_name="name", table_catalog="name",
+        table_schema="name",
+        table_name="name", column_name="name",
     ),
     relation(
         "information_schema.domain_udt_usage", _domain_udt_usage, 14_415,
-        udt_catalog=_T, udt_schema=_T, udt_name=_T, domain_catalog=_T, domain_schema=_T,
-        domain_name=_T,
+        udt_catalog="name", udt_schema="name", udt_name="name", domain_catalog="name",
+        domain_schema="name",
+        domain_name="name",
     ),
 )  # fmt: skip

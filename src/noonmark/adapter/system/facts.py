@@ -9,14 +9,14 @@ An oid is an integer here, a ``name`` or ``"char"`` is text: see `sql.plan.form`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import BUILT_IN, PREDEFINED, TEMPORARY, Item
 from noonmark.persist.log.state import State
 from noonmark.rows import types as t
-from noonmark.rows.schema import Schema
+from noonmark.rows.schema import Column, Schema
 from noonmark.sql.scope import SYSTEM_COLUMN
 
 if TYPE_CHECKING:
@@ -120,10 +120,14 @@ class SystemRelation:
 
 
 #: Types that only PostgreSQL's catalog has.
+_TEXTS = ("name", "char", "regproc", "regtype", "pg_node_tree", "aclitem", "anyarray")
 _CATALOG_TYPES: dict[str, t.SqlType] = {
-    "regproc": t.RegProc(),
     "int2vector": t.Vector(t.SmallInt()),
-    "oidvector": t.Vector(t.Integer()),
+    "oidvector": t.Vector(t.Integer("oid")),
+    **{name: t.Text(name) for name in _TEXTS},
+    **{f"{name}[]": t.Array(t.Text(name)) for name in _TEXTS},
+    **{name: t.Integer(name) for name in ("oid", "xid")},
+    "oid[]": t.Array(t.Integer("oid")),
 }
 
 
@@ -133,15 +137,15 @@ def relation(
     """A system relation by the types of its columns; those of PostgreSQL have `tableoid`, too."""
     schema_name, name = full_name.split(".", 1)
     if schema_name == "pg_catalog":
-        columns[SYSTEM_COLUMN] = "integer not null"
-    plain = {name: "text" if kind in _CATALOG_TYPES else kind for name, kind in columns.items()}
-    schema = Schema(
-        tuple(
-            replace(column, type=_CATALOG_TYPES.get(columns[column.name], column.type))
-            for column in Schema.of(**plain)
-        )
-    )
+        columns[SYSTEM_COLUMN] = "oid not null"
+    schema = Schema(tuple(_column(*each) for each in columns.items()))
     return SystemRelation(schema_name, name, schema, rows, number)
+
+
+def _column(name: str, spec: str) -> Column:
+    kind = spec.removesuffix(" not null")
+    made = _CATALOG_TYPES.get(kind) or t.parse_type(kind)
+    return Column(name, made, nullable=kind == spec)
 
 
 def nothing(_: Facts) -> Iterable[Row]:

@@ -16,6 +16,7 @@ from noonmark.adapter.system.backends import about_backends
 from noonmark.adapter.system.chance import about_chance
 from noonmark.adapter.system.described import about_descriptions
 from noonmark.adapter.system.objects import about_objects, ask
+from noonmark.adapter.system.positions import about_positions
 from noonmark.adapter.system.properties import about_properties
 from noonmark.adapter.system.rights import about_rights
 from noonmark.adapter.system.sequences import about_sequences
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 VERSION = f"PostgreSQL 15.0 on Noonmark {__version__}"
 _INT, _TEXT, _BOOL = t.Integer, t.Text, t.Boolean
-_TEXTS = t.Array(t.Text())
 
 
 def session_functions(session: AdapterSession) -> Table[Function]:
@@ -49,6 +49,7 @@ def session_functions(session: AdapterSession) -> Table[Function]:
     table.add(about_descriptions(session))
     table.add(about_backends(session))
     table.add(about_properties(session))
+    table.add(about_positions(session))
     table.add(_constants())
     return table
 
@@ -72,20 +73,20 @@ def _about_session(session: AdapterSession) -> list[Function]:
         announce(session, Announcement("notify", channel, payload))
         return ""
 
-    text = t.Text()
+    text, name = t.Text(), t.Text("name")
     return [
-        *(ask(n, (), text, lambda: session.user) for n in ("current_user", "current_role", "user")),
-        ask("session_user", (), text, lambda: session.session_user),
-        *(ask(n, (), text, lambda: DATABASE) for n in ("current_database", "current_catalog")),
-        ask("current_schema", (), text, lambda: next(iter(schemas(False)), None)),
-        ask("current_schemas", (_BOOL,), _TEXTS, schemas),
+        *(ask(n, (), name, lambda: session.user) for n in ("current_user", "current_role", "user")),
+        ask("session_user", (), name, lambda: session.session_user),
+        *(ask(n, (), name, lambda: DATABASE) for n in ("current_database", "current_catalog")),
+        ask("current_schema", (), name, lambda: next(iter(schemas(False)), None)),
+        ask("current_schemas", (_BOOL,), t.Array(name), schemas),
         ask("version", (), text, lambda: VERSION),
         ask("mz_version", (), text, lambda: __version__),
         ask("pg_backend_pid", (), t.Integer(), lambda: session.id),
         ask("set_config", (_TEXT, _TEXT, _BOOL), text, set_config, fallible=True),
         ask("current_setting", (_TEXT,), text, setting, fallible=True),
         ask("current_setting", (_TEXT, _BOOL), text, setting, fallible=True),
-        ask("pg_notify", (_TEXT, _TEXT), text, notify, fallible=True, volatile=True),
+        ask("pg_notify", (_TEXT, _TEXT), t.Text("void"), notify, fallible=True, volatile=True),
         ask("inet_server_port", (), t.Integer(), lambda: None),
         ask("pg_is_in_recovery", (), t.Boolean(), lambda: False),
         ask("mz_environment_id", (), text, lambda: DATABASE),
@@ -118,7 +119,7 @@ def _constants() -> list[Function]:
     text, zero = t.Text(), lambda *_: 0
     return [
         ask("getdatabaseencoding", (), text, lambda: "UTF8"),
-        ask("pg_encoding_to_char", (_INT,), text, lambda _: "UTF8"),
+        ask("pg_encoding_to_char", (_INT,), t.Text("name"), lambda _: "UTF8"),
         ask("pg_char_to_encoding", (_TEXT,), t.Integer(), lambda _: 6),
         ask("pg_get_function_result", (_INT,), text, lambda _: None),
         ask("pg_get_function_arguments", (_INT,), text, lambda _: None),
@@ -135,7 +136,7 @@ def _constants() -> list[Function]:
             ask(name, (_INT,), text, lambda _: None)
             for name in ("pg_get_functiondef", "pg_get_statisticsobjdef")
         ),
-        ask("pg_client_encoding", (), text, lambda: "UTF8"),
+        ask("pg_client_encoding", (), t.Text("name"), lambda: "UTF8"),
         ask("pg_jit_available", (), t.Boolean(), lambda: False),
         ask("pg_trigger_depth", (), t.Integer(), zero),
         ask("pg_current_logfile", (), text, lambda: None),
@@ -145,7 +146,7 @@ def _constants() -> list[Function]:
         ask("pg_relation_is_publishable", (_INT,), t.Boolean(), lambda _: False),
         ask("pg_tablespace_location", (_INT,), text, lambda _: ""),
         ask("pg_is_other_temp_schema", (_INT,), t.Boolean(), lambda _: False),
-        ask("pg_my_temp_schema", (), t.Integer(), zero),
+        ask("pg_my_temp_schema", (), t.Integer("oid"), zero),
         ask("pg_stat_get_numscans", (_INT,), t.BigInt(), zero),
         # A name is an array of characters in PostgreSQL, and counted from 0; here it is text.
         ask("name_character", (_TEXT, _INT), text, lambda name, at: name[at : at + 1] or None),

@@ -97,11 +97,11 @@ def _pg_range(_: Facts) -> Iterable[Row]:
 RELATIONS = (
     relation(
         "pg_catalog.pg_range", _pg_range, 3541,
-        rngtypid="integer not null", rngsubtype="integer", rngmultitypid="integer",
-        rngcollation="integer", rngsubopc="integer", rngcanonical="regproc", rngsubdiff="regproc",
+        rngtypid="oid not null", rngsubtype="oid", rngmultitypid="oid",
+        rngcollation="oid", rngsubopc="oid", rngcanonical="regproc", rngsubdiff="regproc",
     ),
     relation(
         "pg_catalog.pg_enum", _pg_enum, 3501,
-        oid="integer not null", enumtypid="integer", enumsortorder="real", enumlabel="text",
+        oid="oid not null", enumtypid="oid", enumsortorder="real", enumlabel="name",
     ),
 )  # fmt: skip

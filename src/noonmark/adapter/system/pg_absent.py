@@ -25,7 +25,7 @@ RELATIONS = (
     *_absent(),
     relation(
         "pg_catalog.pg_default_acl", default_acls, 826,
-        oid="integer", defaclrole="integer", defaclnamespace="integer", defaclobjtype="text",
-        defaclacl="text[]",
+        oid="oid", defaclrole="oid", defaclnamespace="oid", defaclobjtype="char",
+        defaclacl="aclitem[]",
     ),
 )  # fmt: skip

@@ -81,17 +81,18 @@ def _pg_extension(_: Facts) -> Iterable[Row]:
 RELATIONS = (
     relation(
         "pg_catalog.pg_rewrite", _pg_rewrite, 2618,
-        oid=_INT, rulename=_TEXT, ev_class=_INT, ev_type=_TEXT, ev_enabled=_TEXT, is_instead=_BOOL,
-        ev_qual=_TEXT, ev_action=_TEXT,
+        oid="oid", rulename="name", ev_class="oid", ev_type="char", ev_enabled="char",
+        is_instead=_BOOL,
+        ev_qual="pg_node_tree", ev_action="pg_node_tree",
     ),
     relation(
         "pg_catalog.pg_extension", _pg_extension, 3079,
-        oid=_INT, extname=_TEXT, extowner=_INT, extnamespace=_INT, extrelocatable=_BOOL,
-        extversion=_TEXT, extconfig="integer[]", extcondition="text[]",
+        oid="oid", extname="name", extowner="oid", extnamespace="oid", extrelocatable=_BOOL,
+        extversion=_TEXT, extconfig="oid[]", extcondition="text[]",
     ),
     relation(
         "pg_catalog.pg_depend", _pg_depend, 2608,
-        classid=_INT, objid=_INT, objsubid=_INT, refclassid=_INT, refobjid=_INT,
-        refobjsubid=_INT, deptype=_TEXT,
+        classid="oid", objid="oid", objsubid=_INT, refclassid="oid", refobjid="oid",
+        refobjsubid=_INT, deptype="char",
     ),
 )  # fmt: skip

@@ -154,41 +154,41 @@ _T = "text"
 RELATIONS = (
     relation(
         "pg_catalog.pg_roles", _pg_roles, 12_000,
-        rolname="text", rolsuper="boolean", rolinherit="boolean", rolcreaterole="boolean",
+        rolname="name", rolsuper="boolean", rolinherit="boolean", rolcreaterole="boolean",
         rolcreatedb="boolean", rolcanlogin="boolean", rolreplication="boolean",
         rolconnlimit="integer", rolpassword="text", rolvaliduntil="timestamptz",
-        rolbypassrls="boolean", rolconfig="text[]", oid="integer",
+        rolbypassrls="boolean", rolconfig="text[]", oid="oid",
     ),
     relation(
         "pg_catalog.pg_authid", _pg_authid, 1260,
-        oid="integer", rolname="text", rolsuper="boolean", rolinherit="boolean",
+        oid="oid", rolname="name", rolsuper="boolean", rolinherit="boolean",
         rolcreaterole="boolean", rolcreatedb="boolean", rolcanlogin="boolean",
         rolreplication="boolean", rolbypassrls="boolean", rolconnlimit="integer",
         rolpassword="text", rolvaliduntil="timestamptz",
     ),
     relation(
         "pg_catalog.pg_user", _pg_user, 12_001,
-        usename="text", usesysid="integer", usecreatedb="boolean", usesuper="boolean",
+        usename="name", usesysid="oid", usecreatedb="boolean", usesuper="boolean",
         userepl="boolean", usebypassrls="boolean", passwd="text", valuntil="timestamptz",
         useconfig="text[]",
     ),
     relation(
         "pg_catalog.pg_auth_members", _pg_auth_members, 1261,
-        roleid="integer", member="integer", grantor="integer", admin_option="boolean",
+        roleid="oid", member="oid", grantor="oid", admin_option="boolean",
         inherit_option="boolean", set_option="boolean",
     ),
     relation(
         "pg_catalog.pg_stat_activity", _pg_stat_activity, 12_006,
-        datid="integer", datname="text", pid="integer", usename="text", application_name="text",
-        client_addr="text", state="text", query="text", leader_pid="integer", usesysid="integer",
+        datid="oid", datname="name", pid="integer", usename="name", application_name="text",
+        client_addr="text", state="text", query="text", leader_pid="integer", usesysid="oid",
         client_hostname="text", client_port="integer", backend_start="timestamptz",
         xact_start="timestamptz", query_start="timestamptz", state_change="timestamptz",
-        wait_event_type="text", wait_event="text", backend_xid="integer", backend_xmin="integer",
+        wait_event_type="text", wait_event="text", backend_xid="xid", backend_xmin="xid",
         query_id="bigint", backend_type="text",
     ),
     relation(
         "pg_catalog.pg_shadow", _pg_user, 13_300,
-        usename="text", usesysid="integer", usecreatedb="boolean", usesuper="boolean",
+        usename="name", usesysid="oid", usecreatedb="boolean", usesuper="boolean",
         userepl="boolean", usebypassrls="boolean", passwd="text", valuntil="timestamptz",
         useconfig="text[]",
     ),
@@ -198,8 +198,8 @@ LATER = (
     *(
         relation(
             f"information_schema.{name}", rows, number,
-            grantor=_T, grantee=_T, table_catalog=_T, table_schema=_T, table_name=_T,
-            privilege_type=_T, is_grantable=_T, with_hierarchy=_T,
+            grantor="name", grantee="name", table_catalog="name", table_schema="name",
+            table_name="name", privilege_type=_T, is_grantable=_T, with_hierarchy=_T,
         )
         for name, rows, number in (
             ("table_privileges", _table_privileges, 13_900),

@@ -65,6 +65,14 @@ class _Asked:
         own = parts_of(name)[-1]
         return next((row[_OID] for row in self._rows("pg_collation") if row[_NAME] == own), None)
 
+    def collation_name(self, number: int) -> str:
+        """The name of a collation, as SQL writes it."""
+        names = (row[_NAME] for row in self._rows("pg_collation") if row[_OID] == number)
+        found = next(names, None)
+        if found is not None:
+            return quote_name(found)
+        return "-" if number == 0 else str(number)
+
 
 #: Operators that are calls of functions of another name.
 _ROOTS = {"|/": "sqrt", "||/": "cbrt"}
@@ -138,7 +146,7 @@ def _flags(name: str) -> tuple[str, ...] | None:
 
 def about_properties(session: AdapterSession) -> list[Function]:
     """The functions, for one session."""
-    asked, boolean, text, number = _Asked(session), t.Boolean(), t.Text(), t.Integer()
+    asked, boolean, text = _Asked(session), t.Boolean(), t.Text()
     name, oid, named = t.Text, t.Integer, _Named(session)
 
     def of_method(method: int, what: str) -> bool | None:
@@ -149,14 +157,21 @@ def about_properties(session: AdapterSession) -> list[Function]:
         ask("pg_index_has_property", (oid, name), boolean, asked.of_index),
         ask("pg_index_column_has_property", (oid, oid, name), boolean, asked.of_column),
         ask("pg_settings_get_flags", (name,), t.Array(text), _flags),
-        ask("pg_relation_filenode", (oid,), number, asked.filenode),
-        ask("pg_relation_filenode", (name,), number, asked.filenode_of, fallible=True),
-        ask("pg_filenode_relation", (oid, oid), number, lambda _, node: asked.filenode(node)),
-        ask("to_regcollation", (name,), number, asked.collation),
-        ask("to_regproc", (name,), t.RegProc(), named.function),
-        ask("to_regprocedure", (name,), text, named.procedure),
-        ask("to_regoper", (name,), text, named.sign),
-        ask("to_regoperator", (name,), text, named.operator),
+        ask("pg_relation_filenode", (oid,), t.Integer("oid"), asked.filenode),
+        ask("pg_relation_filenode", (name,), t.Integer("oid"), asked.filenode_of, fallible=True),
+        ask(
+            "pg_filenode_relation",
+            (oid, oid),
+            t.Integer("regclass"),
+            lambda _, node: asked.filenode(node),
+        ),
+        ask("to_regcollation", (name,), t.Integer("regcollation"), asked.collation),
+        ask("regcollation", (name,), t.Integer("regcollation"), asked.collation),
+        ask("regcollation", (oid,), t.Text("regcollation"), asked.collation_name),
+        ask("to_regproc", (name,), t.Text("regproc"), named.function),
+        ask("to_regprocedure", (name,), t.Text("regprocedure"), named.procedure),
+        ask("to_regoper", (name,), t.Text("regoper"), named.sign),
+        ask("to_regoperator", (name,), t.Text("regoperator"), named.operator),
         # No value is compressed on its own.
         ask("pg_column_compression", (Any_.ANY,), text, lambda _: None),
     ]

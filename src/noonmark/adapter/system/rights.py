@@ -209,8 +209,14 @@ def about_rights(session: AdapterSession) -> list[Function]:
         ),
         ask("pg_has_role", (Any_.ANY, Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
         ask("pg_has_role", (Any_.ANY, _TEXT), boolean, rights.role, fallible=True),
-        ask("acldefault", (_TEXT, _INT), t.Array(t.Text()), rights.defaults),
-        ask("makeaclitem", (_INT, _INT, _TEXT, t.Boolean), t.Text(), rights.entry, fallible=True),
+        ask("acldefault", (_TEXT, _INT), t.Array(t.Text("aclitem")), rights.defaults),
+        ask(
+            "makeaclitem",
+            (_INT, _INT, _TEXT, t.Boolean),
+            t.Text("aclitem"),
+            rights.entry,
+            fallible=True,
+        ),
         ask("rows of aclexplode", (t.Array,), _EXPLODED, rights.exploded, fallible=True),
         ask("row_security_active", (Any_.ANY,), boolean, lambda _: False),
     ]
@@ -262,7 +268,10 @@ def _role_number(facts: Facts, name: str) -> int:
 _OF_PARAMETERS = frozenset(("SET", "ALTER SYSTEM"))
 _ENTRY = re.compile(r'((?:"(?:[^"]|"")*"|[^"=])*)=((?:\w\*?)*)/((?:"(?:[^"]|"")*"|[^"/])+)')
 _EXPLODED = record(
-    grantor=t.Integer(), grantee=t.Integer(), privilege_type=t.Text(), is_grantable=t.Boolean()
+    grantor=t.Integer("oid"),
+    grantee=t.Integer("oid"),
+    privilege_type=t.Text(),
+    is_grantable=t.Boolean(),
 )
 _KNOWN = frozenset(
     (

@@ -192,19 +192,20 @@ _T, _I, _B = "text", "integer", "bigint"
 RELATIONS = (
     relation(
         "pg_catalog.pg_sequence", _pg_sequence, 2224,
-        seqrelid="integer not null", seqtypid=_I, seqstart=_B, seqincrement=_B, seqmax=_B,
+        seqrelid="oid not null", seqtypid="oid", seqstart=_B, seqincrement=_B, seqmax=_B,
         seqmin=_B, seqcache=_B, seqcycle="boolean",
     ),
     relation(
         "pg_catalog.pg_sequences", _pg_sequences, 12_008,
-        schemaname=_T, sequencename=_T, sequenceowner=_T, data_type=_T, start_value=_B,
+        schemaname="name", sequencename="name", sequenceowner="name", data_type="regtype",
+        start_value=_B,
         min_value=_B, max_value=_B, increment_by=_B, cycle="boolean", cache_size=_B,
         last_value=_B,
     ),
 )  # fmt: skip
 SEQUENCES = relation(
     "information_schema.sequences", _sequences,
-    sequence_catalog=_T, sequence_schema=_T, sequence_name=_T, data_type=_T,
+    sequence_catalog="name", sequence_schema="name", sequence_name="name", data_type=_T,
     numeric_precision=_I, numeric_precision_radix=_I, numeric_scale=_I, start_value=_T,
     minimum_value=_T, maximum_value=_T, increment=_T, cycle_option=_T,
 )  # fmt: skip

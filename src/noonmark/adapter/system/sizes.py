@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
 
 #: Names of units, up to what each is used, and how many bits more than the one before it.
-_UNITS = (("bytes", 10 * 1024, 0), ("kB", 20 * 1024 - 1, 9), ("MB", 20 * 1024 - 1, 10),
+_BYTES_MAX = 10 * 1024
+_UNITS = (("bytes", _BYTES_MAX, 0), ("kB", 20 * 1024 - 1, 9), ("MB", 20 * 1024 - 1, 10),
           ("GB", 20 * 1024 - 1, 10), ("TB", 20 * 1024 - 1, 10), ("PB", None, 10))  # fmt: skip
 
 
-def in_words(size: int) -> str:
+def in_words(size: int | Decimal) -> str:
     """A number of bytes in the largest unit that does not lose much, as pg_size_pretty does."""
+    if isinstance(size, Decimal):
+        return f"{size:f} bytes" if abs(size) < _BYTES_MAX else in_words(int(size))
     sign, rest, made = (-1 if size < 0 else 1), abs(size), ""
     for name, limit, bits in _UNITS:
         rest >>= bits
@@ -102,6 +105,7 @@ def about_sizes(session: AdapterSession) -> list[Function]:
         ask("pg_database_size", (Any_.ANY,), big, sizes.everything),
         ask("pg_tablespace_size", (Any_.ANY,), big, sizes.everything),
         ask("pg_size_pretty", (t.BigInt,), t.Text(), in_words),
+        ask("pg_size_pretty", (t.Numeric,), t.Text(), in_words),
         ask("pg_size_bytes", (t.Text,), big, in_bytes, fallible=True),
     ]
     for name, size in (

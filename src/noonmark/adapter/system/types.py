@@ -5,12 +5,13 @@ The last are only names here: their values are integers or text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.coded import CODED
-from noonmark.rows.pg.oid import oid, type_of, type_size
+from noonmark.rows.pg.oid import TOLD, oid, type_of, type_size
 
 
 @dataclass(frozen=True)
@@ -52,22 +53,31 @@ _OWN: tuple[tuple[str, t.SqlType, str], ...] = (
     ("json", t.Json(), "U"),
     *((_catalog_name(kind), kind(), kind.category) for kind in CODED),
 )
-_FOREIGN = (
-    TypeRow(18, "char", 1, "Z", 1002),
-    TypeRow(19, "name", 64, "S", 1003),
+#: The categories of types of the catalog that are no kind of number.
+_CATEGORIES = {
+    **dict.fromkeys(("char", "pg_node_tree"), "Z"), **dict.fromkeys(("xid", "aclitem"), "U"),
+    **dict.fromkeys(("cstring", "anyarray", "void"), "P"), "name": "S",
+}  # fmt: skip
+_VECTORS = (
     TypeRow(22, "int2vector", -1, "A", 1006, 21),
-    TypeRow(24, "regproc", 4, "N", 1008),
-    TypeRow(26, "oid", 4, "N", 1028),
+    TypeRow(1006, "_int2vector", -1, "A", 0, 22),
+    TypeRow(30, "oidvector", -1, "A", 1013, 26),
+    TypeRow(1013, "_oidvector", -1, "A", 0, 30),
     TypeRow(705, "unknown", -2, "X", 0, 0, "p"),
-    TypeRow(2205, "regclass", 4, "N", 2210),
-    TypeRow(2206, "regtype", 4, "N", 2211),
     TypeRow(2249, "record", -1, "P", 2287, 0, "p"),
-    TypeRow(2278, "void", 4, "P", 0, 0, "p"),
 )
 
 
+def _of_the_catalog() -> Iterator[TypeRow]:
+    for name, (number, array, size) in TOLD.items():
+        category = _CATEGORIES.get(name, "N")
+        yield TypeRow(number, name, size, category, array, 0, "p" if category == "P" else "b")
+        if array:
+            yield TypeRow(array, f"_{name}", -1, "A", 0, number)
+
+
 def _rows() -> tuple[TypeRow, ...]:
-    found = list(_FOREIGN)
+    found = [*_VECTORS, *_of_the_catalog()]
     for name, kind, category in _OWN:
         number, array = oid(kind), oid(t.Array(kind))
         letter = kind.catalog_kind if isinstance(kind, t.Coded) else "b"
@@ -80,23 +90,22 @@ TYPES = _rows()
 #: The functions of a type are called after it (int4recv), except those of these.
 STEMS = {
     name: f"{name}_" for name in ("numeric", "date", "time", "timestamp", "timestamptz", "interval",
-                                  "uuid", "json", "jsonb", "record", "void")
+                                  "uuid", "json", "jsonb", "record", "void", "cstring", "anyarray",
+                                  "pg_node_tree")
 } | {_catalog_name(kind): kind.stem or f"{_catalog_name(kind)}_" for kind in CODED}  # fmt: skip
 TYPE_NAMES = {row.name: row.oid for row in TYPES}
 TYPE_OIDS = frozenset(TYPE_NAMES.values())
-_BY_OID = {row.oid: row.name for row in TYPES}
-_SHOWN = {18: '"char"', 1042: "character", 1014: "character[]"}
+_SHOWN = {18: '"char"', 1002: '"char"[]', 1042: "character", 1014: "character[]"}
 _UNBOUNDED = {1042: "bpchar", 1014: "bpchar[]", 1560: '"bit"', 1561: '"bit"[]'}
-
-
-#: The functions of every type.
-_ENDS = ("in", "out", "recv", "send")
 
 
 def functions_of(row: TypeRow) -> tuple[str, ...]:
     """What reads and writes the values of a type."""
-    stem = "array_" if row.category == "A" else STEMS.get(row.name, row.name)
-    return tuple(f"{stem}{end}" for end in _ENDS)
+    stem = "array_" if row.name.startswith("_") else STEMS.get(row.name, row.name)
+    reads, writes = f"{stem}in", f"{stem}out"
+    if row.name == "aclitem":  # it has no binary form
+        return reads, writes, "-", "-"
+    return reads, writes, f"{stem}recv", f"{stem}send"
 
 
 def row_of(number: int) -> TypeRow | None:
@@ -119,4 +128,7 @@ def format_type(number: int | None, modifier: int | None) -> str | None:
     try:
         return str(type_of(number, given))
     except NoonmarkError:
-        return _BY_OID.get(number, "-" if number == 0 else "???")
+        row = _ROWS.get(number)
+        if row is None:
+            return "-" if number == 0 else "???"
+        return f"{row.name[1:]}[]" if row.name.startswith("_") else row.name

@@ -41,6 +41,8 @@ def encode(value: Any, sql_type: t.SqlType) -> bytes:
             return sql_type.send(value)
         case t.Numeric():
             return _encode_numeric(format_numeric(value, sql_type))
+        case t.BigInt(told=told) if told:
+            return _UINT4.pack(value)
         case t.Array(element):
             return _encode_array(value, element)
         case t.Record(fields):
@@ -241,7 +243,6 @@ _ENCODE: dict[type[t.SqlType], Callable[[Any], bytes]] = {
     t.Boolean: lambda value: b"\1" if value else b"\0",
     t.SmallInt: _INT2.pack,
     t.Integer: _INT4.pack,
-    t.Oid: _UINT4.pack,
     t.BigInt: _INT8.pack,
     t.Real: lambda value: _FLOAT4.pack(_one_nan(value)),
     t.Double: lambda value: _FLOAT8.pack(_one_nan(value)),
@@ -264,7 +265,6 @@ _DECODE: dict[type[t.SqlType], Callable[[bytes], Any]] = {
     t.Boolean: _decode_boolean,
     t.SmallInt: lambda raw: _INT2.unpack(raw)[0],
     t.Integer: lambda raw: _INT4.unpack(raw)[0],
-    t.Oid: lambda raw: _UINT4.unpack(raw)[0],
     t.BigInt: lambda raw: _INT8.unpack(raw)[0],
     t.Real: lambda raw: _one_nan(_FLOAT4.unpack(raw)[0]),
     t.Double: lambda raw: _one_nan(_FLOAT8.unpack(raw)[0]),

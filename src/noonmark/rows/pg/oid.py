@@ -1,8 +1,11 @@
 """PostgreSQL's numbers for types: oid, size and typmod, as RowDescription and pgoutput carry them.
 
 Law: ``type_of(oid(t), typmod(t)) == t`` for every type that is PostgreSQL's own, without records in
-it. A record's oid says nothing of its fields, so it cannot be turned back; and an `Oid` is no type
-of values. The oid of a type that somebody made is known to the catalog.
+it. A record's oid says nothing of its fields, so it cannot be turned back. The oid of a type that
+somebody made is known to the catalog.
+
+Types of PostgreSQL's catalog are told of, and no more (`types.Integer.told`): an ``oid`` is an
+integer and a ``name`` a text to whatever computes, and clients are told what PostgreSQL tells.
 """
 
 from __future__ import annotations
@@ -20,8 +23,6 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.SmallInt: (21, 1005, 2),
     t.Integer: (23, 1007, 4),
     t.Text: (25, 1009, -1),
-    t.RegProc: (24, 1008, 4),
-    t.Oid: (26, 1028, 4),
     t.Real: (700, 1021, 4),
     t.Double: (701, 1022, 8),
     t.Char: (1042, 1014, -1),
@@ -37,10 +38,18 @@ _NUMBERS: dict[type[t.SqlType], tuple[int, int, int]] = {
     t.Jsonb: (3802, 3807, -1),
     t.Json: (114, 199, -1),
 }
-_CATALOG = (t.Oid, t.RegProc)
+#: Types of PostgreSQL's catalog that are only told of: the same of each.
+TOLD: dict[str, tuple[int, int, int]] = {
+    "char": (18, 1002, 1), "name": (19, 1003, 64), "regproc": (24, 1008, 4), "oid": (26, 1028, 4),
+    "xid": (28, 1011, 4), "pg_node_tree": (194, 0, -1), "aclitem": (1033, 1034, 16),
+    "regprocedure": (2202, 2207, 4), "regoper": (2203, 2208, 4), "regoperator": (2204, 2209, 4),
+    "regclass": (2205, 2210, 4), "regtype": (2206, 2211, 4), "cstring": (2275, 1263, -2),
+    "anyarray": (2277, 0, -1), "void": (2278, 0, 4), "regnamespace": (4089, 4090, 4),
+    "regrole": (4096, 4097, 4), "regcollation": (4191, 4192, 4),
+}  # fmt: skip
 _NUMBERS |= {kind: (kind.oid, kind.array_oid, kind.size) for kind in CODED}
-_BY_OID = {row[0]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
-_BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items() if kind not in _CATALOG}
+_BY_OID = {row[0]: kind for kind, row in _NUMBERS.items()}
+_BY_ARRAY_OID = {row[1]: kind for kind, row in _NUMBERS.items()}
 _TEXT_LIKE = frozenset({25, 705, 1042, 1043})
 #: Numbers below are PostgreSQL's own: an item of the catalog is this much above its number, and the
 #: array of a type that is an item one more.
@@ -55,17 +64,22 @@ def oid(sql_type: t.SqlType) -> int:
     if isinstance(sql_type, t.Array):
         if isinstance(sql_type.element, t.Enum):
             return oid(sql_type.element) + 1
-        return _NUMBERS[type(sql_type.element)][1]
+        return _numbers(sql_type.element)[1]
     if isinstance(sql_type, t.Enum | Domain):
         return FIRST_OID + sql_type.number
-    return _NUMBERS[type(sql_type)][0]
+    return _numbers(sql_type)[0]
+
+
+def _numbers(sql_type: t.SqlType) -> tuple[int, int, int]:
+    told: str = getattr(sql_type, "told", "")
+    return TOLD[told] if told else _NUMBERS[type(sql_type)]
 
 
 def type_size(sql_type: t.SqlType) -> int:
     """The size in bytes, or -1 when it varies."""
     if isinstance(sql_type, t.Enum):
         return 4
-    return -1 if isinstance(sql_type, t.Array) else _NUMBERS[type(sql_type)][2]
+    return -1 if isinstance(sql_type, t.Array) else _numbers(sql_type)[2]
 
 
 def typmod(sql_type: t.SqlType) -> int:

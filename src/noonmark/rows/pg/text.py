@@ -51,7 +51,7 @@ _ODD_NUMERIC = {
 _HEX = r"(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}"
 _UUID = re.compile(rf"({_HEX})|\{{({_HEX})\}}", re.IGNORECASE)
 _SPACES = " \t\n\r\v\f"
-_BITS = {t.SmallInt: 16, t.Integer: 32, t.Oid: 32, t.BigInt: 64}
+_BITS = {t.SmallInt: 16, t.Integer: 32, t.BigInt: 64}
 # Wide enough for every digit that numeric may have: rounding must happen once, at the scale.
 _WIDE = decimal.Context(prec=150_000, rounding=decimal.ROUND_HALF_UP)
 
@@ -63,8 +63,6 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
             return format_timestamptz(value, zone)
         case t.Numeric():
             return format_numeric(value, sql_type)
-        case t.RegProc():
-            return str(value)
         case t.Coded():
             return sql_type.show(value, zone)
         case t.Vector(element):
@@ -267,7 +265,6 @@ _FORMAT: dict[type[t.SqlType], Callable[[Any], str]] = {
     t.Boolean: lambda value: "t" if value else "f",
     t.SmallInt: str,
     t.Integer: str,
-    t.Oid: str,
     t.BigInt: str,
     t.Real: format_real,
     t.Double: format_double,

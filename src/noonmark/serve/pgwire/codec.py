@@ -34,11 +34,12 @@ _ROW = struct.Struct(">ciH")
 _UNKNOWN_OIDS = frozenset({0, 705})
 #: Types of PostgreSQL's catalog, as drivers state them, and what their values are here.
 _OF_THE_CATALOG: dict[int, t.SqlType] = {
-    18: t.Text(),  # "char"
-    19: t.Text(),  # name
-    26: t.Integer(),  # oid
-    1003: t.Array(t.Text()),
-    1028: t.Array(t.Integer()),
+    18: t.Text("char"),
+    19: t.Text("name"),
+    26: t.Integer("oid"),
+    28: t.Integer("xid"),
+    1003: t.Array(t.Text("name")),
+    1028: t.Array(t.Integer("oid")),
 }
 _SHORT = tuple(_LENGTH.pack(length) for length in range(256))
 
@@ -154,7 +155,8 @@ class RowEncoder:
 def framed(sql_type: t.SqlType, form: int, zone: dt.tzinfo) -> Framed:
     """How a value of the type goes on the wire."""
     if form == BINARY:
-        short = _BINARY.get(type(sql_type))
+        is_wide_oid = isinstance(sql_type, t.BigInt) and sql_type.told
+        short = None if is_wide_oid else _BINARY.get(type(sql_type))
         return short or (lambda value: _frame(encode_binary(value, sql_type)))
     short = _TEXT.get(type(sql_type))
     return short or (lambda value: _frame(format_value(value, sql_type, zone).encode()))

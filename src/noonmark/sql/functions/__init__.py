@@ -32,7 +32,17 @@ from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.functions.geometry import table as geometry
 from noonmark.sql.functions.jsonpath import functions as jsonpath
 from noonmark.sql.functions.number import angle, arithmetic, number_read, numeric
-from noonmark.sql.functions.text import ascii, binary, characters, digest, quoting, regexp, unicode
+from noonmark.sql.functions.text import (
+    ascii,
+    binary,
+    catalog,
+    characters,
+    digest,
+    encodings,
+    quoting,
+    regexp,
+    unicode,
+)
 from noonmark.sql.functions.time import calendar, extract, template, template_read, zoned
 
 FUNCTIONS: Table[Function] = Table()
@@ -48,7 +58,9 @@ for _module in (
         quoting,
         binary,
         digest,
+        encodings,
         ascii,
+        catalog,
         identifier,
     ),
     *(calendar, zoned, extract, template, template_read, array, json, jsonb, document, key),

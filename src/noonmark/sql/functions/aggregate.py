@@ -300,6 +300,11 @@ def _numeric_sum_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
     return t.Numeric(t.NUMERIC_PRECISION_MAX, source.scale)
 
 
+def _extreme_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
+    """PostgreSQL has min and max of text alone, which a name becomes."""
+    return t.Text() if isinstance(types[0], t.Text) else types[0]
+
+
 def _same_type(types: tuple[t.SqlType, ...]) -> t.SqlType:
     return types[0]
 
@@ -339,8 +344,8 @@ def _table() -> list[Aggregator]:
         _row("avg", (t.Real,), double, _avg_float),
         _row("avg", (t.Double,), double, _avg_float),
         _row("avg", (t.Interval,), t.Interval(), _avg_interval),
-        _row("min", anything, _same_type, Extreme(min)),
-        _row("max", anything, _same_type, Extreme(max)),
+        _row("min", anything, _extreme_type, Extreme(min)),
+        _row("max", anything, _extreme_type, Extreme(max)),
         _row("bool_and", (t.Boolean,), t.Boolean(), _bool_and),
         _row("every", (t.Boolean,), t.Boolean(), _bool_and),
         _row("bool_or", (t.Boolean,), t.Boolean(), _bool_or),

@@ -69,8 +69,9 @@ def _to_text(value: Any, source: t.SqlType, target: t.SqlType) -> str:
 
 def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
     element = target.element if isinstance(target, t.Array) else None
-    if isinstance(element, t.Coded) and element != element.unsized:
-        read = t.Array(element.unsized)
+    whole = None if element is None else _unsized(element)
+    if whole is not None and whole != element:
+        read = t.Array(whole)
         return cast(_from_text(value, source, read), read, target)
     try:
         return hashable(parse_value(value, target))
@@ -78,6 +79,18 @@ def _from_text(value: str, source: t.SqlType, target: t.SqlType) -> Any:
         raise _input_error(error, target) from None
     except Unsupported as error:
         raise NotHeldHere(error.message) from None
+
+
+def _unsized(kind: t.SqlType) -> t.SqlType:
+    """The type whose values are cut to be of this one."""
+    match kind:
+        case t.Coded():
+            return kind.unsized
+        case t.Varchar():
+            return t.Varchar()
+        case t.Char():
+            return t.Char(None)
+    return kind
 
 
 #: What a value that cannot be read is when a query is evaluated.
@@ -234,8 +247,7 @@ def _reshaped(kind: type[t.SqlType], made: type[t.SqlType]) -> Meaning:
 
 def _find(source: t.SqlType, target: t.SqlType) -> Meaning | None:
     """The cast between two types that are neither arrays nor records."""
-    # An oid is an integer everywhere but on the wire.
-    a, b = (t.Integer if type(each) is t.Oid else type(each) for each in (source, target))
+    a, b = type(source), type(target)
     if b in TEXTS:
         return _to_text
     if a in TEXTS:

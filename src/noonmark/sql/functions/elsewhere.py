@@ -23,14 +23,10 @@ _SIGNATURES = """
 @>: _aclitem aclitem
 age: xid
 array_agg: anyarray
-convert_from: bytea name
-convert_to: text name
 date_part: text timetz
-length: bytea name, tsvector
+length: tsvector
 like: name text
 overlaps: timetz timetz timetz timetz
-percentile_cont: _float8 float8, _float8 interval
-percentile_disc: _float8 anyelement
 timezone: interval timetz, text timetz, timetz
 ||: tsquery tsquery, tsvector tsvector
 ~: name text
@@ -46,13 +42,13 @@ _CATEGORIES = {
     "_float8": "A", "anyarray": "P", "anyelement": "P",
 }  # fmt: skip
 _OWN_CATEGORIES: dict[type[t.SqlType], str] = {
-    **dict.fromkeys((t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double, t.Oid), "N"),
+    **dict.fromkeys((t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double), "N"),
     **dict.fromkeys((t.Text, t.Varchar, t.Char), "S"),
     **dict.fromkeys((t.Date, t.Time, t.Timestamp, t.TimestampTz), "D"),
     t.Interval: "T", t.Boolean: "B", t.Array: "A", t.Record: "P", t.Enum: "E",
     **{kind: kind.category for kind in CODED},
 }  # fmt: skip
-_PREFERRED = (t.Double, t.Oid, t.Text, t.TimestampTz, t.Interval, t.Boolean,
+_PREFERRED = (t.Double, t.Text, t.TimestampTz, t.Interval, t.Boolean,
               *(kind for kind in CODED if kind.preferred))  # fmt: skip
 
 Kind = type[t.SqlType] | str

@@ -22,7 +22,11 @@ class NullRefused(InvalidArgument, id="null_refused", sqlstate="22004"):
 
 
 class UntranslatableText(EvaluationError, id="untranslatable_text", sqlstate="22P05"):
-    """A character that text cannot hold: NUL."""
+    """A character that a text, or an encoding, cannot hold."""
+
+
+class BytesNotInEncoding(EvaluationError, id="bytes_not_in_encoding", sqlstate="22021"):
+    """Bytes that are no text of the encoding that they are said to be of."""
 
 
 class NoSuchCharacter(InvalidArgument, id="no_such_character", sqlstate="54000"):

@@ -120,8 +120,8 @@ _OPTION = t.Record(tuple(t.Field(name, t.Text()) for name in ("option_name", "op
 
 def _options(options: tuple[str, ...]) -> Rows:
     for each in options:
-        name, _, value = str(each).partition("=")
-        yield name, value
+        name, mark, value = str(each).partition("=")
+        yield name, value if mark else None
 
 
 def _keywords() -> Rows:
@@ -210,8 +210,7 @@ TABLE = (
     Function(VECTOR_SUBSCRIPTS, (Any_.ARRAY, t.Integer), t.Integer(), _from_zero),
     Function("pg_get_keywords", (), _KEYWORD, _keywords),
     Function("pg_available_extensions", (), _EXTENSION, lambda: iter(())),
-    Function("pg_options_to_table", (Any_.ARRAY,), _OPTION, _options),
-    Function("pg_partition_ancestors", (t.Integer,), t.Integer(), lambda _: iter(())),
+    Function("pg_options_to_table", (t.Array,), _OPTION, _options),
     Function("_pg_expandarray", (Any_.ARRAY,), _numbered, _expanded),
     Function("unnest", (Any_.ARRAY,), _element, lambda array: ((x,) for x in array), scalar=True),
     Function("jsonb_array_elements", _J, t.Jsonb(), lambda d: ((jsonb_of(x),) for x in _items(d))),

@@ -28,13 +28,13 @@ ORDERED_SETS = frozenset(("percentile_cont", "percentile_disc", "mode"))
 HYPOTHETICAL = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 
 
-def check_fractions(fractions: tuple[float | None, ...]) -> None:
+def check_fractions(given: tuple[float | tuple[float | None, ...] | None, ...]) -> None:
     """Refuse a direct argument that is no fraction; whoever plans asks, also where no rows are.
 
     Raises:
         OutOfRange: it is not between 0 and 1.
     """
-    for fraction in fractions:
+    for fraction in (x for each in given for x in (each if isinstance(each, tuple) else (each,))):
         if fraction is not None and not 0 <= fraction <= 1:
             raise OutOfRange(f"percentile value {fraction:g} is not between 0 and 1")
 
@@ -81,6 +81,22 @@ def _percentile_disc(_: Types, rows: Rows) -> Any:
         return None
     count = sum(times for _, times in rows)
     return _at(rows, max(0, math.ceil(_fraction(rows) * count) - 1))
+
+
+def _several(one: Callable[[Types, Rows], Any]) -> Callable[[Types, Rows], Any]:
+    """The same of each of several fractions, which are one array; NULL of one that is NULL."""
+
+    def act(types: Types, rows: Rows) -> Any:
+        if not rows:
+            return None
+        return tuple(
+            None
+            if fraction is None
+            else one(types, [((fraction, *values[1:]), count) for values, count in rows])
+            for fraction in rows[0][0][0]
+        )
+
+    return act
 
 
 def _mode(_: Types, rows: Rows) -> Any:
@@ -219,11 +235,31 @@ def _row(
     return Aggregator(name, parameters, result, meaning, gives_null=nulls, ordered=ordered)
 
 
+def _last_of_several(types: Types) -> t.SqlType:
+    return t.Array(types[-1])
+
+
 _TWO = (t.Double, t.Double)
 TABLE = (
     _row("percentile_cont", _TWO, t.Double(), _percentile_cont, ordered=True),
     _row("percentile_cont", (t.Double, t.Interval), t.Interval(), _percentile_span, ordered=True),
     _row("percentile_disc", (t.Double, Any_.ELEMENT), _last, _percentile_disc, ordered=True),
+    *(
+        Aggregator(
+            name,
+            (t.Array, kind),
+            result,
+            _several(meaning),
+            gives_null=True,
+            ordered=True,
+            element=t.Double,
+        )
+        for name, kind, result, meaning in (
+            ("percentile_cont", t.Double, t.Array(t.Double()), _percentile_cont),
+            ("percentile_cont", t.Interval, t.Array(t.Interval()), _percentile_span),
+            ("percentile_disc", Any_.ELEMENT, _last_of_several, _percentile_disc),
+        )
+    ),
     _row("mode", (Any_.ELEMENT,), _last, _mode, ordered=True),
     _row("regr_count", _TWO, t.BigInt(), _regr_count),
     *(_row(name, _TWO, t.Double(), meaning) for name, meaning in _PAIRS.items()),

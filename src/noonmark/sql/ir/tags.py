@@ -121,7 +121,6 @@ TYPES = (
     _kind(128, t.Boolean),
     _kind(129, t.SmallInt),
     _kind(130, t.Integer),
-    _kind(131, t.Oid),
     _kind(132, t.BigInt),
     _kind(133, t.Real),
     _kind(134, t.Double),
@@ -140,7 +139,6 @@ TYPES = (
     _kind(147, t.Array, "element"),
     _kind(148, t.Record, "fields"),
     _kind(149, t.Vector, "element"),
-    _kind(150, t.RegProc),
     _kind(151, t.Json),
     _kind(152, t.Enum, "uid"),
     # From 153 on, of 64 in all: each says its own.

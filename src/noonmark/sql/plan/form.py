@@ -34,6 +34,7 @@ from noonmark.sql.ir.scalar import (
     When,
 )
 from noonmark.sql.plan.domain import checked
+from noonmark.sql.plan.registered import REGISTERED, name_of_number
 from noonmark.sql.plan.row import Row, Statement, name_of, unsupported
 from noonmark.sql.plan.scalar import (
     Planner,
@@ -143,21 +144,18 @@ def _cast(tree: exp.Cast, row: Row) -> Scalar:
         return empty
     scalar = plan(tree.this, row)
     spelled = system_type_name(tree.args["to"])
-    if row.statement.session is not None and spelled == "oid" and isinstance(scalar, Literal):
-        if isinstance(scalar.type, TEXTS):
-            scalar = Literal(UNKNOWN, scalar.value)
-        return _oid(scalar, position_of(tree))
-    if row.statement.session is not None and spelled in SYSTEM_TYPES:
-        return coerce(scalar, SYSTEM_TYPES[spelled], position_of(tree))
-    if row.statement.session is not None and spelled in REGISTERED:
-        return _registered(spelled, scalar, tree, row)
+    if row.statement.session is not None and (spelled in SYSTEM_TYPES or spelled in REGISTERED):
+        return _of_the_catalog(spelled, scalar, tree, row)
     made = made_type(tree.args["to"], row.statement)
     if isinstance(made, Domain):
         position = position_of(tree)
         return checked(cast_to(scalar, made.base, position), made, position)
     if spelled is not None and made is None:
         return cast_to(scalar, t.parse_type(spelled), position_of(tree))
-    return cast_to(scalar, made or type_named(tree.args["to"], row.statement), position_of(tree))
+    target = made or type_named(tree.args["to"], row.statement)
+    if isinstance(target, TEXTS):
+        scalar = name_of_number(scalar, row.statement)
+    return cast_to(scalar, target, position_of(tree))
 
 
 _OIDS = 1 << 32
@@ -166,7 +164,7 @@ _OIDS = 1 << 32
 def _oid(literal: Literal, position: int | None) -> Scalar:
     """A number as an oid, which has no sign; one that no integer holds is a bigint."""
     if literal.value is None:
-        return Literal(t.Integer(), None)
+        return Literal(t.Integer("oid"), None)
     wide = coerce(literal, t.BigInt(), position)
     if not isinstance(wide, Literal):
         raise CannotCast(f"cannot cast type {literal.type} to oid", position=position)
@@ -175,25 +173,19 @@ def _oid(literal: Literal, position: int | None) -> Scalar:
     if not least <= number < _OIDS:
         raise OutOfRange("OID out of range", position=position)
     unsigned = number % _OIDS
-    return Literal(t.Integer() if unsigned < _OIDS >> 1 else t.BigInt(), unsigned)
+    kind = t.Integer if unsigned < _OIDS >> 1 else t.BigInt
+    return Literal(kind("oid"), unsigned)
 
 
 #: Types of PostgreSQL's catalog that ours has as another type: an oid is an integer here.
 SYSTEM_TYPES: dict[str, t.SqlType] = {
-    "oid": t.Integer(),
-    "xid": t.Integer(),
-    "name": t.Text(),
-    "char": t.Text(),
-    "cstring": t.Text(),
-    "pg_node_tree": t.Text(),
+    **{name: t.Integer(name) for name in ("oid", "xid")},
+    **{name: t.Text(name) for name in ("name", "char", "cstring", "pg_node_tree")},
     "int2vector": t.Array(t.SmallInt()),
-    "oidvector": t.Array(t.Integer()),
-    "name[]": t.Array(t.Text()),
-    "char[]": t.Array(t.Text()),
-    "oid[]": t.Array(t.Integer()),
+    "oidvector": t.Array(t.Integer("oid")),
+    **{f"{name}[]": t.Array(t.Integer(name)) for name in ("oid", "xid")},
+    **{f"{name}[]": t.Array(t.Text(name)) for name in ("name", "char")},
 }
-#: Types that are the oid of something by its name, and print as the name.
-REGISTERED = ("regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole")
 
 
 def system_type_name(tree: exp.Expr) -> str | None:
@@ -213,11 +205,26 @@ def system_type_name(tree: exp.Expr) -> str | None:
     return name_of(kind) if isinstance(kind, exp.Identifier) else None
 
 
-def _registered(kind: str, scalar: Scalar, tree: exp.Cast, row: Row) -> Scalar:
-    """A name becomes its oid, an oid its name."""
+def _of_the_catalog(spelled: str, scalar: Scalar, tree: exp.Cast, row: Row) -> Scalar:
+    """A cast to a type of PostgreSQL's catalog: a name becomes its oid, an oid its name."""
     from noonmark.sql.plan.function import ask  # door: it plans arguments by this module
 
-    return ask(kind, [settle(scalar)], tree, row)
+    known: str = getattr(scalar.type, "told", "")
+    if known == spelled:
+        return scalar
+    if spelled in REGISTERED:
+        return ask(spelled, [settle(scalar)], tree, row)
+    if known in REGISTERED and spelled == "oid" and isinstance(scalar.type, t.Text):
+        scalar = ask(known, [coerce(scalar, t.Text())], tree, row)
+    if spelled == "oid" and isinstance(scalar, Literal):
+        if isinstance(scalar.type, TEXTS):
+            scalar = Literal(UNKNOWN, scalar.value)
+        return _oid(scalar, position_of(tree))
+    if spelled in ("name", "char"):
+        number = spelled == "char" and isinstance(scalar.type, t.Integer)
+        text = call("chr", [scalar], tree, False) if number else coerce(scalar, t.Text())
+        return call(spelled, [text], tree, operator=False)
+    return coerce(scalar, SYSTEM_TYPES[spelled], position_of(tree))
 
 
 def cast_to(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:

@@ -22,7 +22,7 @@ from noonmark.rows.coded import CODED
 from noonmark.rows.coded.network import Cidr, Inet
 from noonmark.rows.domain import Domain
 from noonmark.sql.choose import require_within, resolve
-from noonmark.sql.coerce import UNKNOWN, coerce
+from noonmark.sql.coerce import UNKNOWN, coerce, told_of
 from noonmark.sql.dialect import position_of
 from noonmark.sql.functions import AGGREGATES, FUNCTIONS, TABLE_FUNCTIONS, WINDOWS
 from noonmark.sql.functions.number.fit import bounded
@@ -36,10 +36,12 @@ from noonmark.sql.ir.scalar import (
     ColumnRef,
     Compare,
     Literal,
+    MakeArray,
     Scalar,
     When,
 )
 from noonmark.sql.plan.form import cast_to, made_type, record
+from noonmark.sql.plan.registered import name_of_number
 from noonmark.sql.plan.row import DEFINITIONS, Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, comparable, plan, plan_value, same_type
 from noonmark.sql.plan.subquery import array_subquery
@@ -92,7 +94,7 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         return _FORMS[name](tree, row)
     if name not in FUNCTIONS.by_name:
         return _type_call(name, tree, row)
-    arguments = [plan(_plain(each), row) for each in tree.expressions]
+    arguments = _arguments(name, tree, row)
     if len(arguments) == 1 and (cast := _as_cast(name, arguments[0], tree)) is not None:
         return cast
     result = call(name, arguments, tree, operator=not name.isidentifier())
@@ -119,6 +121,35 @@ def ask(name: str, arguments: Sequence[Scalar], tree: exp.Expr, row: Row) -> Sca
         )
     entry, coerced = resolve(session, name, arguments, position_of(tree))
     return Ask(entry.id, coerced, entry)
+
+
+def _arguments(name: str, tree: exp.Anonymous, row: Row) -> list[Scalar]:
+    """What a function of the table is given: of an object, its name."""
+    *first, last = tree.expressions or [None]
+    written = [] if last is None else [*first, *([] if isinstance(last, exp.Variadic) else [last])]
+    planned = [plan(_plain(each), row) for each in written]
+    found = [name_of_number(each, row.statement) for each in planned]
+    return found + (_spread(name, last, row) if isinstance(last, exp.Variadic) else [])
+
+
+def _spread(name: str, last: exp.Variadic, row: Row) -> list[Scalar]:
+    """``VARIADIC array``: its items as so many arguments, where they are written."""
+    entries = [each for each in FUNCTIONS.by_name[name] if each.variadic]
+    if not entries:
+        raise UndefinedFunction(f"function {name} is not variadic", position=position_of(last))
+    kind = entries[0].parameters[-1]
+    array = plan(last.this, row)
+    if array.type == UNKNOWN:
+        element = kind() if isinstance(kind, type) else t.Text()
+        array = coerce(array, t.Array(element), position_of(last))
+    if not isinstance(array.type, t.Array):
+        raise DatatypeMismatch("VARIADIC argument must be an array", position=position_of(last))
+    if isinstance(array, MakeArray):
+        return list(array.elements)
+    if isinstance(array, Literal) and array.value is not None:
+        return [Literal(array.type.element, each) for each in array.value]
+    hint = "Write its items: VARIADIC ARRAY[a, b], or as so many arguments."
+    raise unsupported("VARIADIC of an array whose length depends on a row", last, hint=hint)
 
 
 def _plain(argument: exp.Expr) -> exp.Expr:
@@ -241,7 +272,8 @@ def _make_interval(tree: exp.Anonymous, row: Row) -> Scalar:
 
 def _quoted(tree: exp.Anonymous, row: Row) -> Scalar:
     """Of a value of any type its text is quoted."""
-    texts = [coerce(plan(each, row), t.Text(), position_of(tree)) for each in tree.expressions]
+    planned = [name_of_number(plan(each, row), row.statement) for each in tree.expressions]
+    texts = [coerce(each, t.Text(), position_of(tree)) for each in planned]
     return call(name_of(tree.this), texts, tree, operator=False)
 
 
@@ -278,11 +310,15 @@ def _type_name(tree: exp.Anonymous, row: Row) -> Scalar:
         raise UndefinedFunction("pg_typeof takes one argument", position=position_of(tree))
     domain = _domain_of(tree.expressions[0], row)
     if domain is not None:
-        return Literal(t.Text(), str(domain))
+        return Literal(t.Text("regtype"), str(domain))
     kind = plan(_plain(tree.expressions[0]), row).type
+    told = told_of(kind)
+    if told:
+        shown = '"char"' if told == "char" else told
+        return Literal(t.Text("regtype"), f"{shown}[]" if isinstance(kind, t.Array) else shown)
     if isinstance(kind, t.Char):
-        return Literal(t.Text(), kind.spelling)
-    return Literal(t.Text(), re.sub(r"\(\d+(,-?\d+)?\)", "", str(kind)))
+        return Literal(t.Text("regtype"), kind.spelling)
+    return Literal(t.Text("regtype"), re.sub(r"\(\d+(,-?\d+)?\)", "", str(kind)))
 
 
 def _collation_for(tree: exp.Anonymous, row: Row) -> Scalar:
@@ -315,6 +351,19 @@ def _in_own_zone(tree: exp.Anonymous, row: Row) -> Scalar:
     return cast_to(stamp, other, position_of(tree))
 
 
+def _age(tree: exp.Anonymous, row: Row) -> Scalar:
+    """``age(x)``: since x until this day began."""
+    arguments = [plan(_plain(each), row) for each in tree.expressions]
+    if len(arguments) != 1 or not isinstance(
+        arguments[0].type, t.Date | t.Timestamp | t.TimestampTz
+    ):
+        return call("age", arguments, tree, operator=False)
+    plain = isinstance(arguments[0].type, t.Timestamp)
+    kind = t.Timestamp() if plain else t.TimestampTz()
+    today = coerce(ask("current_date", [], tree, row), kind)
+    return call("age", [today, coerce(arguments[0], kind)], tree, operator=False)
+
+
 def _merge_action(tree: exp.Anonymous, _: Row) -> NoReturn:
     message = "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command"
     raise InvalidSyntax(message, position=position_of(tree))
@@ -336,4 +385,5 @@ _FORMS: dict[str, Callable[[Any, Row], Scalar]] = {
     "quote_literal": _quoted,
     "quote_nullable": _quoted,
     "merge_action": _merge_action,
+    "age": _age,
 }

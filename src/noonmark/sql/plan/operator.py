@@ -35,7 +35,8 @@ from noonmark.sql.ir.scalar import (
     columns_of,
     conjuncts,
 )
-from noonmark.sql.plan.row import Row, unsupported
+from noonmark.sql.plan.registered import name_of_number
+from noonmark.sql.plan.row import Row, name_of, unsupported
 from noonmark.sql.plan.scalar import (
     Planner,
     as_kind_of,
@@ -52,7 +53,7 @@ def _operator(name: str) -> Callable[[Any, Row], Scalar]:
     def act(tree: exp.Binary, row: Row) -> Scalar:
         arguments = [plan(tree.this, row), plan(tree.expression, row)]
         if name == "||":
-            arguments = _joinable(arguments, tree)
+            arguments = _joinable([name_of_number(x, row.statement) for x in arguments], tree)
         return _in_order(call(name, arguments, tree, operator=True))
 
     return act
@@ -140,8 +141,9 @@ def _comparison(op: str) -> Callable[[Any, Row], Scalar]:
         quantifier = _quantifier(right)
         if quantifier is not None:
             return _quantified(op, tree, quantifier, row)
-        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
-            return _row_compare(op, left, right, tree, row)
+        rows = _row_fields(left), _row_fields(right)
+        if rows[0] is not None and rows[1] is not None:
+            return compare_rows(op, _pairs(rows[0], rows[1], row), tree)
         return compare(op, plan(tree.this, row), plan(tree.expression, row), tree)
 
     return act
@@ -183,14 +185,17 @@ def _quantified(op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row
     return call(f"{op} {word}", [item, array], tree, operator=False)
 
 
-def _row_compare(op: str, left: exp.Tuple, right: exp.Tuple, tree: exp.Expr, row: Row) -> Scalar:
-    if len(left.expressions) != len(right.expressions):
+def _row_fields(tree: exp.Expr) -> list[exp.Expr] | None:
+    """What stands in a row that is written, ``(a, b)`` or ``ROW(a, b)``, each of its own type."""
+    tree = _unwrap(tree)
+    is_row = isinstance(tree, exp.Anonymous) and name_of(tree.this) == "row"
+    return list(tree.expressions) if is_row or isinstance(tree, exp.Tuple) else None
+
+
+def _pairs(left: list[exp.Expr], right: list[exp.Expr], row: Row) -> list[tuple[Scalar, Scalar]]:
+    if len(left) != len(right):
         raise InvalidSyntax("unequal number of entries in row expressions")
-    pairs = [
-        (plan(a, row), plan(b, row))
-        for a, b in zip(left.expressions, right.expressions, strict=True)
-    ]
-    return compare_rows(op, pairs, tree)
+    return [(plan(a, row), plan(b, row)) for a, b in zip(left, right, strict=True)]
 
 
 def compare_rows(op: str, pairs: Sequence[tuple[Scalar, Scalar]], tree: exp.Expr) -> Scalar:
@@ -256,9 +261,16 @@ def _is_null_row(value: Scalar, negate: bool) -> Scalar:
 
 
 def _distinct_from(negated: bool) -> Callable[[Any, Row], Scalar]:
+    def distinct(a: Scalar, b: Scalar, tree: exp.Binary) -> Scalar:
+        return IsDistinct(*comparable("=", [a, b], tree))
+
     def act(tree: exp.Binary, row: Row) -> Scalar:
-        a, b = comparable("=", [plan(tree.this, row), plan(tree.expression, row)], tree)
-        return Not(IsDistinct(a, b)) if negated else IsDistinct(a, b)
+        left, right = _row_fields(tree.this), _row_fields(tree.expression)
+        if left is None or right is None:
+            found = distinct(plan(tree.this, row), plan(tree.expression, row), tree)
+        else:
+            found = Or(tuple(distinct(a, b, tree) for a, b in _pairs(left, right, row)))
+        return Not(found) if negated else found
 
     return act
 
@@ -282,12 +294,14 @@ def _in(tree: exp.In, row: Row) -> Scalar:
     left, items = _unwrap(tree.this), tree.expressions
     if not items:
         raise unsupported("IN over something other than a list or a query", tree)
-    if isinstance(left, exp.Tuple):
+    fields = _row_fields(left)
+    if fields is not None:
         rows = []
         for item in items:
-            if not isinstance(item, exp.Tuple):
+            others = _row_fields(item)
+            if others is None:
                 raise DatatypeMismatch("IN mixes rows and values", position=position_of(item))
-            rows.append(_row_compare("=", left, item, tree, row))
+            rows.append(compare_rows("=", _pairs(fields, others, row), tree))
         return Or(tuple(rows))
     operand, *values = (plan(each, row) for each in (left, *items))
     return _in_list(operand, values, tree)

@@ -145,7 +145,7 @@ def comparable(op: str, scalars: Sequence[Scalar], tree: exp.Expr) -> list[Scala
     position = position_of(tree)
     if any(isinstance(each, Now) for each in scalars):
         scalars = [_as_time(each, tree) for each in scalars]
-    if any(isinstance(each.type, t.RegProc) for each in scalars):
+    if any(_is_function(each.type) for each in scalars):
         scalars = [_by_name(each) for each in scalars]
     known = [each.type for each in scalars if each.type != UNKNOWN]
     if len(known) == len(scalars) and all(isinstance(each, t.Record) for each in known):
@@ -212,7 +212,12 @@ def _by_name(scalar: Scalar) -> Scalar:
     """What a function of the catalog is compared with: its name; "-" is the one of oid 0."""
     if isinstance(scalar, Literal) and isinstance(scalar.type, t.Integer):
         return Literal(t.Text(), "-" if scalar.value == 0 else str(scalar.value))
-    return coerce(scalar, t.Text()) if isinstance(scalar.type, t.RegProc) else scalar
+    return coerce(scalar, t.Text()) if isinstance(scalar.type, t.Integer) else scalar
+
+
+def _is_function(kind: t.SqlType) -> bool:
+    """Whether it is the type of functions in the catalog, which have names and no numbers here."""
+    return isinstance(kind, t.Text) and kind.told == "regproc"
 
 
 def as_kind_of(scalar: Scalar, target: t.SqlType, position: int | None) -> Scalar:

@@ -108,7 +108,7 @@ async def describe_select(
     plan = await planned(session, statement, with_times(statement, types))
     key = (statement.query, plan.parameters)
     session.plans.keep(key, plan, plan_bytes(statement.query.text, plan))
-    return Described(plan.told, plan.fields, typed(statement, plan.parameters))
+    return Described(plan.parameters, plan.fields, typed(statement, plan.parameters))
 
 
 def fast_path_select(

@@ -135,6 +135,11 @@ def _like(ignore_case: bool) -> Callable[[str, str], bool]:
     return lambda text, like: pattern.like(like, "\\", ignore_case).matches(text)
 
 
+def _like_bytes(data: bytes, like: bytes) -> bool:
+    """Of bytes: each is a character of its own."""
+    return _like(ignore_case=False)(data.decode("latin-1"), like.decode("latin-1"))
+
+
 def _like_escape(ignore_case: bool) -> Callable[[str, str, str], bool]:
     def act(text: str, like: str, escape: str) -> bool:
         if len(escape) > 1:
@@ -194,26 +199,6 @@ def _decode(text: str, form: str) -> bytes:
     raise InvalidArgument(f'unrecognized encoding: "{form}"')
 
 
-def _convert_from(data: bytes, form: str) -> str:
-    _utf8(form)
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidArgument(
-            f'invalid byte sequence for encoding "UTF8": 0x{data[error.start]:02x}'
-        ) from None
-
-
-def _convert_to(text: str, form: str) -> bytes:
-    _utf8(form)
-    return text.encode()
-
-
-def _utf8(form: str) -> None:
-    if form.lower().replace("-", "") != "utf8":
-        raise InvalidArgument(f'unrecognized encoding: "{form}"', hint="There is UTF8.")
-
-
 def _in_base() -> list[Function]:
     """Of a negative number the digits of its bits."""
     return [
@@ -270,8 +255,6 @@ def _plain() -> list[Function]:
         *_in_base(),
         Function("encode", (t.Bytea, t.Text), _TEXT, _encode, fallible=True),
         Function("decode", two, t.Bytea(), _decode, fallible=True),
-        Function("convert_from", (t.Bytea, t.Text), _TEXT, _convert_from, fallible=True),
-        Function("convert_to", two, t.Bytea(), _convert_to, fallible=True),
         *_strip("both"),
         *_strip("left"),
         *_strip("right"),
@@ -333,6 +316,8 @@ def _matching() -> list[Function]:
     two, three = (t.Text,) * 2, (t.Text,) * 3
     rows = []
     steps = pattern.like_steps
+    octets = (t.Bytea,) * 2
+    rows.append(Function("like", octets, _BOOL, _like_bytes, fallible=True))
     for name, folded in (("like", False), ("ilike", True)):
         rows += [
             Function(name, two, _BOOL, _like(folded), fallible=True, decided_by=(1,), steps=steps),
