@@ -11,8 +11,9 @@ from noonmark.adapter.catalog.item import KINDS
 from noonmark.adapter.database import Database
 from noonmark.adapter.peek import remote
 from noonmark.adapter.peek.planning import PlannedQuery, plan_query
-from noonmark.adapter.planner import SHORT_MAX, text_weight
+from noonmark.adapter.planner import SHORT_MAX
 from noonmark.adapter.session.session import AdapterSession
+from noonmark.adapter.weight import text_weight
 from noonmark.errors import InsufficientPrivilege, NoonmarkError, TooComplex
 from noonmark.sql.dialect import parse
 from support.hostile.statements import PLANNING

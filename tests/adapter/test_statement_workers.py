@@ -19,7 +19,8 @@ import pytest
 
 from noonmark.adapter import planner
 from noonmark.adapter.database import Database
-from noonmark.adapter.planner import HERE_MAX, PLANNER, SHORT_MAX, text_weight
+from noonmark.adapter.planner import HERE_MAX, PLANNER, SHORT_MAX
+from noonmark.adapter.weight import text_weight
 from noonmark.adapter.worker.errors import OutOfMemory, ProgramLimitExceeded, WorkerLost
 from noonmark.adapter.worker.limits import Limits
 from noonmark.adapter.worker.pace import PRIORITIES

@@ -5,8 +5,7 @@ that is cancelled, or whose time is up, stops being planned at the next step. Th
 threads, for what is short, light and heavy: a statement never waits for heavier ones. They take
 turns (`noonmark.sql.turns`), because the adapter's loop waits for every thread that works.
 
-    weight    about how many steps planning takes: words, and much more for queries inside of
-              queries, which are rewritten together
+What a text weighs says `noonmark.adapter.weight`.
 
 Law (bounded): planning ends after `TIMEOUT_S` of the thread's processor time at the latest, with
 `TooComplex`. What waits for its turn, or for a processor that others have, is not refused for that.
@@ -26,7 +25,6 @@ import time
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.worker.child import RECURSION_MAX
 from noonmark.clock import SYSTEM
 from noonmark.errors import NoonmarkError, TooComplex
@@ -46,29 +44,6 @@ _AGAIN_S = 0.1
 #: How often it is looked at what planning took, once it may be too much.
 _LOOK_S = 0.25
 _STACK_BYTES = 512 << 20
-#: How much more a query inside of a query is than another word.
-_QUERY = 60
-
-
-def text_weight(text: str) -> int:
-    """What it is to read and plan a text; see the module."""
-    if len(text) > 3 * LIGHT_MAX:
-        return len(text) // 3  # it is heavy anyhow
-    lower = text.lower()
-    queries = max(0, lower.count("select") - 1) + lower.count("join") + lower.count("with ")
-    return len(text) // 3 + _QUERY * queries * queries
-
-
-def views_weight(catalog: Catalog) -> int:
-    """What the largest view adds to a query that names it: it is planned as part of the query."""
-    global _KNOWN  # noqa: PLW0603 - of the newest catalog only
-    if _KNOWN is None or _KNOWN[0] is not catalog:
-        texts = [item.definition.get("query", "") for item in catalog.items("view")]
-        _KNOWN = catalog, max(map(text_weight, texts), default=0)
-    return _KNOWN[1]
-
-
-_KNOWN: tuple[Catalog, int] | None = None
 
 
 class _Ended(BaseException):

@@ -272,21 +272,28 @@ class Access:
 
 
 def _check_view(catalog: Catalog, item: Item) -> None:
-    """The law of views, for one view and those below it."""
-    if item.kind != "view":
-        return
+    """The law of views, for one view and those below it, each once."""
+    waiting, seen = [item], {item.number}
+    while waiting:
+        view = waiting.pop()
+        if view.kind == "view":
+            _check_named(catalog, view)
+            fresh = [number for number in reversed(view.needs) if number not in seen]
+            seen.update(fresh)
+            waiting += [catalog.by_number[number] for number in fresh]
+
+
+def _check_named(catalog: Catalog, item: Item) -> None:
+    """The law of views, for what one view names itself."""
     owner = owner_of(catalog, item)
     for number in item.needs:
         below = catalog.by_number[number]
-        if below.kind == "type":
-            continue
-        if not has(catalog, owner, "SELECT", below):
+        if below.kind != "type" and not has(catalog, owner, "SELECT", below):
             raise InsufficientPrivilege(
                 f"permission denied for {_shown(below)} {below.name}",
                 detail=f'View "{item.name}" reads it with the rights of its owner, "{owner}".',
                 hint=f"Its owner may GRANT SELECT ON {below.name} TO {owner}.",
             )
-        _check_view(catalog, below)
 
 
 def _denied(item: Item, right: str, role: str) -> InsufficientPrivilege:

@@ -40,12 +40,11 @@ from noonmark.adapter.planner import (
     PLANNER,
     SHORT_MAX,
     TIMEOUT_S,
-    text_weight,
     too_long,
-    views_weight,
 )
 from noonmark.adapter.system.functions import session_functions
 from noonmark.adapter.system.settings import path_of
+from noonmark.adapter.weight import weight_of
 from noonmark.adapter.worker.pool import Result
 from noonmark.clock import SYSTEM
 from noonmark.rows.types import SqlType
@@ -313,7 +312,7 @@ async def plan(
     use: str,
 ) -> PlannedQuery:
     """The plan of a query: made by a worker if that is who read it, else here."""
-    weight = text_weight(query.text) + views_weight(session.catalog)
+    weight = weight_of(session.catalog, query.text)
     if not isinstance(query, UnreadQuery):
         return await PLANNER.run(weight, plan_query, session, query.tree, types, values, use)
     catalog = session.catalog

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,12 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.audit import ACTING
 from noonmark.adapter.catalog.item import Kind
 from noonmark.adapter.catalog.staging import Staging
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.schedule.definitions import view_definition
 from noonmark.adapter.table.keys import first_rows
 from noonmark.adapter.table.requests import Change
+from noonmark.adapter.weight import weight_of
+from noonmark.compute.plan.definition import Definition
 from noonmark.persist.client import Client
 from noonmark.persist.log import command as c
 from noonmark.persist.log.machine import apply
@@ -57,6 +61,37 @@ def creation(item: Item, time: int, expected_id: int = 0) -> c.Create:
     return collection_creation(item.collection, description, time, expected_id)
 
 
+class _Definitions:
+    """What the views stand for that a transaction made: planned beside others, and once."""
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+        self._known: dict[int, tuple[list[Item], Definition]] = {}
+
+    async def of(self, catalog: Catalog) -> dict[int, Definition]:
+        """By the numbers of their items in the catalog that a commit leads to."""
+        found: dict[int, Definition] = {}
+        for staged, item in self._staging.made(catalog):
+            if item.kind not in _VIEWS:
+                continue
+            # What the transaction made itself may be numbered anew; nothing else of it changes.
+            first = self._staging.base.next_number
+            before = [each for each in catalog.needs([item.number]) if each.number < first]
+            known = self._known.get(staged.number)
+            if known is None or known[0] != before:
+                weight = weight_of(catalog, item.definition["query"])
+                known = before, await PLANNER.run(weight, _planned, catalog, item)
+                self._known[staged.number] = known
+            found[item.number] = known[1]
+        return found
+
+
+def _planned(catalog: Catalog, item: Item) -> Definition:
+    definition = view_definition(catalog, item)
+    assert definition.plan is not None, "a view has a plan: it is kept with its definition"
+    return definition
+
+
 class _Making:
     """The commands of a commit, and the state that they lead to.
 
@@ -65,6 +100,7 @@ class _Making:
         staging: what the transaction did.
         catalog: the catalog that the commit leads to.
         before: what goes first: removals and renames.
+        definitions: what its views stand for.
     """
 
     def __init__(
@@ -73,7 +109,9 @@ class _Making:
         staging: Staging,
         catalog: Catalog,
         before: Iterable[c.AnyCommand],
+        definitions: Mapping[int, Definition],
     ) -> None:
+        self._definitions = definitions
         self._database = database
         self._staging = staging
         self._catalog = catalog
@@ -105,7 +143,7 @@ class _Making:
 
         database = self._database
         client = PendingClient(database.client, self.state)
-        definition = view_definition(self._catalog, item)
+        definition = self._definitions[item.number]
         return View(client, database.started_spark, definition).creation()
 
     def into(self, transaction: Transaction, rows: Mapping[int, pa.Table]) -> None:
@@ -126,7 +164,8 @@ async def staged_client(session: AdapterSession) -> Client:
     database, store = session.database, session.store
     if not isinstance(store, Staging) or not store.has_changed:
         return database.client
-    making = _Making(database, store, store.catalog, await removal_of(database, store.gone()))
+    removal, definitions = await removal_of(database, store.gone()), _Definitions(store)
+    making = _Making(database, store, store.catalog, removal, await definitions.of(store.catalog))
     making.make(database.clock.now_ms())
     return PendingClient(database.client, making.state)
 
@@ -159,21 +198,20 @@ async def commit_staged(
     from noonmark.adapter.statement.ddl.drop import removal_of  # door: it uses this module
     from noonmark.adapter.statement.ddl.rename import Renaming  # door: they stage, too
 
-    store, by = database.store, ACTING.get()
+    store, by, definitions = database.store, ACTING.get(), _Definitions(staging)
+    await definitions.of(staging.onto(store.catalog))  # while others change the catalog
     async with store.turn:
-        catalog = staging.onto(store.catalog)
+        views = await definitions.of(catalog := staging.onto(store.catalog))
         gone, fresh = staging.gone(), staging.fresh()
-        renaming = Renaming(database, catalog)
-        removal = await removal_of(database, gone)
-        numbers = [*(item.number for item in gone), *renaming.numbers]
-        await database.work.remove(numbers)
+        renaming, removal = Renaming(database, catalog), await removal_of(database, gone)
+        await database.work.remove(numbers := [*(each.number for each in gone), *renaming.numbers])
         try:
             before = (*removal, *await renaming.commands())
-            first = await _first_rows(database, staging, catalog, before, writes)
+            begun = partial(_Making, database, staging, catalog, before, views)
+            first = await _first_rows(database, begun(), writes)
 
             def beside(transaction: Transaction, time: int) -> None:
-                making = _Making(database, staging, catalog, before)
-                made = making.make(time)
+                made = (making := begun()).make(time)
                 making.into(transaction, {made[name]: rows(time) for name, rows in first.items()})
                 store.put(transaction, catalog, time, by)
 
@@ -189,8 +227,8 @@ async def commit_staged(
         except BaseException:
             await database.work.take_up(numbers)  # nothing was changed: it goes on
             raise
-        made = [item.number for _, item in staging.made(catalog)]
-        await database.work.take_up([*renaming.numbers, *made])
+        new = (item.number for _, item in staging.made(catalog))
+        await database.work.take_up([*renaming.numbers, *new])
 
 
 def _change(staging: Staging, writes: Writes, became: Callable[[], None]) -> Change:
@@ -201,14 +239,9 @@ def _change(staging: Staging, writes: Writes, became: Callable[[], None]) -> Cha
 
 
 async def _first_rows(
-    database: Database,
-    staging: Staging,
-    catalog: Catalog,
-    before: Iterable[c.AnyCommand],
-    writes: Writes,
+    database: Database, making: _Making, writes: Writes
 ) -> dict[str, Callable[[int], pa.Table]]:
     """What was written to tables that the transaction made, by what it calls them."""
-    making = _Making(database, staging, catalog, before)
     made = making.make(database.clock.now_ms())
     found: dict[str, Callable[[int], pa.Table]] = {}
     for name, ref in made.items():

@@ -34,7 +34,7 @@ from noonmark.adapter.contract import (
 )
 from noonmark.adapter.peek.chunks import Listed, Watched
 from noonmark.adapter.peek.remote import read
-from noonmark.adapter.planner import HERE_MAX, PLANNER, text_weight
+from noonmark.adapter.planner import HERE_MAX, PLANNER
 from noonmark.adapter.sequence.taken import Taken
 from noonmark.adapter.session.alike import Alike, ask
 from noonmark.adapter.session.channels import Announcement, Inbox, statement_ended
@@ -49,6 +49,7 @@ from noonmark.adapter.statement.handlers import DESCRIBERS, FAST_PATHS, HANDLERS
 from noonmark.adapter.system import system_rows
 from noonmark.adapter.system.functions import session_functions
 from noonmark.adapter.system.settings import REPORTED, at_start, path_of, span_of, wanted_notices
+from noonmark.adapter.weight import text_weight
 from noonmark.errors import (
     BeforeSince,
     InFailedTransaction,
@@ -144,8 +145,7 @@ class AdapterSession:
         self._split_s = self._spent_s = 0.0
         self.closed = False
         self.connected_ms = database.clock.now_ms()
-        #: The statement under way, as it was written.
-        self.text = ""
+        self.text, self.length = "", 0  # of the statement under way: as recorded, and as written
         #: What now() is: when the statement began, or the transaction that it is part of.
         self.moment_ms = database.clock.now_ms()
 
@@ -300,7 +300,7 @@ class AdapterSession:
         if self.inbox.missed is not None:
             missed, self.inbox.missed = self.inbox.missed, None
             raise missed
-        self.text = recorded(prepared.text)
+        self.text, self.length = recorded(prepared.text), len(prepared.text)
         if self.transaction is None or self.transaction.implicit:
             self.moment_ms = self.database.clock.now_ms()
 

@@ -58,12 +58,13 @@ def to_the_end(handler: Handler) -> Handler:
     """The handler of a statement that is not taken back once it has begun."""
 
     async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
-        return await to_its_end(_awaited(handler(session, statement, values)))
+        return await to_its_end(awaited(handler(session, statement, values)))
 
     return run
 
 
-async def _awaited(outcome: Awaitable[Outcome]) -> Outcome:
+async def awaited(outcome: Awaitable[Outcome]) -> Outcome:
+    """What a handler gives, as a coroutine."""
     return await outcome
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Outcome
+from noonmark.adapter.planner import SHORT_MAX
 from noonmark.adapter.statement.ddl import (
     alter,
     alter_table,
@@ -38,6 +39,7 @@ from noonmark.adapter.statement.handler import (
     Handler,
     Handlers,
     alone,
+    awaited,
     to_the_end,
 )
 from noonmark.adapter.statement.query import (
@@ -50,7 +52,9 @@ from noonmark.adapter.statement.query import (
     subscribe,
 )
 from noonmark.adapter.statement.session import notify, settings, transaction
+from noonmark.adapter.weight import statement_weight
 from noonmark.sql.statement import statement as st
+from noonmark.sql.statement.domains import CreateDomain
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.session import AdapterSession
@@ -84,6 +88,15 @@ _ALONE = (
     st.AlterSecret,
     st.AlterConnection,
 )
+#: Those that are much to plan where they are long.
+_PLANNED = (
+    st.CreateTable,
+    st.CreateView,
+    st.CreateMaterializedView,
+    st.CreateIndex,
+    CreateDomain,
+    st.CreateEnum,
+)
 _MODULES = (
     *_OF_THE_CATALOG,
     select,
@@ -105,10 +118,19 @@ _MODULES = (
 
 
 def _guarded(kind: type[st.Statement], handler: Handler) -> Handler:
-    """The handler of a statement that changes the catalog."""
+    """The handler of a statement that changes the catalog.
+
+    What is long to plan is planned while others change the catalog, and can be ended until it has
+    been: who plans inside of the catalog's turn keeps everybody else's DDL waiting.
+    """
 
     async def run(session: AdapterSession, statement: Any, values: Sequence[Any]) -> Outcome:
-        return await handler(session, typed(session, in_path(session, statement)), values)
+        statement = typed(session, in_path(session, statement))
+        if kind in _PLANNED and statement_weight(session) > SHORT_MAX:
+            return await alter_table.retried(
+                session, lambda: awaited(handler(session, statement, values))
+            )
+        return await handler(session, statement, values)
 
     return to_the_end(alone(run) if kind in _ALONE else run)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.type_names import TypeNames, remembering
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.statement.ddl.columns import DuplicateColumn
 from noonmark.adapter.statement.ddl.constraints import constrained
 from noonmark.adapter.statement.ddl.rewrite import Row, refuse_readers, rewritten
@@ -26,6 +27,7 @@ from noonmark.adapter.table.expressions import renamed
 from noonmark.adapter.table.generated import texts_of, users_of, with_generated
 from noonmark.adapter.table.keyed import keyed
 from noonmark.adapter.table.needed import refuse_defaults
+from noonmark.adapter.weight import statement_weight
 from noonmark.adapter.worker.values import values_of
 from noonmark.errors import (
     DatatypeMismatch,
@@ -291,7 +293,9 @@ async def alter_type(session: AdapterSession, item: Item, action: st.AlterType, 
         tree = parse_scalar(quote_name(own.name))
     else:
         tree = action.using.tree
-    scalar = cast_to(plan(tree, row_), loose(target.type), None)
+    scalar = await PLANNER.run(
+        statement_weight(session), lambda: cast_to(plan(tree, row_), loose(target.type), None)
+    )
     columns = tuple(target if each.name == own.name else each for each in item.schema)
     new = replace(item, schema=Schema(columns))
     for unique in uniques_of(new):

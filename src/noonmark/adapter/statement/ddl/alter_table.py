@@ -18,6 +18,7 @@ from noonmark.adapter.catalog import Item
 from noonmark.adapter.catalog.type_names import TypeNames, remembering
 from noonmark.adapter.contract import Done, Notice, Outcome
 from noonmark.adapter.peek.answer import Peek
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.ddl.alter_column import (
     add_column,
@@ -51,6 +52,7 @@ from noonmark.adapter.table.constraints import (
 from noonmark.adapter.table.enforce import Columns, absent
 from noonmark.adapter.table.generated import texts_of
 from noonmark.adapter.table.keyed import Keyed, keyed
+from noonmark.adapter.weight import statement_weight
 from noonmark.errors import (
     DependentObjects,
     DuplicateObject,
@@ -209,11 +211,16 @@ async def _check_references(session: AdapterSession, item: Item) -> None:
 
 
 async def _add_check(session: AdapterSession, item: Item, written: st.CheckText) -> Item:
-    before = item.definition.get("checks", [])
     access = session.access("SHOW", session.store.catalog)
-    (made,) = named(item.name, item.schema, (written,), names_of(item), TypeNames(access))
-    changed = replace(item, definition={**item.definition, "checks": [*before, made]})
-    changed = remembering(access, changed)
+
+    def build() -> tuple[Any, Item]:
+        (made,) = named(item.name, item.schema, (written,), names_of(item), TypeNames(access))
+        checks = [*item.definition.get("checks", []), made]
+        return made, remembering(
+            access, replace(item, definition={**item.definition, "checks": checks})
+        )
+
+    made, changed = await PLANNER.run(statement_weight(session), build)
     alone = replace(item, definition={"checks": [made]}, types=changed.types)
     rows = list(await rows_of(session, item))
     name, _ = await broken_check(session.database.workers, alone, rows)

@@ -21,7 +21,7 @@ from noonmark.adapter.catalog.rights import Access
 from noonmark.adapter.catalog.type_names import TypeNames, spelled
 from noonmark.adapter.catalog.user_types import bound, made_types, type_of
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.planner import PLANNER, text_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.statement.ddl.alter_table import retried, rows_of
 from noonmark.adapter.statement.ddl.column_types import resolved
 from noonmark.adapter.statement.ddl.common import Created, create, place
@@ -29,6 +29,7 @@ from noonmark.adapter.statement.ddl.find import find, missing
 from noonmark.adapter.statement.ddl.sequence import kept_default
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.table.checks import CheckViolation
+from noonmark.adapter.weight import statement_weight
 from noonmark.adapter.worker.values import values_of
 from noonmark.errors import (
     DatatypeMismatch,
@@ -91,7 +92,7 @@ async def run_create_domain(
         return Created((item,), lambda _: ())
 
     async def make(catalog: Catalog, number: int) -> Created:
-        return await PLANNER.run(text_weight(session.text), build, catalog, number)
+        return await PLANNER.run(statement_weight(session), build, catalog, number)
 
     done, _created = await create(session, "CREATE DOMAIN", statement.name, False, make)
     return done

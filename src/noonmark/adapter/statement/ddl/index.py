@@ -18,7 +18,7 @@ from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.catalog.type_names import TypeNames, remembering
 from noonmark.adapter.catalog.user_types import type_of
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.planner import PLANNER, text_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.session.commit import staged_client
 from noonmark.adapter.statement.ddl.alter_table import check_unique, retried
 from noonmark.adapter.statement.ddl.columns import check_key
@@ -29,6 +29,7 @@ from noonmark.adapter.statement.ddl.view import maintained
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.table.constraints import Unique, uniques_of
 from noonmark.adapter.table.keyed import element, planned, predicate
+from noonmark.adapter.weight import statement_weight, weight_of
 from noonmark.errors import NameTaken, UndefinedColumn, Unsupported, WrongObjectType
 from noonmark.persist.log import command as c
 from noonmark.rows import types as t
@@ -75,9 +76,11 @@ async def run_create_index(
         )
         if any(each.name is None for each in elements) or statement.where is not None:
             build = partial(_computed, session, item, on, elements, statement.where)
-            item = await PLANNER.run(text_weight(session.text), build)
+            item = await PLANNER.run(statement_weight(session), build)
         await spark_modules()
-        view = maintained(session, catalog, item, await staged_client(session))
+        client = await staged_client(session)
+        weight = weight_of(catalog, item.definition["query"])
+        view = await PLANNER.run(weight, maintained, session, catalog, item, client)
 
         def beside(_: int) -> Iterable[c.AnyCommand]:
             return view.creation()
@@ -150,7 +153,7 @@ async def _unique(
             made = with_unique(store.catalog, item, written, is_constraint=False)
         else:
             build = partial(_with_keyed, session, item, statement, elements, columns)
-            made = await PLANNER.run(text_weight(session.text), build)
+            made = await PLANNER.run(statement_weight(session), build)
         await check_unique(session, made)
         await store.change([made])
     return Done("CREATE INDEX")

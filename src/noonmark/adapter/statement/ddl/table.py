@@ -11,7 +11,7 @@ from noonmark.adapter.catalog.item import TEMPORARY
 from noonmark.adapter.catalog.privilege import with_defaults
 from noonmark.adapter.catalog.type_names import TypeNames, remembering
 from noonmark.adapter.contract import Done, Notice, Outcome
-from noonmark.adapter.planner import PLANNER, text_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.session.transaction import current
@@ -32,6 +32,7 @@ from noonmark.adapter.statement.ddl.sequence import serials
 from noonmark.adapter.statement.handler import Handlers, alone
 from noonmark.adapter.table.checks import named
 from noonmark.adapter.table.generated import with_generated
+from noonmark.adapter.weight import statement_weight
 from noonmark.errors import (
     DuplicateObject,
     SchemaMismatch,
@@ -104,7 +105,7 @@ async def _make(
 
     async def make(catalog: Catalog, number: int) -> Created:
         # Conditions and expressions are planned where that disturbs nobody.
-        return await PLANNER.run(text_weight(session.text), build, catalog, number)
+        return await PLANNER.run(statement_weight(session), build, catalog, number)
 
     done, _created = await create(session, "CREATE TABLE", made.name, statement.if_not_exists, make)
     return replace(done, notices=(*told, *done.notices))

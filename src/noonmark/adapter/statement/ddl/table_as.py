@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog, Item
 from noonmark.adapter.contract import Done, Outcome
 from noonmark.adapter.names import with_columns
-from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.session.commit import creation
 from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.statement.ddl.alter_table import retried
@@ -24,6 +24,7 @@ from noonmark.adapter.statement.dml.insert import InsertPlan
 from noonmark.adapter.statement.dml.plan import Planning, Source, bound_values
 from noonmark.adapter.statement.dml.write import insert
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
+from noonmark.adapter.weight import weight_of
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import SqlType
 from noonmark.sql.ir.relation import Project
@@ -67,7 +68,7 @@ def _column(column: Column) -> Column:
 async def _plan(
     session: AdapterSession, statement: st.CreateTableAs, types: Sequence[SqlType | None]
 ) -> tuple[Schema, Source, tuple[SqlType, ...]]:
-    weight = text_weight(statement.query.text) + views_weight(session.catalog)
+    weight = weight_of(session.catalog, statement.query.text)
     return await PLANNER.run(weight, _planned, session, statement, types)
 
 

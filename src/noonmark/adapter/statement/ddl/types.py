@@ -61,14 +61,16 @@ async def run_create_enum(
     session: AdapterSession, statement: st.CreateEnum, _: Sequence[Any]
 ) -> Outcome:
     """CREATE TYPE name AS ENUM."""
-    for at, label in enumerate(statement.labels):
+    known: set[str] = set()
+    for label in statement.labels:
         _check_label(label)
-        if label in statement.labels[:at]:
+        if label in known:
             raise UniqueViolation(
                 'duplicate key value violates unique constraint "pg_enum_typid_label_index"',
                 detail=f"Key (enumlabel)=({label}) already exists.",
                 constraint="pg_enum_typid_label_index",
             )
+        known.add(label)
     places = first_places(len(statement.labels))
     rows = zip(statement.labels, places, strict=True)
     definition = {

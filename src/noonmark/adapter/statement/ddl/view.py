@@ -18,13 +18,14 @@ from noonmark.adapter.catalog.item import Kind
 from noonmark.adapter.catalog.user_types import uids_in
 from noonmark.adapter.contract import Outcome
 from noonmark.adapter.names import Planned, plan_tree, with_columns
-from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.schedule.definitions import view_definition
 from noonmark.adapter.session.commit import staged_client
 from noonmark.adapter.session.temporary import placed
 from noonmark.adapter.statement.ddl.common import Created, create, place, retain_ms
 from noonmark.adapter.statement.ddl.drop import dependents_refused, removal_of
 from noonmark.adapter.statement.handler import Handlers
+from noonmark.adapter.weight import weight_of
 from noonmark.compute.plan.maintenance import decisions
 from noonmark.compute.plan.operators import Way
 from noonmark.errors import Unsupported, WrongObjectType
@@ -135,7 +136,7 @@ async def run_create_view(
 
     async def make(catalog: Catalog, number: int) -> Created:
         old = replaced(session, catalog, statement, "view")
-        weight = text_weight(statement.query.text) + views_weight(catalog)
+        weight = weight_of(catalog, statement.query.text)
         item = await PLANNER.run(weight, view_item, session, catalog, number, statement, "view")
         return Created((item,), lambda _: (), (old,) if old else ())
 
@@ -157,7 +158,7 @@ async def run_create_materialized_view(
         from noonmark.compute.view.view import View
 
         old = replaced(session, catalog, statement, "materialized-view")
-        weight = text_weight(statement.query.text) + views_weight(catalog)
+        weight = weight_of(catalog, statement.query.text)
         item = await PLANNER.run(
             weight, view_item, session, catalog, number, statement, "materialized-view"
         )

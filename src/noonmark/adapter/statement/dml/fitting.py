@@ -17,12 +17,13 @@ from weakref import WeakValueDictionary
 from noonmark.adapter.aside import aside
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.peek.rows import Row
-from noonmark.adapter.planner import PLANNER, text_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.statement.dml.target import fitted, shown, sized
 from noonmark.adapter.table.checks import CheckViolation, checks_of
 from noonmark.adapter.table.constraints import uniques_of
 from noonmark.adapter.table.generated import generated_of
 from noonmark.adapter.table.keyed import keyed
+from noonmark.adapter.weight import text_weight
 from noonmark.adapter.worker.pool import Pool
 from noonmark.adapter.worker.values import values_of
 from noonmark.rows.schema import Schema

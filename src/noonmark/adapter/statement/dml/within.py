@@ -29,7 +29,7 @@ from noonmark.adapter.names import over_collections
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.rows import finisher
-from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.statement.dml.actions import Move, acted_on, with_actions
 from noonmark.adapter.statement.dml.change import Changed, ChangePlan, changes
 from noonmark.adapter.statement.dml.insert import InsertPlan, read_rows, settle_conflicts
@@ -48,6 +48,7 @@ from noonmark.adapter.statement.dml.target import Row
 from noonmark.adapter.statement.dml.write import Plan, check_rights, planned_write
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.adapter.table.keys import ROW_WEIGHT
+from noonmark.adapter.weight import weight_of
 from noonmark.errors import TooManyRows, UndefinedTable, Unsupported
 from noonmark.rows.schema import Column, Schema
 from noonmark.rows.types import SqlType, Text
@@ -225,7 +226,7 @@ def _asked(source: Source) -> frozenset[str]:
 async def _plan(
     session: AdapterSession, statement: WithWrites, types: Sequence[SqlType | None]
 ) -> WithPlan:
-    weight = text_weight(statement.text) + views_weight(session.catalog)
+    weight = weight_of(session.catalog, statement.text)
     return await PLANNER.run(weight, _planned, session, statement, types)
 
 

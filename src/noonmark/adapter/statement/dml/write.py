@@ -11,7 +11,7 @@ from sqlglot import exp
 from noonmark.adapter.contract import Done, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.peek.rows import finisher
-from noonmark.adapter.planner import PLANNER, text_weight, views_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.session.memory import text_bytes
 from noonmark.adapter.statement.dml.actions import acted_on, with_actions
 from noonmark.adapter.statement.dml.change import ChangePlan, changes, plan_delete, plan_update
@@ -36,6 +36,7 @@ from noonmark.adapter.statement.dml.read import (
 from noonmark.adapter.statement.dml.returning import Returning
 from noonmark.adapter.statement.dml.target import Row, target
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
+from noonmark.adapter.weight import weight_of
 from noonmark.rows.types import SqlType
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.merge import Merge
@@ -64,7 +65,7 @@ async def _plan(
     key = (statement.text, type(statement), tuple(types))
     found: Plan | None = session.plans.get(key)
     if found is None or found.catalog is not session.catalog:
-        weight = text_weight(statement.text) + views_weight(session.catalog)
+        weight = weight_of(session.catalog, statement.text)
         found = await PLANNER.run(weight, planned_write, session, statement, types)
         session.plans.keep(key, found, PLAN_WEIGHS * text_bytes(statement.text))
     return found

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.contract import Field, Outcome, Rows
 from noonmark.adapter.peek.chunks import Listed
-from noonmark.adapter.planner import PLANNER, text_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.session.transaction import current
 from noonmark.adapter.statement.handler import Described, Describers, Handlers
 from noonmark.adapter.statement.query.select import planned, wish_of
 from noonmark.adapter.statement.query.subscribe_view import is_maintained
 from noonmark.adapter.subscribe.follow import is_linear
 from noonmark.adapter.timestamp.choice import explain, select_timestamp
+from noonmark.adapter.weight import weight_of
 from noonmark.errors import Unsupported, WrongObjectType
 from noonmark.rows.types import SqlType, Text
 from noonmark.sql.ir.show import show
@@ -58,7 +59,7 @@ async def _plan(
     session: AdapterSession, statement: st.Select | st.Subscribe, values: Sequence[Any]
 ) -> list[str]:
     plan = await planned(session, statement, (), values)
-    weight = text_weight(statement.query.text)
+    weight = weight_of(plan.catalog, statement.query.text)
     lines = (await PLANNER.run(weight, show, plan.peek.relation)).splitlines()
     if isinstance(statement, st.Subscribe):
         how = "followed by its changes" if is_linear(plan.peek) else "recomputed where it changes"

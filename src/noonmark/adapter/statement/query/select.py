@@ -19,7 +19,7 @@ from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.planning import PlannedQuery, time_of
 from noonmark.adapter.peek.reads import CHOICES_MAX, Wish
 from noonmark.adapter.peek.remote import plan
-from noonmark.adapter.planner import PLANNER, text_weight
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.session.memory import text_bytes
 from noonmark.adapter.session.transaction import (
     OpenTransaction,
@@ -33,6 +33,7 @@ from noonmark.adapter.statement.dml.read import Reading, checked
 from noonmark.adapter.statement.handler import Described, Describers, FastPaths, Handlers
 from noonmark.adapter.timestamp.choice import STRICT, Choice
 from noonmark.adapter.timestamp.recency import is_on, recency_of
+from noonmark.adapter.weight import weight_of
 from noonmark.errors import BeforeSince, Unsupported
 from noonmark.rows.types import BigInt, SqlType
 from noonmark.sql.ir.asked import Now
@@ -170,7 +171,7 @@ async def _read(
 ) -> Outcome:
     transaction = current(session)
     time = await read_time(session, statement, plan, values)
-    weight = text_weight(statement.query.text)
+    weight = weight_of(plan.catalog, statement.query.text)
     peek = await PLANNER.run(weight, plan.peek.bound, values, time)
     if transaction is not None and _is_own(transaction, plan):
         if plan.direct is not None:

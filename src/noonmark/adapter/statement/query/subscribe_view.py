@@ -24,10 +24,12 @@ from noonmark.adapter.catalog.item import TEMPORARY
 from noonmark.adapter.peek.answer import Peek
 from noonmark.adapter.peek.mirrors import row_count
 from noonmark.adapter.peek.planning import PlannedQuery
+from noonmark.adapter.planner import PLANNER
 from noonmark.adapter.schedule.definitions import view_definition
 from noonmark.adapter.statement.ddl.drop import removal_of
 from noonmark.adapter.statement.ddl.view import check_maintained, view_item
 from noonmark.adapter.subscribe.follow import ROWS_MAX, is_linear
+from noonmark.adapter.weight import weight_of
 from noonmark.errors import NoonmarkError, ReadOnly, Unsupported
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.types import Array, Enum, SqlType
@@ -83,9 +85,12 @@ async def _begin(
         names = distinct_names([field.name for field in plan.fields])
         made = st.CreateMaterializedView(st.Name(("subscription",)), query, tuple(names))
         number = catalog.next_number
-        item = view_item(session, catalog, number, made, "materialized-view")
+        weight = weight_of(catalog, query.text)
+        item = await PLANNER.run(
+            weight, view_item, session, catalog, number, made, "materialized-view"
+        )
         item = replace(item, schema_name=TEMPORARY, name=f"subscription_{number}")
-        definition = view_definition(catalog, item)
+        definition = await PLANNER.run(weight, view_definition, catalog, item)
         if asked(definition.relation) - {Now}:
             raise Unsupported(
                 "SUBSCRIBE to a large query with the session's own functions is not supported",
