@@ -223,7 +223,8 @@ def _of_the_catalog(spelled: str, scalar: Scalar, tree: exp.Cast, row: Row) -> S
     if spelled in ("name", "char"):
         number = spelled == "char" and isinstance(scalar.type, t.Integer)
         text = call("chr", [scalar], tree, False) if number else coerce(scalar, t.Text())
-        return call(spelled, [text], tree, operator=False)
+        name = spelled if spelled == "name" else f'"{spelled}"'
+        return call(name, [text], tree, operator=False)
     return coerce(scalar, SYSTEM_TYPES[spelled], position_of(tree))
 
 

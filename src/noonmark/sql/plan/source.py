@@ -7,6 +7,7 @@ lateral item, and every table function, sees the items to its left.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -32,6 +33,7 @@ from noonmark.sql.ir.scalar import TRUE, Coalesce, Scalar, column, conjunction
 from noonmark.sql.plan.form import type_named
 from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.item import Alias, Source
+from noonmark.sql.plan.outer_join import Side, join_by_queries, matching
 from noonmark.sql.plan.row import Statement, name_of, unsupported
 from noonmark.sql.plan.scalar import compare, plan_boolean
 from noonmark.sql.plan.table_function import plan_call, plan_rows_from, plan_unnest
@@ -123,6 +125,9 @@ def plan_join(left: Source, join: exp.Join, frame: Frame) -> Source:
 
         crossed = Join(kind, left.relation, right.relation)
         return Source(filter_by(on, frame.row("JOIN conditions", scope, crossed)), scope)
+    if on.find(exp.Query):
+        sides = Side(left.relation, left.scope), Side(right.relation, right.scope)
+        return Source(join_by_queries(kind, sides, on, frame), scope)
     row.columns = tuple(beside(left.relation.schema, right.relation.schema))
     predicate = plan_boolean(on, row, "JOIN/ON")
     return Source(Join(kind, left.relation, right.relation, on=predicate), scope)
@@ -213,11 +218,15 @@ def _lateral(left: Source, join: exp.Join, frame: Frame, kind: JoinKind = JoinKi
     scope = _scopes(left, right, join, kind)
     on_row = frame.row("JOIN conditions", scope)
     on_row.columns = tuple(beside(left.relation.schema, right.relation.schema))
-    tree = join.args.get("on")
+    tree, item = join.args.get("on"), right.relation
+    if tree is not None and tree.find(exp.Query):
+        see = partial(frame.row, "JOIN conditions", scope)
+        item = matching([tree], left.relation.schema, scope_number, item, see)
+        tree = None
     on = TRUE if tree is None else plan_boolean(tree, on_row, "JOIN/ON")
     # What was attached while the item was planned belongs to the row: it has no place in FROM.
     assert row.relation is left.relation
-    return Source(Apply(kind, left.relation, right.relation, scope_number, on), scope)
+    return Source(Apply(kind, left.relation, item, scope_number, on), scope)
 
 
 def plan_item(tree: exp.Expr, frame: Frame) -> Source:

@@ -59,10 +59,10 @@ class Queries(Sources):
         if not self.choices.often(1, 2):
             return ""
         if self.choices.often(1, 3):
-            return f" where {self._condition(scope)}"
+            return f" where {self.condition(scope)}"
         return f" where {self.scalars.boolean(scope, 1)}"
 
-    def _condition(self, scope: Scope) -> str:
+    def condition(self, scope: Scope) -> str:
         """A condition that is a subquery."""
         text, inner = self.source(0)
         where = self.correlated(scope, inner) if self.choices.often(2, 3) else "true"
@@ -257,7 +257,7 @@ class Queries(Sources):
             (f"(select string_agg({name}::text, ',' order by {name}::text) from {inside} where {where})", "text"),
             (f"array(select {name} from {inside} where {where} order by 1, {name}::text)::text", "text"),
             (f"(select {name} from {inside} where {where} order by 1, {name}::text limit 1)", kind),
-            (f"({self._condition(scope)})", "bool"),
+            (f"({self.condition(scope)})", "bool"),
         ]  # fmt: skip
         item, result = self.choices.pick(forms)
         self.met[f"scalar subquery {forms.index((item, result))}"] += 1

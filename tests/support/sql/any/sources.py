@@ -62,6 +62,10 @@ class Sources:
         """A query of some columns."""
         raise NotImplementedError
 
+    def condition(self, scope: Scope) -> str:
+        """A condition that is a subquery."""
+        raise NotImplementedError
+
     def fresh(self, stem: str) -> str:
         """A name that this statement has nowhere else."""
         self._names += 1
@@ -193,6 +197,9 @@ class Sources:
             on = f"{on} and {a} = {b}"
         if only_equal or self.choices.below(3):
             return on
+        if self.choices.often(1, 4):
+            self.met["subquery in ON"] += 1
+            return f"{on} and {self.condition([*left, *right])}"
         return self.choices.pick(
             (f"{on} and {self.scalars.boolean([*left, *right])}", f"{a} < {b}",
              f"{a} is not distinct from {b}", f"({on} or {a} is null)")

@@ -22,5 +22,6 @@ def _char(text: str) -> str:
 
 TABLE = (
     Function("name", (t.Text,), t.Text("name"), _name, linear=True),
-    Function("char", (t.Text,), t.Text("char"), _char, linear=True),
+    # In quotes, as SQL writes it: char(x) is no call.
+    Function('"char"', (t.Text,), t.Text("char"), _char, linear=True),
 )
