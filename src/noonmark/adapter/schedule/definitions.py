@@ -26,6 +26,7 @@ from noonmark.source.impl import postgres
 from noonmark.source.impl.file_forms import Parquet
 from noonmark.source.impl.file_guard import Guard
 from noonmark.source.impl.files import Files, of_lines
+from noonmark.sql.ir import relation as r
 from noonmark.sql.rules import simplify
 
 
@@ -35,7 +36,19 @@ def view_definition(catalog: Catalog, item: Item) -> Definition:
     relation = simplify(planned.query.relation)
     key = item.key if item.kind == "index" else ()
     written = planned.query.relation
-    return Definition(item.collection, relation, item.definition["query"], key, written)
+    grown = frozenset(
+        each.collection
+        for each in catalog.by_number.values()
+        if _only_grows(each) and each.collection in r.scans(relation)
+    )
+    text = item.definition["query"]
+    return Definition(item.collection, relation, text, key, written, growing=grown)
+
+
+def _only_grows(item: Item) -> bool:
+    """Whether rows only come into a relation: records of a topic that are rows, and stay."""
+    is_topic = item.kind == "source" and item.definition.get("upstream") == "kafka"
+    return is_topic and item.definition["envelope"] == "NONE"
 
 
 # -- sources -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from noonmark.adapter.contract import Field
@@ -86,7 +87,8 @@ class Envelope:
         """Changes of one or more times, sorted by time, as rows."""
         middle: tuple[Any, ...] = (False,) if self.progress else ()
         if self.kind is None:
-            return [(Decimal(time), *middle, diff, *row) for row, time, diff in changes]
+            stamp = cache(Decimal)  # many changes are of one time
+            return [(stamp(time), *middle, diff, *row) for row, time, diff in changes]
         made: list[Row] = []
         groups: dict[Any, tuple[int, Row, list[Row], list[Row]]] = {}
         equal = row_key(tuple(self.columns[at].type for at in self.key))

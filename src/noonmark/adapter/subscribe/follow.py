@@ -57,15 +57,36 @@ class Linear:
     def __init__(self, peek: Peek, ask: Compute) -> None:
         self._peek = peek
         self._ask = ask
+        (leaf,) = peek.shape.leaves
+        #: The columns that are taken, where nothing else is done: that needs no worker.
+        self._picked = peek.shape.picks if leaf.predicate is None else None
 
     async def changes(self, happened: Sequence[Change], schema: Schema) -> list[Change]:
         """What the plan makes of the collection's changes, which are sorted by time."""
         made: list[Change] = []
+        if self._picked is not None:
+            taken = self._taken(self._picked, happened, schema)
+            for time, group in by_time(taken):
+                counts = Counter[Row]()
+                for row, _, diff in group:
+                    counts[row] += diff
+                made += difference(+counts, -counts, time)
+            return made
         for time, group in by_time(happened):
             more = await self._asked([(row, diff) for row, _, diff in group if diff > 0], schema)
             less = await self._asked([(row, -diff) for row, _, diff in group if diff < 0], schema)
             made += difference(more, less, time)
         return made
+
+    def _taken(
+        self, picked: tuple[int, ...], happened: Sequence[Change], schema: Schema
+    ) -> Sequence[Change]:
+        """The changes, of which only some columns are there."""
+        (leaf,) = self._peek.shape.leaves
+        at = [schema.index(leaf.scan.columns.names[place]) for place in picked]
+        if at == list(range(len(schema))):
+            return happened
+        return [(tuple([row[place] for place in at]), time, diff) for row, time, diff in happened]
 
     async def _asked(self, rows: Given, schema: Schema) -> Multiset:
         (leaf,) = self._peek.shape.leaves

@@ -45,11 +45,13 @@ from noonmark.compute.kernel.updates import (
     group_ids,
 )
 from noonmark.compute.plan.first import orders_of, shown
+from noonmark.compute.plan.growing import keeps_itself
 from noonmark.compute.plan.keys import KeyedInput, keyed_inputs
 from noonmark.compute.plan.levels import order_of
 from noonmark.compute.plan.multiway import MultiwayJoin
 from noonmark.compute.plan.operators import operator_of
 from noonmark.compute.plan.pushdown import can_push_down
+from noonmark.compute.scalar.number import NO_KERNEL
 from noonmark.rows.schema import Schema
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
@@ -127,6 +129,10 @@ class Evaluation:
             return Changes(empty_rows(node.schema), tuple(errors.found))
         asked = [pa.concat_arrays([k[at] for k in keys]) for at in range(len(parts[0].key))]
         asked = distinct_keys(asked) if asked else []
+        if keeps_itself(node) and not (changed[0].diff < 0).any():
+            grown = self._grown(node, asked, changed[0])
+            if grown is not None:
+                return Changes(grown, tuple(errors.found))
         schemas = [part.relation.schema for part in parts]
         short = self._first(node, parts[0], keys[0], changed[0]) if orders_of(node) else None
         if short is not None:
@@ -139,6 +145,24 @@ class Evaluation:
             found = by_key.changes(node, sides)
             return Changes(found.rows.consolidated(), (*errors.found, *found.errors))
         return Changes(made, tuple(errors.found))
+
+    def _grown(self, node: r.Relation, asked: Sequence[pa.Array], more: Rows) -> Rows | None:
+        """An operator that keeps itself, when rows have only come; None if no kernel knows."""
+        operator, key = operator_of(node), operator_of(node).group_key(node)
+        try:
+            was = operator.found(node, self.old, key, asked)[1] if key else self.old.whole(node)
+            was = was.at(BEFORE).consolidated()
+            made: list[Rows] = []
+            for time in np.unique(more.time).tolist():
+                now = more.take(np.flatnonzero(more.time == time)).at(BEFORE).consolidated()
+                then = operator.with_more(node, was, now)
+                if then is None:
+                    return None
+                made += [was.negated().at(time), then.at(time)]
+                was = then
+        except NO_KERNEL:
+            return None
+        return concat(made, node.schema).consolidated()
 
     def _first(
         self, node: r.Relation, part: KeyedInput, keys: list[pa.Array], changed: Rows

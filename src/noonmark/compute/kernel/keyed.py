@@ -142,6 +142,22 @@ def aggregate(node: r.Aggregate, rows: Rows) -> Rows:
     return Rows(tuple(columns), np.full(count, BEFORE, np.int64), once)
 
 
+def merged(node: r.Aggregate, rows: Rows) -> Rows:
+    """The groups of all rows, of those of parts of them: of counts, minima and maxima."""
+    width = len(node.keys)
+    columns = [column for column in rows.columns if column is not None]
+    ids, firsts = group_ids(columns[:width], len(rows))
+    count = len(firsts)
+    made = [key.take(pa.array(firsts)) for key in columns[:width]]
+    for call, column in zip(node.aggregates, columns[width:], strict=True):
+        if call.entry.name == "count":
+            made.append(pa.array(number.sums(column.to_numpy(), ids, count), pa.int64()))
+            continue
+        there = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+        made.append(_extreme(call, column.take(pa.array(there)), ids[there], count))
+    return Rows(tuple(made), np.full(count, BEFORE, np.int64), np.ones(count, np.int64))
+
+
 def _fold(call: AggregateCall, rows: Rows, ids: Ints, count: int) -> pa.Array:
     used = np.arange(len(rows))
     if call.filter is not None:

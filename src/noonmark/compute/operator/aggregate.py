@@ -21,12 +21,14 @@ from noonmark.compute.incremental.binding import Found
 from noonmark.compute.kernel import keyed
 from noonmark.compute.kernel.accumulator import accumulator_schema, argument, is_linear
 from noonmark.compute.kernel.finish import finished
-from noonmark.compute.kernel.updates import Changes, Errors, Ints, Rows
+from noonmark.compute.kernel.updates import Changes, Errors, Ints, Rows, concat
 from noonmark.compute.operator.base import Key, Keyed, Wanted, columns_in
 from noonmark.compute.plan.first import Order, is_of_groups, with_extremes
+from noonmark.compute.plan.growing import EXTREMES, can_be_asked, can_merge, keeps_itself
 from noonmark.compute.plan.multiway import Keys
 from noonmark.compute.plan.operators import Way
 from noonmark.compute.plan.pushdown import can_push_down
+from noonmark.rows.exact import is_exact
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.scalar import ColumnRef, Scalar, column
@@ -37,15 +39,15 @@ if TYPE_CHECKING:
     from noonmark.compute.incremental.rules import Evaluation
     from noonmark.compute.trace.by_key import CollectionAt
 
-_EXTREMES = ("min", "max")
-
 
 class Aggregate(Keyed[r.Aggregate]):
     """See the module."""
 
     def way(self, node: r.Aggregate) -> Way:
-        """By accumulators, or by the rows of the groups that changed."""
-        return Way.SUMS if is_linear(node) else super().way(node)
+        """By accumulators, by its own rows, or by the rows of the groups that changed."""
+        if is_linear(node):
+            return Way.SUMS
+        return Way.KEPT if keeps_itself(node) else super().way(node)
 
     def sides(self, node: r.Aggregate) -> Sequence[tuple[r.Relation, Key]]:
         """Its keys."""
@@ -57,7 +59,7 @@ class Aggregate(Keyed[r.Aggregate]):
 
     def orders(self, node: r.Aggregate) -> tuple[Order, ...]:
         """Minima and maxima are first in the order of their argument."""
-        if any(call.entry.name not in _EXTREMES for call in node.aggregates):
+        if any(call.entry.name not in EXTREMES for call in node.aggregates):
             return ()
         made = tuple(
             (SortKey(argument(call), descending=call.entry.name == "max"),)
@@ -69,15 +71,31 @@ class Aggregate(Keyed[r.Aggregate]):
         """By what it groups by."""
         if not isinstance(key, ColumnRef) or key.index >= len(node.keys):
             return False
-        return is_linear(node) or can_push_down(node.input, node.keys[key.index])
+        return self.is_whole(node) or can_push_down(node.input, node.keys[key.index])
 
     def is_whole(self, node: r.Aggregate) -> bool:
-        """If its accumulators are kept."""
-        return is_linear(node)
+        """If its accumulators are kept, or it is itself."""
+        return is_linear(node) or keeps_itself(node)
 
     def is_found_by(self, node: r.Aggregate, key: Key) -> bool:
-        """If it has accumulators, by what they are kept by."""
-        return is_linear(node) and is_of_groups(node, key)
+        """If it is kept, by what it groups by."""
+        return self.is_whole(node) and is_of_groups(node, key)
+
+    def of_growing(self, node: r.Aggregate) -> r.Aggregate:
+        """Marked."""
+        return replace(node, growing=True)
+
+    def keeps_itself(self, node: r.Aggregate) -> bool:
+        """Minima, maxima and counts of what only grows."""
+        exact = all(is_exact(key.type) for key in node.keys)
+        ends = any(call.entry.name in EXTREMES for call in node.aggregates)
+        merged = ends and all(map(can_merge, node.aggregates)) and keyed.can_aggregate(node)
+        return node.growing and exact and merged and can_be_asked(node.input, node.keys)
+
+    def group_key(self, node: r.Aggregate) -> Key:
+        """Its first columns."""
+        columns = node.schema.columns[: len(node.keys)]
+        return tuple(column(at, each) for at, each in enumerate(columns))
 
     def is_one_row(self, node: r.Aggregate, *, exactly: bool) -> bool:
         """Without keys."""
@@ -110,7 +128,9 @@ class Aggregate(Keyed[r.Aggregate]):
     def ask(
         self, node: r.Aggregate, old: Old, key: Key, probes: Sequence[pa.Array], wanted: set[int]
     ) -> Found:
-        """What the accumulators show for the key; or the groups of its rows."""
+        """What the accumulators show for the key, or what is kept; or the groups of its rows."""
+        if node in old.wholes:
+            return self.found(node, old, key, probes)
         if node not in old.sums:
             return super().ask(node, old, key, probes, wanted)
         everything = set(range(len(accumulator_schema(node))))
@@ -135,13 +155,15 @@ class Aggregate(Keyed[r.Aggregate]):
         return tuple(made)
 
     def place(self, node: r.Aggregate, old: Old) -> CollectionAt | None:
-        """Its accumulators, each of which is one row."""
-        return old.sums.get(node)
+        """Its accumulators, each of which is one row; or itself."""
+        return old.sums.get(node) or old.wholes.get(node)
 
     def counts(
         self, node: r.Aggregate, old: Old, key: Key, probes: Sequence[pa.Array]
     ) -> Ints | None:
-        """In the accumulators, or in its input."""
+        """In the accumulators, in what is kept, or in its input."""
+        if node in old.wholes:
+            return old.traces.counts(old.wholes[node], key, probes)
         if node in old.sums:
             return old.traces.counts(old.sums[node], _stored_key(node, key), probes)
         return old.counts(node.input, self.own_key(node, key), probes)
@@ -153,6 +175,10 @@ class Aggregate(Keyed[r.Aggregate]):
     def kernel(self, node: r.Aggregate, *sides: Rows) -> Rows:
         """Its groups."""
         return keyed.aggregate(node, *sides)
+
+    def with_more(self, node: r.Aggregate, rows: Rows, more: Rows) -> Rows | None:
+        """The groups of both: of equal keys the aggregates are merged."""
+        return keyed.merged(node, concat([rows, keyed.aggregate(node, more)], node.schema))
 
     def can(self, node: r.Aggregate) -> bool:
         """If every aggregate has a kernel, and equal keys are the same."""

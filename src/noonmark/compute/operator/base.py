@@ -132,6 +132,24 @@ class Operator(Generic[N]):
         del node, key
         return False
 
+    def is_monotone(self, node: N) -> bool:
+        """Whether its rows only come, while those of its inputs only come."""
+        del node
+        return False
+
+    def of_growing(self, node: N) -> r.Relation:
+        """The same, where all of its inputs only grow: marked, if that is of use to it."""
+        return node
+
+    def keeps_itself(self, node: N) -> bool:
+        """Whether it is maintained by its own rows, which are kept (`plan.growing`)."""
+        del node
+        return False
+
+    def group_key(self, node: N) -> Key:
+        """What its rows are grouped by, over themselves; of one that keeps itself."""
+        raise AssertionError(f"{type(node).__name__} does not keep itself")
+
     def is_one_row(self, node: N, *, exactly: bool) -> bool:
         """Whether it is at most one row; or exactly one."""
         del node, exactly
@@ -181,6 +199,21 @@ class Operator(Generic[N]):
     def counts(self, node: N, old: Old, key: Key, probes: Sequence[pa.Array]) -> Ints | None:
         """Of each probe, how many stored rows `ask` would look at; None if that is not known."""
         del node, old, key, probes
+        return None
+
+    # -- of its own rows ------------------------------------------------------------------------
+
+    def found(self, node: N, old: Old, key: Key, probes: Sequence[pa.Array]) -> Found:
+        """Its rows with these keys, as they were; for one that is kept as a whole."""
+        everything = set(range(len(node.schema)))
+        places, rows = old.traces.find(old.wholes[node], key, probes, everything)
+        numbered = Rows((pa.array(places), *rows.columns), rows.time, rows.diff).consolidated()
+        places = numbered.columns[0].to_numpy()  # type: ignore[union-attr]
+        return places, numbered.with_columns(numbered.columns[1:])
+
+    def with_more(self, node: N, rows: Rows, more: Rows) -> Rows | None:
+        """Its rows when more has come into its input, of those before; None if unknown."""
+        del node, rows, more
         return None
 
     # -- at one time ----------------------------------------------------------------------------

@@ -42,6 +42,11 @@ class Constant(Operator[r.Constant]):
         del node
         return True
 
+    def is_monotone(self, node: r.Constant) -> bool:
+        """It never changes."""
+        del node
+        return True
+
     def used(self, node: r.Constant, wanted: Wanted) -> Iterable[tuple[r.Relation, Wanted]]:
         """It has no inputs."""
         del node, wanted

@@ -48,6 +48,11 @@ class Distinct(Keyed[r.Distinct]):
         """As its input."""
         return old.counts(node.input, key, probes)
 
+    def is_monotone(self, node: r.Distinct) -> bool:
+        """Always."""
+        del node
+        return True
+
     def has_kernel(self, node: r.Distinct) -> bool:
         """If equal rows are the same."""
         return group.can_be_same(node)

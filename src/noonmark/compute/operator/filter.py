@@ -75,6 +75,10 @@ class Filter(Operator[r.Filter]):
         """As its input."""
         return unique(node.input, key, keys)
 
+    def is_monotone(self, node: r.Filter) -> bool:
+        """Unless rows leave it with the time."""
+        return temporal(node) is None
+
     def used(self, node: r.Filter, wanted: Wanted) -> Iterable[tuple[r.Relation, Wanted]]:
         """What is wanted, and what it looks at; one that follows the time keeps whole rows."""
         if wanted is None or temporal(node) is not None:

@@ -49,6 +49,11 @@ class FlatMap(Operator[r.FlatMap]):
         """As its input."""
         return is_whole(node.input)
 
+    def is_monotone(self, node: r.FlatMap) -> bool:
+        """Always."""
+        del node
+        return True
+
     def delta(self, node: r.FlatMap, tick: Evaluation) -> Changes:
         """Of the changes of its input."""
         source = tick.delta(node.input)

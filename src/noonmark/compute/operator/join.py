@@ -74,6 +74,10 @@ class Join(Keyed[r.Join]):
         left, right = r.Scan("0", node.left.schema), r.Scan("1", node.right.schema)
         return replace(node, left=left, right=right)
 
+    def is_monotone(self, node: r.Join) -> bool:
+        """If no row is there for want of a partner."""
+        return node.kind in (r.JoinKind.INNER, r.JoinKind.SEMI)
+
     def can_push_down(self, node: r.Join, key: Scalar) -> bool:
         """An inner join by what one of its inputs is; others by the side that they keep."""
         if node.kind is r.JoinKind.INNER:

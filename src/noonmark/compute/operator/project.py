@@ -99,6 +99,11 @@ class Project(Operator[r.Project]):
         """By what the key is over its input."""
         return unique(node.input, [under(node.scalars, part) for part in key], keys)
 
+    def is_monotone(self, node: r.Project) -> bool:
+        """Always."""
+        del node
+        return True
+
     def used(self, node: r.Project, wanted: Wanted) -> Iterable[tuple[r.Relation, Wanted]]:
         """What its scalars look at."""
         del wanted

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 from noonmark.compute.contents import order
 from noonmark.compute.contents.reduction import Kept, Reduction
 from noonmark.compute.kernel import keyed
-from noonmark.compute.kernel.updates import Rows
+from noonmark.compute.kernel.updates import Rows, concat
 from noonmark.compute.operator.base import Key, Keyed
 from noonmark.compute.plan.first import Order, with_extremes
+from noonmark.compute.plan.growing import can_be_asked, keeps_itself
+from noonmark.compute.plan.operators import Way
 from noonmark.compute.plan.pushdown import can_push_down
+from noonmark.rows.exact import is_exact
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.scalar import Scalar
 
@@ -27,6 +30,28 @@ if TYPE_CHECKING:
 
 class TopK(Keyed[r.TopK]):
     """See the module."""
+
+    def way(self, node: r.TopK) -> Way:
+        """By its own rows, or by the first ones of its input."""
+        return Way.KEPT if keeps_itself(node) else super().way(node)
+
+    def is_whole(self, node: r.TopK) -> bool:
+        """If it is kept."""
+        return keeps_itself(node)
+
+    def of_growing(self, node: r.TopK) -> r.TopK:
+        """Marked."""
+        return replace(node, growing=True)
+
+    def keeps_itself(self, node: r.TopK) -> bool:
+        """The first rows of what only grows."""
+        exact = all(is_exact(part.type) for part in node.partition)
+        first = node.limit is not None and not node.offset and keyed.can_top_k(node)
+        return node.growing and exact and first and can_be_asked(node.input, node.partition)
+
+    def group_key(self, node: r.TopK) -> Key:
+        """Its partition: its rows are rows of its input."""
+        return node.partition
 
     def sides(self, node: r.TopK) -> Sequence[tuple[r.Relation, Key]]:
         """The partition."""
@@ -51,6 +76,10 @@ class TopK(Keyed[r.TopK]):
     def kernel(self, node: r.TopK, *sides: Rows) -> Rows:
         """The first rows of each partition."""
         return keyed.top_k(node, *sides)
+
+    def with_more(self, node: r.TopK, rows: Rows, more: Rows) -> Rows | None:
+        """The first rows of both."""
+        return keyed.top_k(node, concat([rows, more], node.schema).consolidated())
 
     def can(self, node: r.TopK) -> bool:
         """If rows can be put in order."""

@@ -38,6 +38,11 @@ class Union(Operator[r.Union]):
         """If all inputs are."""
         return all(map(is_whole, node.inputs))
 
+    def is_monotone(self, node: r.Union) -> bool:
+        """Always."""
+        del node
+        return True
+
     def delta(self, node: r.Union, tick: Evaluation) -> Changes:
         """The changes of all inputs."""
         parts = [tick.delta(each) for each in node.inputs]

@@ -104,6 +104,8 @@ def own_specs(node: r.Relation, keys: Keys) -> Iterator[ArrangementSpec]:
         yield ArrangementSpec(node, sums=True)
     if way is Way.TURNS:
         yield ArrangementSpec(node, turns=True)
+    if way is Way.KEPT:
+        yield ArrangementSpec(node)
     for relation in asked_whole(node, keys):
         if not is_whole(relation):
             yield ArrangementSpec(relation)

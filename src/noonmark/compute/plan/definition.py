@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
 from noonmark.compute.plan.arrangement import ArrangementSpec, arrangement_specs
+from noonmark.compute.plan.growing import marked
 from noonmark.compute.plan.naming import ARRANGEMENT, ERRORS, VIEW, errors_name
 from noonmark.compute.plan.reductions import apart
 from noonmark.compute.plan.window_limit import limited
@@ -49,6 +50,7 @@ class Definition:
         sql: the text that the plan came from, for people and for restarts.
         key: the columns that its contents are sorted by.
         as_written: the plan of the text, to which nothing was done: what an audit asks.
+        growing: the collections from which rows are not expected to go.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Definition:
     sql: str = ""
     key: tuple[str, ...] = ()
     as_written: r.Relation | None = field(default=None, compare=False, repr=False)
+    growing: frozenset[str] = frozenset()
 
     @classmethod
     def of_sql(cls, name: str, sql: str, schemas: Mapping[str, Schema]) -> Definition:
@@ -98,7 +101,9 @@ class Definition:
         Raises:
             Unsupported: it follows the time in a way that no row decides.
         """
-        return reduce(lambda plan, lower: lower(plan), LOWERING, self.relation)
+        lowered = reduce(lambda plan, lower: lower(plan), LOWERING, self.relation)
+        # Accumulable and hierarchical reductions of one GROUP BY are split last.
+        return apart(marked(lowered, self.growing))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -198,5 +203,4 @@ LOWERING: tuple[Callable[[r.Relation], r.Relation], ...] = (
     known,  # what reads no collection is computed now
     separated,  # conditions on the time are filters of their own, each of one bound
     limited,  # a window of which few rows are asked for keeps as few
-    apart,  # accumulable and hierarchical reductions of one GROUP BY are split
 )

@@ -26,6 +26,7 @@ class Way(enum.Enum):
     PATHS = "one path for each input that changed"
     LINEAR = "linear"
     SUMS = "accumulators by group"
+    KEPT = "its own rows, of what only grows"
     FIRST_ROWS = "its first rows"
     BY_KEY = "recomputed for the keys that changed"
     WHOLE = "recomputed as a whole"

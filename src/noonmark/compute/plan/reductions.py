@@ -10,7 +10,8 @@ join, and of DISTINCT values, the values of a group are counted first:
 
 The inner aggregation has accumulators, so it is stored, each value once; the outer one sees a
 change only when a value comes or goes. SELECT DISTINCT is an aggregation without aggregates: its
-rows are counted.
+rows are counted. Of what only grows none of this is needed: its maxima and counts are one part,
+which keeps itself (`noonmark.compute.plan.growing`).
 
 Law: ``apart(p)`` means what p means, and has its schema. It is a function of the plan alone.
 
@@ -23,7 +24,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from noonmark.compute.kernel.accumulator import argument, is_linear, summands
+from noonmark.compute.kernel.keyed import can_aggregate
 from noonmark.compute.plan.first import reads_first
+from noonmark.compute.plan.growing import can_merge, keeps_itself
 from noonmark.rows.exact import is_exact
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir.call import AggregateCall
@@ -57,7 +60,9 @@ def _rewritten(made: r.Relation) -> r.Relation:
 
 def _apart(node: r.Aggregate) -> r.Relation:
     """The aggregation in parts; itself where one of its aggregates needs the rows of its groups."""
-    parts = _parts(node)
+    kept = _kept(node)
+    node = replace(node, growing=False)
+    parts = _parts(node, kept)
     if parts is None:
         return node
     if len(parts) == 1:
@@ -78,12 +83,23 @@ def _apart(node: r.Aggregate) -> r.Relation:
     return r.Project(joined, scalars, node.names)
 
 
-def _parts(node: r.Aggregate) -> list[Part] | None:
+def _kept(node: r.Aggregate) -> list[Part]:
+    """What of an aggregation keeps itself, in one part; nothing where rows may leave its input."""
+    if not node.growing:
+        return []
+    calls = enumerate(node.aggregates)
+    those = [at for at, call in calls if can_merge(call) and can_aggregate(_some(node, [at]))]
+    part = _some(node, those)
+    return [(part, those)] if keeps_itself(part) else []
+
+
+def _parts(node: r.Aggregate, kept: list[Part]) -> list[Part] | None:
     """The parts of an aggregation, each aggregate in one; None if one needs its groups' rows."""
-    calls = range(len(node.aggregates))
+    known = {at for _, which in kept for at in which}
+    calls = [at for at in range(len(node.aggregates)) if at not in known]
     summed = [at for at in calls if summands(node.aggregates[at])]
     ends = [at for at in calls if node.aggregates[at].entry.name in ("min", "max")]
-    parts: list[Part] = []
+    parts = list(kept)
     if summed:
         parts.append((_some(node, summed), summed))
     if ends and reads_first(_some(node, ends)):
@@ -104,6 +120,8 @@ def _parts(node: r.Aggregate) -> list[Part] | None:
 
 def _is_bounded(node: r.Aggregate) -> bool:
     """Whether a change of the aggregation does without the rows of its groups."""
+    if keeps_itself(node):
+        return True
     below = node.input
     while isinstance(below, r.Project):
         below = below.input

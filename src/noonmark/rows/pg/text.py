@@ -14,6 +14,7 @@ import decimal
 import re
 import uuid
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from noonmark.errors import InvalidBytes, InvalidValue, NumberTooLarge
@@ -80,6 +81,18 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
     return _FORMAT[type(sql_type)](value)
 
 
+def formatter(sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Callable[[Any], str]:
+    """`format_value` for one type: what is to be done is found out once, for many values."""
+    match sql_type:
+        case t.Numeric():
+            return partial(format_numeric, sql_type=sql_type)
+        case t.TimestampTz():
+            return partial(format_timestamptz, zone=zone)
+    plain = _FORMAT.get(type(sql_type))
+    is_plain = plain is not None and not isinstance(sql_type, t.Coded)
+    return plain if plain and is_plain else partial(format_value, sql_type=sql_type, zone=zone)
+
+
 def _delimiter(element: t.SqlType) -> str:
     """What stands between the items of an array of the type."""
     return element.delimiter if isinstance(element, t.Coded) else ","
@@ -129,8 +142,15 @@ def format_numeric(value: decimal.Decimal | int, sql_type: t.Numeric) -> str:
         return format_numeral(number)
     if sql_type.trimmed:
         return format(plain_decimal(number), "f")
-    unit = decimal.Decimal(1).scaleb(-sql_type.stored_scale)
-    return format(number.quantize(unit, context=_WIDE), "f")
+    unit = _unit(sql_type.stored_scale)
+    if not number.same_quantum(unit):
+        number = number.quantize(unit, context=_WIDE)
+    return format(number, "f")
+
+
+@cache
+def _unit(scale: int) -> decimal.Decimal:
+    return decimal.Decimal(1).scaleb(-scale)
 
 
 def _parse_integer(text: str, sql_type: t.SqlType) -> int:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from noonmark.adapter.contract import CopyFormat, Row
 from noonmark.errors import BadCopyData, InvalidValue
 from noonmark.rows import types as t
-from noonmark.rows.pg.text import format_value, parse_value
+from noonmark.rows.pg.text import formatter, parse_value
 from noonmark.rows.postgres import decode_binary
 from noonmark.serve.pgwire.codec import BINARY, NULL, framed
 from noonmark.serve.pgwire.copy_lines import CsvLines, TextLines, escape_text, quote_csv
@@ -27,6 +27,8 @@ _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = _SIGNATURE + struct.pack(">ii", 0, 0)
 _TRAILER = struct.pack(">h", -1)
 _FIELDS, _LENGTH = struct.Struct(">h"), struct.Struct(">i")
+#: Of these types no text has a character that the text format escapes.
+_UNESCAPED = (t.Boolean, t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double)
 #: One row, before it is whole, may not take more than this.
 ROW_BYTES_MAX = 256 << 20
 
@@ -82,28 +84,32 @@ def decoder(
 
 class _LineEncoder:
     def __init__(self, form: CopyFormat, sql_types: Sequence[t.SqlType], zone: dt.tzinfo) -> None:
-        self._form, self._types, self._zone = form, sql_types, zone
+        self._form = form
         self._write = quote_csv if form.kind == "csv" else escape_text
+        self._alone = len(sql_types) == 1
+        self._cells = [self._cell(each, zone) for each in sql_types]
+
+    def _cell(self, sql_type: t.SqlType, zone: dt.tzinfo) -> Callable[[Any], str]:
+        """How a column's values are written."""
+        show, write, form, alone = formatter(sql_type, zone), self._write, self._form, self._alone
+        if form.kind == "text" and form.delimiter == "\t" and isinstance(sql_type, _UNESCAPED):
+            return show
+        return lambda value: write(show(value), form, alone)
 
     def begin(self, names: Sequence[str]) -> bytes:
         return self._line(names) if self._form.header else b""
 
     def encode(self, row: Row) -> bytes:
-        return self._line(
-            [
-                None if value is None else format_value(value, sql_type, self._zone)
-                for value, sql_type in zip(row, self._types, strict=True)
-            ]
-        )
+        null, pairs = self._form.null, zip(self._cells, row, strict=True)
+        cells = [null if value is None else cell(value) for cell, value in pairs]
+        return (self._form.delimiter.join(cells) + "\n").encode()
 
     def end(self) -> bytes:
         return b""
 
-    def _line(self, texts: Sequence[str | None]) -> bytes:
-        form = self._form
-        alone = len(texts) == 1
-        cells = [form.null if text is None else self._write(text, form, alone) for text in texts]
-        return (form.delimiter.join(cells) + "\n").encode()
+    def _line(self, texts: Sequence[str]) -> bytes:
+        cells = [self._write(text, self._form, self._alone) for text in texts]
+        return (self._form.delimiter.join(cells) + "\n").encode()
 
 
 class _LineDecoder:

@@ -266,12 +266,16 @@ class Aggregate(Relation):
     A group is the rows whose keys are equal, NULL being equal to NULL; it exists if a row of it is
     there. Without keys there is exactly one group, also over no rows. An aggregate sees each row r
     [R](r) times.
+
+    `growing` says that rows seldom leave R: what is maintained then follows from the node's own
+    rows (`noonmark.compute.plan.growing`). It changes nothing of what the relation is.
     """
 
     input: Relation
     keys: tuple[Scalar, ...]
     aggregates: tuple[AggregateCall, ...]
     names: tuple[str, ...]
+    growing: bool = False
 
     def __post_init__(self) -> None:
         parts: tuple[Scalar | AggregateCall, ...] = (*self.keys, *self.aggregates)
@@ -297,7 +301,7 @@ class TopK(Relation):
     """Of each partition, in its order, at most `limit` rows after the first `offset`.
 
     A row that is there n times takes n places. Ties follow `ir.call`: the whole row decides.
-    DISTINCT ON is a partition with limit 1.
+    DISTINCT ON is a partition with limit 1. `growing` is as for `Aggregate`.
     """
 
     input: Relation
@@ -305,6 +309,7 @@ class TopK(Relation):
     order: tuple[SortKey, ...]
     limit: int | None
     offset: int = 0
+    growing: bool = False
 
     def __post_init__(self) -> None:
         _require(self.limit is None or self.limit >= 0, "LIMIT must not be negative")

@@ -18,6 +18,8 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import Any
 
+from noonmark.compute.runner.resident.known import Telling, Told
+
 #: How long a stranger may take to answer.
 _GREETING_S = 5
 
@@ -35,6 +37,7 @@ class Line:
         end.settimeout(None)
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._messages: Connection[Any, Any] = Connection(end.detach())
+        self._telling, self._told = Telling(), Told()
 
     @classmethod
     def answering(cls, end: socket.socket, secret: bytes) -> tuple[Line, Any]:
@@ -65,15 +68,34 @@ class Line:
 
     def send(self, message: object) -> None:
         """Send a message; waits while the other end does not take it."""
-        try:
-            self._messages.send_bytes(pickle.dumps(message))
-        except OSError as error:
-            raise LineLost(str(error)) from error
+        self._send(pickle.dumps(message))
 
     def receive(self) -> Any:
         """The next message; waits for it."""
+        return pickle.loads(self._receive())
+
+    def tell(self, works: object) -> None:
+        """Send what names batches: those that the other end knows are not sent again."""
         try:
-            return pickle.loads(self._messages.recv_bytes())
+            said = self._telling.dumps(works)
+        except BaseException:
+            self.shut()  # the ends do not know the same any more
+            raise
+        self._send(said)
+
+    def hear(self) -> Any:
+        """What the other end told; waits for it."""
+        return self._told.loads(self._receive())
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._messages.send_bytes(data)
+        except OSError as error:
+            raise LineLost(str(error)) from error
+
+    def _receive(self) -> bytes:
+        try:
+            return self._messages.recv_bytes()
         except (EOFError, OSError) as error:
             raise LineLost(str(error)) from error
 

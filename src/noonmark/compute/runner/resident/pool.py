@@ -326,7 +326,7 @@ class Residents:
 
     def _send(self, share: Share, works: Sequence[Named]) -> bool:
         try:
-            share.line.send([works[at] for at in share.places])
+            share.line.tell([works[at] for at in share.places])
         except LineLost:
             self._lost(share)
             return False

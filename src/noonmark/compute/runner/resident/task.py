@@ -38,7 +38,7 @@ class ResidentTask:
         try:
             line = Line.to(self.address, self.secret, say=self.number)
             while True:
-                works = line.receive()
+                works = line.hear()
                 made: list[TickResult | NoonmarkError] = [timed(traces, *each) for each in works]
                 line.send(made)
         except LineLost:  # the driver needs it no more, or is gone
