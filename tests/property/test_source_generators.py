@@ -301,6 +301,8 @@ def test_the_numbers_are_those_of_splitmix64() -> None:
         lambda: KeyValue(start_ms=0, keys=10, partitions=3),
         lambda: KeyValue(start_ms=0, keys=10, batch_keys=11),
         lambda: KeyValue(start_ms=0, keys=10, snapshot_rounds=0),
+        lambda: KeyValue(start_ms=0, keys=10**10, snapshot_rounds=1000),
+        lambda: KeyValue(start_ms=0, keys=10**6, partitions=10**4, snapshot_rounds=1000),
         lambda: Auction(start_ms=0, keep=0),
         lambda: Tpch(start_ms=0, scale_factor=0),
         lambda: Tpch(start_ms=0, scale_factor=0.001, orders_per_tick=10**9),
@@ -310,3 +312,29 @@ def test_the_numbers_are_those_of_splitmix64() -> None:
 def test_options_that_cannot_work_are_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError):
         wrong()
+
+
+@pytest.mark.parametrize("kind", generators.GENERATORS)
+def test_a_generator_needs_no_option(kind: str) -> None:
+    source = generators.generator(kind, {}, NOON)
+    upper = asyncio.run(source.latest(Hands(NOON)))
+    assert updates(source, START, upper)
+
+
+ODD = [0, -1, 1, 2, 1.5, 1e300, float("inf"), 2**63, 10**30, -(10**30), "x", "", True, None, [1], {}]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_any_options_make_a_source_or_are_refused(data: st.DataObject) -> None:
+    """Never another error, and what is made can be planned in a bounded number of splits."""
+    kind = data.draw(st.sampled_from(list(generators.GENERATORS)))
+    names = [*generators._COMMON, *generators.GENERATORS[kind].options, "colour"]
+    odd = st.one_of(st.sampled_from(ODD), st.integers(), st.floats())
+    options = data.draw(st.dictionaries(st.sampled_from(names), odd, max_size=3))
+    try:
+        source = generators.generator(kind, options, NOON)
+    except ConfigError:
+        return
+    upper = asyncio.run(source.latest(Hands(NOON + 10)))
+    assert len(source.plan(START, upper)) <= 200_000

@@ -28,13 +28,14 @@ _OUTPUTS = (
     Output("key_value", Schema.of(key="bigint not null", value="bytea not null"), ("key",)),
 )
 _BATCH_BYTES = 64 << 20
+SNAPSHOT_SPLITS_MAX = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyValue(Generator):
     """See the module."""
 
-    keys: int
+    keys: int = 1_000
     partitions: int = 1
     value_bytes: int = 64
     snapshot_rounds: int = 1
@@ -48,6 +49,9 @@ class KeyValue(Generator):
             raise ConfigError(f"BATCH SIZE must be 1 to {self.partition_keys}: {self.batch_keys}")
         if self.snapshot_rounds < 1 or self.value_bytes < 0:
             raise ConfigError("SNAPSHOT ROUNDS is at least 1, VALUE SIZE at least 0")
+        splits = self.snapshot_rounds * (self.partitions + self.keys // SPLIT_ROWS)
+        if splits > SNAPSHOT_SPLITS_MAX:
+            raise ConfigError("the snapshot is too large: less KEYS, PARTITIONS or SNAPSHOT ROUNDS")
 
     @property
     def partition_keys(self) -> int:
