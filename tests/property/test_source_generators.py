@@ -321,7 +321,24 @@ def test_a_generator_needs_no_option(kind: str) -> None:
     assert updates(source, START, upper)
 
 
-ODD = [0, -1, 1, 2, 1.5, 1e300, float("inf"), 2**63, 10**30, -(10**30), "x", "", True, None, [1], {}]
+ODD = [
+    0,
+    -1,
+    1,
+    2,
+    1.5,
+    1e300,
+    float("inf"),
+    2**63,
+    10**30,
+    -(10**30),
+    "x",
+    "",
+    True,
+    None,
+    [1],
+    {},
+]
 
 
 @settings(max_examples=400, deadline=None)

@@ -6,9 +6,11 @@ literals whose effort is at most `LITTLE`, or that folding would ask for, takes 
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -94,6 +96,16 @@ def took_s(call: s.Call) -> float:
     return time.process_time() - begun
 
 
+@pytest.fixture
+def _uncollected() -> Iterator[None]:
+    """No collection of garbage: in the process of all tests one takes a third of a second."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_uncollected")
 @pytest.mark.parametrize("seed", [1])
 def test_what_is_little_takes_little(seed: int) -> None:
     asked, late = 0, []

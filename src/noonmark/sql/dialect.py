@@ -330,7 +330,7 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
 def _check_bits(text: str) -> None:
     """Tell a string of bits with other digits from what cannot be read."""
     for token in tokens_of(text):
-        mark = text[token.start].lower()
+        mark = text[token.start : token.start + 1].lower()
         if token.kind == "string" and mark in ("b", "x"):
             try:
                 digits(mark + token.value)

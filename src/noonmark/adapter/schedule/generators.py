@@ -62,9 +62,7 @@ _COMMON = {
     "seed": _Option("seed", 2**63 - 1),
 }
 GENERATORS = {
-    "counter": _Kind(
-        "counter", "Counter", {"max_cardinality": _Option("max_cardinality", 10**12)}
-    ),
+    "counter": _Kind("counter", "Counter", {"max_cardinality": _Option("max_cardinality", 10**12)}),
     "clock": _Kind("clock", "ClockTicks"),
     "auction": _Kind(
         "auction",

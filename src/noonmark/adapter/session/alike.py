@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.adapter.catalog import Catalog
 from noonmark.adapter.contract import Outcome, Prepared
 from noonmark.adapter.session.memory import Account, Cache, text_bytes
-from noonmark.errors import EvaluationError, NoonmarkError, ProtocolViolation, QueryCanceled
+from noonmark.errors import EvaluationError, NoonmarkError, QueryCanceled, UndefinedParameter
 from noonmark.rows import types as t
 from noonmark.rows.types import SqlType
 from noonmark.sql.coerce import UNKNOWN, coerce
@@ -135,7 +135,9 @@ async def ask(session: AdapterSession, text: str) -> Outcome:
     if shared is None:
         prepared = await session.prepare(text)
         if prepared.parameters:
-            raise ProtocolViolation(f"there is no parameter $1 in a simple query: {text[:60]}")
+            raise UndefinedParameter(
+                "there is no parameter $1", hint="A simple query has none: write the value itself."
+            )
         return await session.execute(prepared)
     prepared, values = shared
     try:

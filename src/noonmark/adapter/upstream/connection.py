@@ -94,6 +94,7 @@ def check_connection(kind: str, options: Mapping[str, Any], *, names_files: bool
             )
         if name in _TEXTS and isinstance(value, str) and not names_files:
             _check_pem(shown, value)
+        _check_kind(name, shown, value)
     if kind == "postgres" and "port" in options:
         _check_port(str(options["port"]))
     for host in _hosts(kind, options):
@@ -106,6 +107,22 @@ def check_connection(kind: str, options: Mapping[str, Any], *, names_files: bool
         missing = ["broker"]
     if missing:
         raise ConfigError(f"a connection to {kind.upper()} needs {missing[0].upper()}")
+
+
+def _check_kind(name: str, shown: str, value: Any) -> None:
+    """Refuse a value of another kind than the option takes: a text, or what only some take."""
+    texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    match name:
+        case "port":
+            fits = isinstance(value, int | str) and not isinstance(value, bool)
+        case "broker" | "brokers":
+            fits = isinstance(value, str) or (texts and bool(value))
+        case "host" | "url":
+            fits = isinstance(value, str)
+        case _:
+            fits = isinstance(value, str | st.SecretRef | Mapping)
+    if not fits:
+        raise ConfigError(f"{shown} takes a {'number' if name == 'port' else 'text'}")
 
 
 def _check_pem(shown: str, text: str) -> None:

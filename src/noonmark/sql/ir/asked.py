@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from noonmark.errors import DatatypeMismatch
+from noonmark.errors import DatatypeMismatch, UndefinedParameter
 from noonmark.rows import types as t
 from noonmark.sql.functions.function import Function
 from noonmark.sql.ir.node import Node, rebuild, walk_once
@@ -134,10 +134,15 @@ def bind(node: N, values: Sequence[Any], now: int | None = None) -> N:
     """The plan with the parameters' values, and the time if it is known, in their places.
 
     A question to the session without arguments is asked here, once, if it has one answer.
+
+    Raises:
+        UndefinedParameter: there are fewer values than it takes.
     """
 
     def act(each: Any) -> Node:
         match each:
+            case Parameter(index=index) if index > len(values):
+                raise UndefinedParameter(f"there is no parameter ${index}")
             case Parameter():
                 return Literal(each.type, _settled(each.type, values[each.index - 1]))
             case Now() if now is not None:

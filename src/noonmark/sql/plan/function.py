@@ -14,7 +14,6 @@ from noonmark.errors import (
     InvalidSyntax,
     NoonmarkError,
     UndefinedFunction,
-    Unsupported,
     WrongObjectType,
 )
 from noonmark.rows import types as t
@@ -43,6 +42,7 @@ from noonmark.sql.ir.scalar import (
 from noonmark.sql.plan.form import cast_to, made_type, record
 from noonmark.sql.plan.registered import name_of_number
 from noonmark.sql.plan.row import DEFINITIONS, Row, name_of, unsupported
+from noonmark.sql.plan.rowset import not_allowed
 from noonmark.sql.plan.scalar import call, comparable, plan, plan_value, same_type
 from noonmark.sql.plan.subquery import array_subquery
 
@@ -68,8 +68,7 @@ def plan_function(tree: exp.Anonymous, row: Row) -> Scalar:
         raise WrongObjectType(message, position=position)
     if name in TABLE_FUNCTIONS.by_name:
         if row.place in DEFINITIONS:
-            message = f"set-returning functions are not allowed in {row.place}"
-            raise Unsupported(message, position=position)
+            raise not_allowed(row.place, tree)
         raise unsupported(f"the set-returning function {name} in {row.place}", tree)
     if name == "mz_now" and not tree.expressions:
         return Now(position)

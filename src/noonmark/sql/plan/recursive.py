@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from noonmark.errors import DatatypeMismatch, InvalidSyntax
 from noonmark.rows.schema import Column, Schema
-from noonmark.sql.coerce import coerce, is_implicit
+from noonmark.sql.coerce import coerce, common_type, is_implicit
 from noonmark.sql.dialect import position_of
+from noonmark.sql.ir.asked import unsized
 from noonmark.sql.ir.node import walk_once
 from noonmark.sql.ir.relation import (
     Aggregate,
@@ -37,6 +38,7 @@ from noonmark.sql.plan.frame import Frame, only
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.query import name_columns, plan_query
 from noonmark.sql.plan.row import name_of, unsupported
+from noonmark.sql.plan.sets import type_at
 
 
 def uses_itself(cte: exp.CTE, name: str) -> bool:
@@ -56,18 +58,47 @@ def plan_recursive(cte: exp.CTE, name: str, unique: str, frame: Frame) -> Relati
         raise unsupported("a recursive query that is not base UNION [ALL] step", cte)
     only(tree, "this", "expression", "distinct")
     base = name_columns(cte, name, plan_query(tree.this, frame))
-    columns = Schema(tuple(Column(each.name, each.type) for each in base.schema))
+    # Without sizes: what a step adds to a numeric(3,1) has more digits than that.
+    columns = Schema(tuple(Column(each.name, unsized(each.type)) for each in base.schema))
+    base = _as_types(base, columns)
     itself = Get(unique, columns)
-    step = plan_query(tree.expression, frame.binding(name, itself)).output()
+    planned = plan_query(tree.expression, frame.binding(name, itself))
+    step = planned.output()
+    _check_columns(columns, planned, name, tree)
     _check_step(step, unique, tree)
-    if [c.type for c in step.schema] != [c.type for c in columns]:
-        scalars = [
-            coerce(column(at, c), columns.columns[at].type) for at, c in enumerate(step.schema)
-        ]
-        step = Project(step, tuple(scalars), columns.names)
-    value: Relation = Union((base, step))
+    value: Relation = Union((base, _as_types(step, columns)))
     value = Distinct(value) if tree.args.get("distinct") else value
     return Recursive((unique,), (value,), Get(unique, columns))
+
+
+def _as_types(relation: Relation, columns: Schema) -> Relation:
+    if [each.type for each in relation.schema] == [each.type for each in columns]:
+        return relation
+    pairs = enumerate(zip(relation.schema, columns, strict=True))
+    scalars = tuple(coerce(column(at, own), wanted.type) for at, (own, wanted) in pairs)
+    return Project(relation, scalars, columns.names)
+
+
+def _check_columns(base: Schema, step: Planned, name: str, tree: exp.Union) -> None:
+    """The base alone says of what types the rows are: what a step gives must not need a wider one.
+
+    Raises:
+        InvalidSyntax: the two have not the same number of columns.
+        DatatypeMismatch: a column of both together would have another type than the base's.
+    """
+    if len(step.names) != len(base):
+        raise InvalidSyntax(
+            "each UNION query must have the same number of columns", position=position_of(tree)
+        )
+    for at, column_ in enumerate(base):
+        overall = common_type([column_.type, type_at(step, at)], "UNION", position_of(tree))
+        if unsized(overall) != column_.type:
+            raise DatatypeMismatch(
+                f'recursive query "{name}" column {at + 1} has type {column_.type} '
+                f"in non-recursive term but type {unsized(overall)} overall",
+                hint="Cast the output of the non-recursive term to the correct type.",
+                position=position_of(tree),
+            )
 
 
 def _check_step(step: Relation, unique: str, tree: exp.Expr) -> None:

@@ -6,10 +6,11 @@ the shorter ones filled up with NULL; that is built for arrays, by position, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import exp
 
+from noonmark.errors import Unsupported
 from noonmark.rows import types as t
 from noonmark.sql.choose import resolve
 from noonmark.sql.dialect import position_of
@@ -40,14 +41,41 @@ def of_session(tree: exp.Anonymous, row: Row) -> Scalar:
     return ask(f"{_ROWS_OF}{name}", [plan(each, row) for each in tree.expressions], tree, row)
 
 
-def _rowsets_in(tree: exp.Expr, session: Table[Function] | None) -> Iterator[exp.Anonymous]:
+def _rowsets_in(
+    tree: exp.Expr, session: Table[Function] | None, within: str = ""
+) -> Iterator[exp.Anonymous]:
+    """The calls in a tree that give rows; `within` is what around it takes one value alone."""
     if isinstance(tree, exp.Query):
         return
     if isinstance(tree, exp.Anonymous) and gives_rows(name_of(tree.this), session):
+        if within:
+            raise not_allowed(
+                within, tree, hint="Move the set-returning function into a LATERAL FROM item."
+            )
         yield tree
         return
+    if isinstance(tree, exp.Case):
+        within = "CASE"
+    elif isinstance(tree, exp.Anonymous) and name_of(tree.this) == "coalesce":
+        within = "COALESCE"
     for child in tree.iter_expressions():
-        yield from _rowsets_in(child, session)
+        yield from _rowsets_in(child, session, within)
+
+
+def not_allowed(place: str, tree: exp.Expr, hint: str | None = None) -> Unsupported:
+    """The error of a function that gives rows where one value is asked for."""
+    message = f"set-returning functions are not allowed in {place}"
+    return Unsupported(message, position=position_of(tree), hint=hint)
+
+
+def refuse_rowsets(trees: Iterable[exp.Expr], place: str, session: Table[Function] | None) -> None:
+    """Raise for a table function in expressions each of which is one value of a row.
+
+    A row of a table that is changed would be changed once for each row that the function gives.
+    """
+    for tree in trees:
+        for found in _rowsets_in(tree, session):
+            raise not_allowed(place, found)
 
 
 def plan_rowsets(trees: Sequence[exp.Expr], row: Row) -> None:

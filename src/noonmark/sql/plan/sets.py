@@ -102,10 +102,10 @@ def _plan_union_all(tree: exp.SetOperation, frame: Frame) -> Planned:
         raise InvalidSyntax(
             "each UNION query must have the same number of columns", position=position_of(tree)
         )
-    types = [_type_at(first, at) for at in range(len(first.names))]
+    types = [type_at(first, at) for at in range(len(first.names))]
     unknown = first.unknown
     for side in sides[1:]:
-        own = [_type_at(side, at) for at in range(len(types))]
+        own = [type_at(side, at) for at in range(len(types))]
         pairs = zip(types, own, strict=True)
         # Two texts whose type nobody has said are texts for a third: as if two were one at a time.
         both = unknown & side.unknown
@@ -136,7 +136,7 @@ def plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
         )
     types = [
         _as_written(
-            common_type([_type_at(side, at) for side in sides], word, position_of(tree)), sides, at
+            common_type([type_at(side, at) for side in sides], word, position_of(tree)), sides, at
         )
         for at in range(len(sides[0].names))
     ]
@@ -148,7 +148,8 @@ def plan_set_operation(tree: exp.SetOperation, frame: Frame) -> Planned:
     return Planned(relation, sides[0].names, unknown=unknown)
 
 
-def _type_at(planned: Planned, at: int) -> t.SqlType:
+def type_at(planned: Planned, at: int) -> t.SqlType:
+    """The type of a column; UNKNOWN where it has only literals of none."""
     return UNKNOWN if at in planned.unknown else planned.relation.schema.columns[at].type
 
 

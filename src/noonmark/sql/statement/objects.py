@@ -96,7 +96,6 @@ class CreateSource(Statement):
     name: Name
     upstream: Upstream
     columns: tuple[ColumnSpec, ...] | None = None
-    column_names: tuple[str, ...] | None = None
     key: tuple[str, ...] = ()
     format: Format | None = None
     key_format: Format | None = None

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, cast
 
-from noonmark.errors import InvalidSyntax
+from noonmark.errors import InvalidSyntax, InvalidValue
+from noonmark.rows.types import Text
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.columns import column_list
 from noonmark.sql.statement.options import in_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
 
 _FORMATS = ("json", "csv", "text", "bytes", "avro", "protobuf", "parquet")
+_FORMAT_OPTIONS: dict[str, dict[str, type]] = {"csv": {"delimiter": str, "header": bool}}
 #: Refused by name before anything of a script is done (`adapter.schedule.generators` makes them).
 GENERATORS = ("counter", "clock", "auction", "tpch", "key value")
 _ENVELOPES = ("none", "upsert", "debezium")
+Columns = tuple[s.ColumnSpec, ...]
 
 
 def create_source(reader: Reader) -> s.Statement:
     """What follows CREATE SOURCE."""
     parts: dict[str, Any] = {"if_not_exists": reader.if_not_exists(), "name": reader.name()}
     in_cluster(reader)
+    names: tuple[str, ...] = ()
+    named_at = reader.position
     if reader.is_next("("):
         if _only_names(reader):
-            parts["column_names"] = reader.names_in_parens()
+            names = reader.names_in_parens()
         else:
             made = column_list(reader)
             parts["columns"], parts["key"] = made.columns, made.key
@@ -42,7 +47,35 @@ def create_source(reader: Reader) -> s.Statement:
         if twice:
             raise InvalidSyntax("a clause is given more than once", position=position)
         parts |= found
+    written: s.Format | None = parts.get("format")
+    if written is not None and written.kind == "csv":
+        parts["format"], parts["columns"] = _csv_columns(
+            written, parts.get("columns"), names, named_at
+        )
+    elif names:
+        raise InvalidSyntax("names of columns without types are for FORMAT CSV", position=named_at)
     return s.CreateSource(**parts)
+
+
+def _csv_columns(
+    written: s.Format, typed: Columns | None, names: tuple[str, ...], position: int
+) -> tuple[s.Format, Columns | None]:
+    """The format without what it says of columns, and the columns: text, where nobody gave types.
+
+    Raises:
+        InvalidSyntax: there are two numbers of columns.
+    """
+    options = dict(written.options)
+    count, header = options.pop("column_count", None), options.pop("columns", ())
+    names = names or header or tuple(f"column{at}" for at in range(1, (count or 0) + 1))
+    if typed is None and names:
+        typed = tuple(s.ColumnSpec(name, Text()) for name in names)
+    if typed is not None and any(n not in (None, len(typed)) for n in (count, len(header) or None)):
+        raise InvalidSyntax(
+            f"FORMAT CSV has {count or len(header)} columns, the source {len(typed)}",
+            position=position,
+        )
+    return s.Format(written.kind, options), typed
 
 
 def _only_names(reader: Reader) -> bool:
@@ -173,14 +206,27 @@ def format_of(reader: Reader) -> s.Format:
         found = _csv(reader)
     elif kind == "avro" and reader.accept("using", "confluent", "schema", "registry"):
         reader.expect("connection")
-        found = {"connection": reader.name(), **options(reader)}
+        found = {"connection": reader.name()}
     elif kind == "avro" and reader.accept("using", "schema"):
         found = {"schema": reader.string()}
     elif reader.is_next("using"):
         raise reader.unsupported(f"FORMAT {kind.upper()} USING")
     if reader.is_next("("):
-        found |= options(reader)
+        found |= _format_options(reader, kind)
     return s.Format(cast(Any, kind), found)
+
+
+def _format_options(reader: Reader, kind: str) -> dict[str, Any]:
+    """Options of a format in brackets, each of its type."""
+    position, found = reader.position, options(reader)
+    for name, value in found.items():
+        shown, wanted = name.replace("_", " ").upper(), _FORMAT_OPTIONS.get(kind, {}).get(name)
+        if wanted is None:
+            raise InvalidValue(f"FORMAT {kind.upper()} has no option {shown}", position=position)
+        if not isinstance(value, wanted):
+            what = "a text" if wanted is str else "true or false"
+            raise InvalidValue(f"{shown} takes {what}", position=position)
+    return found
 
 
 def _csv(reader: Reader) -> dict[str, Any]:

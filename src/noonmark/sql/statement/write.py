@@ -60,6 +60,8 @@ def _assigned(tree: exp.Expr) -> list[tuple[str, exp.Expr]]:
     if isinstance(tree.this, exp.Column):
         return [(name_of(tree.this.this), tree.expression)]
     targets = tree.this.expressions if isinstance(tree.this, exp.Tuple) else [tree.this.this]
+    if any(not isinstance(each, exp.Column) for each in targets):
+        raise InvalidSyntax("syntax error: SET lacks a column", position=position_of(tree))
     names = [name_of(each.this) for each in targets]
     values = _row(tree.expression)
     if len(values) != len(names):

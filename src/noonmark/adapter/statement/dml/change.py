@@ -94,6 +94,7 @@ def _check_update(planning: Planning, item: Item, statement: st.Update) -> None:
 def _plan_update(planning: Planning, item: Item, statement: st.Update) -> ChangePlan:
     names = tuple(name for name, _ in statement.assignments)
     places = columns_of(item, names, statement.table.position)
+    planning.one_value(*(tree for _, tree in statement.assignments), place="UPDATE")
     trees = [
         new_value(item, at, tree)
         for at, (_, tree) in zip(places, statement.assignments, strict=True)

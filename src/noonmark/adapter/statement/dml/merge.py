@@ -137,6 +137,9 @@ def _plan_merge(planning: Planning, item: Item, statement: Merge) -> MergePlan:
     trees: list[exp.Expr] = []
     places: list[int] = []
     for at, when in enumerate(statement.whens):
+        if when.condition is not None:
+            planning.one_value(when.condition, place="MERGE WHEN conditions")
+        planning.one_value(*when.values, place=when.verb.upper())
         action, given = _action(item, when, width + 1 + len(trees))
         actions.append(action)
         places += action.places

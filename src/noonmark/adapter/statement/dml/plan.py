@@ -25,6 +25,7 @@ from noonmark.sql.plan import query as planner
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.row import Statement
+from noonmark.sql.plan.rowset import refuse_rowsets
 from noonmark.sql.rules import simplify
 from noonmark.sql.scope import scope_of
 
@@ -97,6 +98,10 @@ class Planning:
         if self.statement.late:
             raise Unsupported("LIMIT or OFFSET with a parameter in a statement that writes")
         return planned
+
+    def one_value(self, *trees: exp.Expr, place: str) -> None:
+        """Raise if one of the trees gives rows: what a row becomes is one row."""
+        refuse_rowsets(trees, place, self.session.functions)
 
     def read(self, relation: Relation, position: int | None = None) -> Source:
         """What the statement reads, over collections."""
