@@ -5,12 +5,13 @@ Random expressions and queries over random tables (every type, NULLs, keys, host
 compared as they come (`support.sql.any.versus` says what is set apart, and why). Views of such
 queries are read after each of ten rounds of changes, and compared with the query itself.
 
-    --count N     one-shot statements: of twelve, five expressions, two calls by PostgreSQL's own
-                  signatures, four queries, one change of a table         (100,000)
+    --count N     one-shot statements: of twelve, four expressions, two calls by PostgreSQL's own
+                  signatures, four queries, one change of a table, one query with words too many,
+                  too few or exchanged, which both refuse or answer alike (100,000)
     --views N     views, each read after ten changes                      (3,000)
     --seconds S   end after so long, whatever was reached; the figure says how far it came
-    --only K,...  of expressions, calls, changes, queries and views only these, each with its whole
-                  count: `--only calls --count 6000` are 6,000 calls
+    --only K,...  of expressions, calls, changes, mutations, queries and views only these, each
+                  with its whole count: `--only calls --count 6000` are 6,000 calls
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from noonmark.clock import SYSTEM
 from support.house.proving import answer, bar
 from support.serve.process import serving
-from support.sql.any.runs import Run, called, changes, queries, scalars, views
+from support.sql.any.runs import Run, called, changes, mutants, queries, scalars, views
 from support.sql.any.versus import both
 
 #: Of one-shot statements so many are queries, calls of functions, changes of tables.
-QUERIES, CALLS, CHANGES = 1 / 3, 1 / 6, 1 / 12
-KINDS = ("expressions", "calls", "changes", "queries", "views")
+QUERIES, CALLS, CHANGES, MUTATIONS = 1 / 3, 1 / 6, 1 / 12, 1 / 12
+KINDS = ("expressions", "calls", "changes", "mutations", "queries", "views")
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
@@ -74,10 +75,11 @@ def _parts(count: int, views_count: int, only: Sequence[str]) -> list[Part]:
     """The share of the time, the run and the number of each kind."""
     unknown = set(only) - set(KINDS)
     assert not unknown, f"--only takes {', '.join(KINDS)}, not {', '.join(unknown)}"
-    asked, calls, changed = (round(count * part) for part in (QUERIES, CALLS, CHANGES))
-    counts = (count - asked - calls - changed, calls, changed, asked, views_count)
-    acts = (scalars, called, changes, queries, views)
-    shares = (0.2, 0.1, 0.05, 0.3, 0.35)
+    parts = (CALLS, CHANGES, MUTATIONS, QUERIES)
+    *rest, asked = (round(count * part) for part in parts)
+    counts = (count - sum(rest) - asked, *rest, asked, views_count)
+    acts = (scalars, called, changes, mutants, queries, views)
+    shares = (0.15, 0.1, 0.05, 0.05, 0.3, 0.35)
     if set(only) == set(KINDS):
         return list(zip(shares, acts, counts, strict=True))
     wanted = [kind in only for kind in KINDS]

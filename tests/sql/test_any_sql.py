@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from support.sql.any.choices import Choices, smaller
-from support.sql.any.runs import Run, called, changes, queries, scalars
+from support.sql.any.runs import Run, called, changes, mutants, queries, scalars
 from support.sql.any.versus import both, judge
 from support.sql.seen import Seen
 
-EXPRESSIONS, CALLS, CHANGES, QUERIES = 220, 100, 40, 40
+EXPRESSIONS, CALLS, CHANGES, QUERIES, MUTANTS = 220, 100, 40, 40, 200
 
 
 def test_expressions_and_queries_mean_what_they_mean_in_postgresql() -> None:
@@ -17,6 +17,7 @@ def test_expressions_and_queries_mean_what_they_mean_in_postgresql() -> None:
         called(run, CALLS)
         changes(run, CHANGES)
         queries(run, QUERIES)
+        mutants(run, MUTANTS)
         assert run.wrong == [], "\n".join(run.wrong)
         assert pair.counts["answered"] > 200
         assert len(run.met) > 150

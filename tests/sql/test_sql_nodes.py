@@ -20,7 +20,7 @@ from noonmark.sql.functions.number.fit import bounded, fit_numeric, plain
 from noonmark.sql.functions.number.numeric import divide
 from noonmark.sql.ir import relation as r
 from noonmark.sql.ir import scalar as s
-from noonmark.sql.ir.call import AggregateCall, Frame, SortKey, Unit
+from noonmark.sql.ir.call import AggregateCall, SortKey
 from support.store.rows import ALL_TYPES, values
 
 T = r.Scan("t", Schema.of(a="integer not null", b="text"))
@@ -48,7 +48,6 @@ WRONG: dict[str, Callable[[], object]] = {
     "a union of widths": lambda: r.Union((T, r.Project(T, (A,), ("a",)))),
     "a union of types": lambda: r.Union((r.Project(T, (A,), ("a",)), r.Project(T, (B,), ("a",)))),
     "a negative limit": lambda: r.TopK(T, (), (), -1),
-    "a frame that ends before it starts": lambda: Frame(Unit.ROWS, 1, 0),
     "a row of another length": lambda: r.Constant(T.schema, ((1,),)),
     "an order of documents": lambda: SortKey(s.Literal(t.Jsonb(), None)),
 }

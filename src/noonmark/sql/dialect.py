@@ -22,11 +22,12 @@ from sqlglot.tokenizer_core import TokenType
 from noonmark.errors import InvalidSyntax, InvalidText, InvalidValue, TooComplex
 from noonmark.loops import WORKING
 from noonmark.rows.coded.bits import digits
-from noonmark.sql import numbers
+from noonmark.sql import grammar, numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
-from noonmark.sql.precedence import Precedence, one_sign
+from noonmark.sql.precedence import one_sign
 from noonmark.sql.turns import WAITING, pass_on
+from noonmark.sql.whole import Whole
 
 TEXT_LENGTH_MAX = 1_000_000
 #: Expressions and queries inside of each other; of a chain of AND, OR or UNION, all are one.
@@ -53,6 +54,7 @@ def _call(name: str) -> Any:
 _STRINGS = frozenset(
     (TokenType.STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING)
 )
+_TEXTS = (*_STRINGS, TokenType.IDENTIFIER)
 #: What a name is that is no word of sqlglot's.
 _NAMING = (TokenType.VAR, TokenType.IDENTIFIER)
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -69,7 +71,7 @@ _NAMES = frozenset(
 )  # fmt: skip
 
 
-class _Parser(Precedence):
+class _Parser(Whole):
     """PostgreSQL's grammar, with every function as a plain call."""
 
     ID_VAR_TOKENS: ClassVar[set[Any]] = {*PostgresParser.ID_VAR_TOKENS, *_NAMES}
@@ -93,6 +95,9 @@ class _Parser(Precedence):
         TokenType.DHASH_ARROW: _call("#>>"),
         TokenType.PLACEHOLDER: _call("?"),
     }
+
+    #: How many brackets are open: inside of those of ARRAY, others stand alone.
+    _brackets = 0
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
         """A type and a string are one literal: what follows is of that, not of the string.
@@ -147,10 +152,18 @@ class _Parser(Precedence):
         return _constant(whole)
 
     def _parse_bracket(self, this: Any = None) -> Any:
-        """A constant takes no subscript without brackets around it."""
-        if this is not None and this.meta.get(_CONSTANT) and self._curr.text == "[":
+        """A constant takes no subscript without brackets around it; ``[1]`` alone is no array."""
+        if self._curr is None or self._curr.text != "[":
+            return super()._parse_bracket(this)
+        if this is not None and this.meta.get(_CONSTANT):
             self.raise_error("Expected an operator")
-        return super()._parse_bracket(this)
+        if this is None and not self._brackets:
+            self.raise_error("Expected an operand")
+        self._brackets += 1
+        try:
+            return super()._parse_bracket(this)
+        finally:
+            self._brackets -= 1
 
     def _parse_wrapped_select(self, table: bool = False) -> Any:
         """Also joins in parentheses whose first item is a function."""
@@ -265,11 +278,20 @@ class _Parser(Precedence):
         return self.expression(exp.Interval(this=text, unit=unit))
 
 
+class _Tokenizer(Postgres.Tokenizer):
+    KEYWORDS: ClassVar[dict[str, Any]] = {
+        word: kind
+        for word, kind in Postgres.Tokenizer.KEYWORDS.items()
+        if word not in grammar.FOREIGN_WORDS and word not in grammar.FOREIGN_SIGNS
+    }
+
+
 class Dialect(Postgres):
     """PostgreSQL as we read it."""
 
     INDEX_OFFSET = 0  # subscripts stay as they are written
     Parser = _Parser
+    Tokenizer = _Tokenizer
 
     def tokenize(self, sql: str, dialect: Any = None) -> Any:
         """The tokens of sqlglot, and numbers as PostgreSQL has them."""
@@ -277,6 +299,9 @@ class Dialect(Postgres):
         tokens = super().tokenize(plain, dialect)
         numbers.unmark(tokens, written)
         tokens = one_sign(tokens, plain)
+        for token in tokens:
+            if token.text in grammar.STRANGE and token.token_type not in _TEXTS:
+                raise ParseError.new("", line=token.line, col=token.col, highlight=token.text)
         for sign, word in pairwise(tokens):
             # Behind @, which is an operator here, a word keeps its meaning.
             if sign.token_type == TokenType.PARAMETER and word.token_type == TokenType.VAR:
@@ -315,7 +340,8 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
             _declare(node, declared)
         if offset and "start" in node.meta:
             node.meta["start"] += offset
-        _check_whole(node)
+        if fault := grammar.fault(node):
+            raise type(fault)(fault.message, detail=fault.detail, position=position_of(node))
         _unmark(node)
     _note_positions(found[0])
     # Nobody here goes up a tree. Without the way up it is freed with its last user; else it would
@@ -405,22 +431,6 @@ def parse_scalar(text: str, offset: int = 0) -> exp.Expr:
         raise InvalidSyntax("syntax error: expected one expression", position=offset + 1)
     scalar: exp.Expr = tree.expressions[0]
     return scalar
-
-
-def _check_whole(node: exp.Expr) -> None:
-    """Sqlglot lets parts be missing: ``f(, 1)``, ``NOT``."""
-    for name, value in node.args.items():
-        required = node.arg_types.get(name, False)
-        missing = value is None and required
-        if missing or (isinstance(value, list) and any(item is None for item in value)):
-            raise InvalidSyntax(
-                f"syntax error: {node.key} lacks a part", position=position_of(node)
-            )
-    for name, required in node.arg_types.items():
-        if required and node.args.get(name) is None:
-            raise InvalidSyntax(
-                f"syntax error: {node.key} lacks a part", position=position_of(node)
-            )
 
 
 def _syntax_error(text: str, error: ParseError, offset: int) -> InvalidSyntax:

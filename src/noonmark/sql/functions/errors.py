@@ -21,6 +21,18 @@ class NullRefused(InvalidArgument, id="null_refused", sqlstate="22004"):
     """NULL, where a value must be."""
 
 
+class InvalidFrameSize(InvalidArgument, id="invalid_frame_size", sqlstate="22013"):
+    """A bound of a window's frame that is a negative distance away."""
+
+
+class NegativeLimit(InvalidArgument, id="negative_limit", sqlstate="2201W"):
+    """A negative number of rows for LIMIT."""
+
+
+class NegativeOffset(InvalidArgument, id="negative_offset", sqlstate="2201X"):
+    """A negative number of rows for OFFSET."""
+
+
 class UntranslatableText(EvaluationError, id="untranslatable_text", sqlstate="22P05"):
     """A character that a text, or an encoding, cannot hold."""
 

@@ -99,7 +99,8 @@ class Frame(Node):
     """The rows around the current one that a window function sees.
 
     A bound is a distance from the current row (negative: before it; for GROUPS, in groups of
-    peers); None is the end of the partition on that side. The bounds of a RANGE frame are 0, which
+    peers); None is the end of the partition on that side. One that ends before it starts is empty.
+    The bounds of a RANGE frame are 0, which
     stands for the whole group of peers, None, or a value: `first` or `last` is asked of the current
     row, and the frame begins with the first row whose `by` is not before it, or ends with the last
     that is not behind it. NULL is only in the frame of NULL.
@@ -116,8 +117,6 @@ class Frame(Node):
     def __post_init__(self) -> None:
         ranged = self.unit is Unit.RANGE and not {self.start, self.end} <= {0, None}
         _require(not ranged, "the distance of a RANGE frame is a value")
-        ordered = self.start is None or self.end is None or self.start <= self.end
-        _require(ordered, "a frame ends before it starts")
         edges = [each for each in (self.first, self.last) if each is not None]
         fits = all(self.by is not None and type(each.type) is type(self.by.type) for each in edges)
         _require(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from noonmark.sql.ir.relation import Relation
-from noonmark.sql.plan.row import Row, Statement, unsupported
+from noonmark.sql.ir.relation import Get, Relation
+from noonmark.sql.plan.row import Named, Row, Statement, unsupported
 from noonmark.sql.scope import Scope
 
 
@@ -17,7 +17,7 @@ class Frame:
     """The surroundings of one query."""
 
     statement: Statement
-    names: Mapping[str, Relation] = field(default_factory=dict)
+    names: Mapping[str, Named] = field(default_factory=dict)
     outer: Row | None = None
     outer_scope: int = 0
 
@@ -33,9 +33,9 @@ class Frame:
             names=self.names,
         )
 
-    def binding(self, name: str, relation: Relation) -> Frame:
-        """This frame with one more name of WITH."""
-        return replace(self, names={**self.names, name: relation})
+    def binding(self, name: str, relation: Get, columns: Sequence[str]) -> Frame:
+        """This frame with one more name of WITH, and what its columns are called."""
+        return replace(self, names={**self.names, name: Named(relation, tuple(columns))})
 
 
 def inside(row: Row) -> tuple[Frame, int]:

@@ -19,6 +19,7 @@ from sqlglot import exp
 from noonmark.errors import (
     GroupingError,
     InvalidReference,
+    InvalidSyntax,
     SqlError,
     UndefinedFunction,
     Unsupported,
@@ -106,6 +107,8 @@ def arguments_of(tree: exp.Anonymous) -> Arguments:
     if distinct:
         trees = [*trees[0].expressions, *trees[1:]]
     if len(trees) == 1 and isinstance(trees[0], exp.Star):
+        if distinct:
+            raise InvalidSyntax("DISTINCT * is no argument", position=position_of(trees[0]))
         trees = []
     return Arguments(tuple(trees), distinct, order)
 
@@ -380,14 +383,30 @@ def _refuse(name: str, table: str | None, position: int | None) -> NoReturn:
     )
 
 
+def check_position(tree: exp.Expr, clause: str) -> None:
+    """A constant in ORDER BY and its kin is the number of a column."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):
+        shown = f"-{tree.this.this}"
+        message = f"{clause} position {shown} is not in select list"
+        if tree.this.this.isdigit() and not tree.this.is_string:
+            raise InvalidReference(message, position=position_of(tree))
+        tree = tree.this
+    is_number = isinstance(tree, exp.Literal) and not tree.is_string and tree.this.isdigit()
+    if isinstance(tree, exp.Literal | exp.Null | exp.Boolean) and not is_number:
+        raise InvalidSyntax(f"non-integer constant in {clause}", position=position_of(tree))
+
+
 def group_items(names: Sequence[str], trees: Sequence[exp.Expr], row: Row) -> Items:
     """What an element of GROUP BY stands for: a position, a column, or else an output name."""
 
     def find(tree: exp.Expr) -> exp.Expr:
         if isinstance(tree, exp.Paren):
             return find(tree.this)
-        if isinstance(tree, exp.Literal) and not tree.is_string:
-            at = int(tree.this) if tree.this.isdigit() else 0
+        check_position(tree, "GROUP BY")
+        if isinstance(tree, exp.Literal):
+            at = int(tree.this)
             if not 1 <= at <= len(trees):
                 raise InvalidReference(
                     f"GROUP BY position {tree.this} is not in select list",

@@ -141,9 +141,15 @@ def _comparison(op: str) -> Callable[[Any, Row], Scalar]:
         quantifier = _quantifier(right)
         if quantifier is not None:
             return _quantified(op, tree, quantifier, row)
-        rows = _row_fields(left), _row_fields(right)
+        rows = row_fields(left), row_fields(right)
         if rows[0] is not None and rows[1] is not None:
             return compare_rows(op, _pairs(rows[0], rows[1], row), tree)
+        if rows[0] is not None and isinstance(right, exp.Query):
+            from noonmark.sql.plan.subquery import row_subquery  # door: it uses this module
+
+            values = row_subquery(right, len(rows[0]), row)
+            fields = [plan(each, row) for each in rows[0]]
+            return compare_rows(op, list(zip(fields, values, strict=True)), tree)
         return compare(op, plan(tree.this, row), plan(tree.expression, row), tree)
 
     return act
@@ -185,7 +191,7 @@ def _quantified(op: str, tree: exp.Binary, quantifier: tuple[str, exp.Expr], row
     return call(f"{op} {word}", [item, array], tree, operator=False)
 
 
-def _row_fields(tree: exp.Expr) -> list[exp.Expr] | None:
+def row_fields(tree: exp.Expr) -> list[exp.Expr] | None:
     """What stands in a row that is written, ``(a, b)`` or ``ROW(a, b)``, each of its own type."""
     tree = _unwrap(tree)
     is_row = isinstance(tree, exp.Anonymous) and name_of(tree.this) == "row"
@@ -265,7 +271,7 @@ def _distinct_from(negated: bool) -> Callable[[Any, Row], Scalar]:
         return IsDistinct(*comparable("=", [a, b], tree))
 
     def act(tree: exp.Binary, row: Row) -> Scalar:
-        left, right = _row_fields(tree.this), _row_fields(tree.expression)
+        left, right = row_fields(tree.this), row_fields(tree.expression)
         if left is None or right is None:
             found = distinct(plan(tree.this, row), plan(tree.expression, row), tree)
         else:
@@ -294,11 +300,11 @@ def _in(tree: exp.In, row: Row) -> Scalar:
     left, items = _unwrap(tree.this), tree.expressions
     if not items:
         raise unsupported("IN over something other than a list or a query", tree)
-    fields = _row_fields(left)
+    fields = row_fields(left)
     if fields is not None:
         rows = []
         for item in items:
-            others = _row_fields(item)
+            others = row_fields(item)
             if others is None:
                 raise DatatypeMismatch("IN mixes rows and values", position=position_of(item))
             rows.append(compare_rows("=", _pairs(fields, others, row), tree))

@@ -18,15 +18,16 @@ from sqlglot import exp
 from noonmark.errors import (
     AmbiguousColumn,
     DatatypeMismatch,
+    DuplicateAlias,
     InvalidReference,
     InvalidSyntax,
-    InvalidValue,
     Unsupported,
 )
 from noonmark.rows import types as t
 from noonmark.sql.coerce import UNKNOWN, coerce, settle
 from noonmark.sql.dialect import position_of
 from noonmark.sql.evaluate import constant
+from noonmark.sql.functions.errors import NegativeLimit, NegativeOffset
 from noonmark.sql.ir.asked import asked
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import (
@@ -40,7 +41,7 @@ from noonmark.sql.ir.relation import (
 )
 from noonmark.sql.ir.scalar import Scalar, column
 from noonmark.sql.plan.frame import Frame, only
-from noonmark.sql.plan.group import group_items, plan_group, sort_key
+from noonmark.sql.plan.group import check_position, group_items, plan_group, sort_key
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.row import POSITION, Row, name_of, unsupported
 from noonmark.sql.plan.rowset import plan_rowsets
@@ -48,7 +49,7 @@ from noonmark.sql.plan.scalar import check_equality, plan, plan_value
 from noonmark.sql.plan.shown import shown_name
 from noonmark.sql.plan.source import plan_from
 from noonmark.sql.plan.ties import with_ties
-from noonmark.sql.plan.window import plan_windows
+from noonmark.sql.plan.window import named_windows, plan_windows
 from noonmark.sql.scope import Scope
 
 _MODIFIERS = ("with_", "order", "limit", "offset")
@@ -96,17 +97,17 @@ def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
         only(cte, "this", "alias", "materialized")
         name = name_of(cte.args["alias"].this)
         if any(name == other for other, _ in bound):
-            raise InvalidSyntax(
+            raise DuplicateAlias(
                 f'WITH query name "{name}" specified more than once', position=position_of(cte)
             )
         unique = f"{name}#{frame.statement.fresh_scope()}"
-        value = (
-            plan_recursive(cte, name, unique, frame)
-            if with_.args.get("recursive") and uses_itself(cte, name)
-            else name_columns(cte, name, plan_query(cte.this, frame))
-        )
+        if with_.args.get("recursive") and uses_itself(cte, name):
+            value, shown = plan_recursive(cte, name, unique, frame)
+        else:
+            planned = plan_query(cte.this, frame)
+            value, shown = name_columns(cte, name, planned)
         bound.append((name, Let(unique, value, Get(unique, value.schema))))
-        frame = frame.binding(name, Get(unique, value.schema))
+        frame = frame.binding(name, Get(unique, value.schema), shown)
     body = tree.copy()
     body.set("with_", None)
     planned = plan_query(body, frame)
@@ -117,8 +118,8 @@ def _plan_with(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
     return replace(planned, relation=relation)
 
 
-def name_columns(cte: exp.CTE, name: str, planned: Planned) -> Relation:
-    """The relation of a name of WITH, its columns called as the name says."""
+def name_columns(cte: exp.CTE, name: str, planned: Planned) -> tuple[Relation, list[str]]:
+    """The relation of a name of WITH, and what its columns are called, which may repeat."""
     shown = [name_of(each) for each in cte.args["alias"].args.get("columns") or ()]
     if len(shown) > len(planned.names):
         raise InvalidReference(
@@ -131,8 +132,8 @@ def name_columns(cte: exp.CTE, name: str, planned: Planned) -> Relation:
     columns = tuple(column(at, each) for at, each in enumerate(relation.schema))
     distinct = tuple(distinct_names(names))
     if distinct == relation.schema.names:
-        return relation
-    return Project(relation, columns, distinct)
+        return relation, names
+    return Project(relation, columns, distinct), names
 
 
 # --- SELECT
@@ -195,8 +196,7 @@ def _plan_select(tree: exp.Select, frame: Frame) -> Planned:
     if having is not None:
         row.place = "HAVING"
         filter_by(having.this, row)
-    named = {name_of(each.this): each for each in tree.args.get("windows") or ()}
-    plan_windows([*trees, *ordered], named, row)
+    plan_windows([*trees, *ordered], named_windows(tree), row)
     row.place = "SELECT"
     plan_rowsets(trees, row)
     return _select_list(tree, items, row, frame)
@@ -263,8 +263,9 @@ class _Outputs:
 
 def output_position(tree: exp.Expr, names: Sequence[str], clause: str) -> int | None:
     """The output column that a position or a bare name stands for."""
-    if isinstance(tree, exp.Literal) and not tree.is_string:
-        at = int(tree.this) if tree.this.isdigit() else 0
+    check_position(tree, clause)
+    if isinstance(tree, exp.Literal):
+        at = int(tree.this)
         if not 1 <= at <= len(names):
             raise InvalidReference(
                 f"{clause} position {tree.this} is not in select list", position=position_of(tree)
@@ -283,6 +284,8 @@ def _select_list(tree: exp.Select, items: list[_Item], row: Row, frame: Frame) -
     unknown = frozenset(at for at, each in enumerate(raw) if each.type == UNKNOWN)
     names = [item.name for item in items]
     distinct = tree.args.get("distinct")
+    if distinct is not None and not items:
+        raise InvalidSyntax("SELECT DISTINCT needs a column", position=position_of(tree))
     on = distinct.args.get("on") if distinct is not None else None
     outputs = _Outputs(
         [settle(each) for each in raw], names, row, distinct is None or on is not None
@@ -385,5 +388,6 @@ def _count_of(tree: exp.Expr | None, frame: Frame, clause: str) -> int | None:
         return None
     count = constant(scalar, clause, position_of(tree))
     if count is not None and count < 0:
-        raise InvalidValue(f"{clause} must not be negative", position=position_of(tree))
+        error = NegativeLimit if clause == "LIMIT" else NegativeOffset
+        raise error(f"{clause} must not be negative", position=position_of(tree))
     return None if count is None else int(count)

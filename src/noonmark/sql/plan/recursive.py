@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from noonmark.errors import DatatypeMismatch, InvalidSyntax
+from noonmark.errors import DatatypeMismatch, DuplicateAlias, InvalidSyntax
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.coerce import coerce, common_type, is_implicit
 from noonmark.sql.dialect import position_of
@@ -51,24 +51,26 @@ def uses_itself(cte: exp.CTE, name: str) -> bool:
     )
 
 
-def plan_recursive(cte: exp.CTE, name: str, unique: str, frame: Frame) -> Relation:
-    """The fixpoint of a name."""
+def plan_recursive(
+    cte: exp.CTE, name: str, unique: str, frame: Frame
+) -> tuple[Relation, list[str]]:
+    """The fixpoint of a name, and what its columns are called."""
     tree = cte.this
     if not isinstance(tree, exp.Union):
         raise unsupported("a recursive query that is not base UNION [ALL] step", cte)
     only(tree, "this", "expression", "distinct")
-    base = name_columns(cte, name, plan_query(tree.this, frame))
+    base, shown = name_columns(cte, name, plan_query(tree.this, frame))
     # Without sizes: what a step adds to a numeric(3,1) has more digits than that.
     columns = Schema(tuple(Column(each.name, unsized(each.type)) for each in base.schema))
     base = _as_types(base, columns)
     itself = Get(unique, columns)
-    planned = plan_query(tree.expression, frame.binding(name, itself))
+    planned = plan_query(tree.expression, frame.binding(name, itself, shown))
     step = planned.output()
     _check_columns(columns, planned, name, tree)
     _check_step(step, unique, tree)
     value: Relation = Union((base, _as_types(step, columns)))
     value = Distinct(value) if tree.args.get("distinct") else value
-    return Recursive((unique,), (value,), Get(unique, columns))
+    return Recursive((unique,), (value,), Get(unique, columns)), shown
 
 
 def _as_types(relation: Relation, columns: Schema) -> Relation:
@@ -121,14 +123,15 @@ def plan_mutual(tree: exp.Expr, with_: exp.With, frame: Frame) -> Planned:
         only(cte, "this", "alias", "materialized")
         name = name_of(cte.args["alias"].this)
         if name in names:
-            raise InvalidSyntax(
+            raise DuplicateAlias(
                 f'WITH query name "{name}" specified more than once',
                 position=position_of(cte.args["alias"]),
             )
         unique = f"{name}#{frame.statement.fresh_scope()}"
         names.append(name)
         uniques.append(unique)
-        inner = inner.binding(name, Get(unique, _declared_columns(cte)))
+        declared_ = _declared_columns(cte)
+        inner = inner.binding(name, Get(unique, declared_), declared_.names)
     values = [
         _as_declared(cte, plan_query(cte.this, inner).output(), name)
         for cte, name in zip(with_.expressions, names, strict=True)

@@ -72,6 +72,14 @@ class Statement:
         return self.scopes
 
 
+@dataclass(frozen=True)
+class Named:
+    """A name of WITH: its rows, and what its columns are called, which may repeat."""
+
+    relation: Relation
+    columns: tuple[str, ...]
+
+
 @dataclass
 class Row:
     """The columns that an expression may name; `place` is the clause it stands in, for errors."""
@@ -83,7 +91,7 @@ class Row:
     columns: tuple[Column, ...] = ()  # when there is no relation to attach to
     outer: Row | None = None
     outer_scope: int = 0  # the number of the Apply that gives the row outside
-    names: Mapping[str, Relation] = field(default_factory=dict)  # WITH
+    names: Mapping[str, Named] = field(default_factory=dict)  # WITH
     order: tuple[SortKey, ...] = ()  # of the one subquery that the rows are of
     computed: dict[exp.Expr, Scalar] = field(default_factory=dict)
     match: Callable[[exp.Expr], Scalar | None] | None = None  # group keys

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from noonmark.errors import (
     InvalidReference,
+    InvalidSyntax,
     UndefinedColumn,
     UndefinedTable,
 )
@@ -301,6 +302,12 @@ def _alias(tree: exp.Expr, statement: Statement) -> Alias:
     kinds = [each.args.get("kind") if isinstance(each, exp.ColumnDef) else None for each in columns]
     types = [type_named(each, statement) for each in kinds if each is not None]
     names = [name_of(each.this if isinstance(each, exp.ColumnDef) else each) for each in columns]
+    inner = tree.this if isinstance(tree, exp.Lateral) else tree
+    called = isinstance(inner, exp.Unnest) or isinstance(inner.this, exp.Anonymous | exp.Unnest)
+    if types and not called and not inner.args.get("rows_from"):
+        raise InvalidSyntax(
+            "a column definition list is only allowed for functions", position=position_of(tree)
+        )
     return Alias(name, names, types)
 
 
@@ -311,7 +318,8 @@ def _table(tree: exp.Table, frame: Frame) -> Source:
     if tree.args.get("db") is not None:
         name = f"{name_of(tree.args['db'])}.{name}"
     elif name in frame.names:
-        return Source(frame.names[name], scope_of(name, frame.names[name].schema))
+        named = frame.names[name]
+        return Source(named.relation, Scope.of(name, named.columns))
     schema = frame.statement.schemas.get(name)
     if schema is None:
         raise UndefinedTable(f'relation "{name}" does not exist', position=position_of(tree))

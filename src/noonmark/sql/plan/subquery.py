@@ -40,9 +40,11 @@ from noonmark.sql.ir.scalar import (
     Coalesce,
     ColumnRef,
     Compare,
+    FieldRef,
     Is,
     Literal,
     MakeArray,
+    MakeRecord,
     Not,
     Or,
     OuterRef,
@@ -54,7 +56,7 @@ from noonmark.sql.ir.scalar import (
     may_fail,
 )
 from noonmark.sql.plan.frame import inside
-from noonmark.sql.plan.operator import compare_rows
+from noonmark.sql.plan.operator import compare_rows, row_fields
 from noonmark.sql.plan.planned import Planned
 from noonmark.sql.plan.query import plan_query
 from noonmark.sql.plan.row import Row
@@ -85,6 +87,18 @@ def scalar_subquery(tree: exp.Expr, row: Row) -> Scalar:
         call = AggregateCall("single value(anyelement)", (only,))
         relation = Aggregate(relation, (), (call,), relation.schema.names)
     return row.attach(relation, scope, tree)
+
+
+def row_subquery(tree: exp.Expr, count: int, row: Row) -> list[Scalar]:
+    """A query as a row of so many values: NULL each where it gives no row."""
+    frame, scope = inside(row)
+    relation = _columns(plan_query(tree, frame), count, tree)
+    columns = tuple(column(at, each) for at, each in enumerate(relation.schema))
+    kind = t.Record(tuple(t.Field(f"f{at}", each.type) for at, each in enumerate(columns, 1)))
+    whole = Project(relation, (MakeRecord(kind, columns),), ("row",))
+    call = AggregateCall("single value(anyelement)", (column(0, whole.schema.columns[0]),))
+    found = row.attach(Aggregate(whole, (), (call,), ("row",)), scope, tree)
+    return [FieldRef(found, at) for at in range(count)]
 
 
 def _gives_one_row(relation: Relation) -> bool:
@@ -121,9 +135,8 @@ def array_subquery(tree: exp.Expr, row: Row) -> Scalar:
 
 
 def _operands(tree: exp.Expr, row: Row) -> list[Scalar]:
-    inner = tree.this if isinstance(tree, exp.Paren) else tree
-    parts = inner.expressions if isinstance(inner, exp.Tuple) else [tree]
-    return [plan(each, row) for each in parts]
+    parts = row_fields(tree)
+    return [plan(each, row) for each in ([tree] if parts is None else parts)]
 
 
 def _comparison(

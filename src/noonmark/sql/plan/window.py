@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from sqlglot import exp
 
-from noonmark.errors import InvalidArgument, InvalidSyntax, UndefinedFunction, WindowingError
-from noonmark.rows import types as t
-from noonmark.rows.order import sort_key as sort_key_of
-from noonmark.rows.value import Interval
+from noonmark.errors import UndefinedFunction, UndefinedObject, WindowingError
 from noonmark.sql.choose import require_star, require_within, resolve
-from noonmark.sql.coerce import coerce
 from noonmark.sql.dialect import position_of
-from noonmark.sql.evaluate import constant
 from noonmark.sql.functions import AGGREGATES, WINDOWS
 from noonmark.sql.functions.statistics import HYPOTHETICAL, ORDERED_SETS
-from noonmark.sql.ir.call import Exclusion, Frame, SortKey, Unit, WindowCall
-from noonmark.sql.ir.node import walk
+from noonmark.sql.ir.call import Frame, SortKey, WindowCall
 from noonmark.sql.ir.relation import Window
-from noonmark.sql.ir.scalar import ColumnRef, Scalar
-from noonmark.sql.plan.frame import only
+from noonmark.sql.ir.scalar import Scalar
 from noonmark.sql.plan.group import aggregated, arguments_of, sort_key
 from noonmark.sql.plan.row import Row, name_of, unsupported
-from noonmark.sql.plan.scalar import (
-    call,
-    check_equality,
-    comparable,
-    plan,
-    plan_boolean,
-    plan_value,
-)
+from noonmark.sql.plan.scalar import check_equality, plan, plan_boolean, plan_value
+from noonmark.sql.plan.window_frame import plan_frame
 
-_NUMBERS = (t.SmallInt, t.Integer, t.BigInt, t.Numeric, t.Real, t.Double)
 Order = tuple[tuple[Scalar, ...], tuple[SortKey, ...]]
 
 
@@ -60,7 +45,7 @@ def plan_windows(trees: Sequence[exp.Expr], named: Mapping[str, exp.Window], row
         keys = tuple(
             sort_key(e, plan_value(e.this, row)) for e in (order.expressions if order else ())
         )
-        call = _call(tree, _frame(window, keys, row), row)
+        call = _call(tree, plan_frame(window, keys, row), row)
         check_equality((each.type for each in partition), tree)
         groups.setdefault((partition, keys), []).append((tree, call))
     for (partition, keys), calls in groups.items():
@@ -72,17 +57,42 @@ def plan_windows(trees: Sequence[exp.Expr], named: Mapping[str, exp.Window], row
             row.computed[tree] = row.column_at(width + at)
 
 
+def named_windows(tree: exp.Select) -> dict[str, exp.Window]:
+    """The windows of the clause WINDOW, each with what it takes from one before it."""
+    named: dict[str, exp.Window] = {}
+    for each in tree.args.get("windows") or ():
+        name = name_of(each.this)
+        if name in named:
+            raise WindowingError(
+                f'window "{name}" is already defined', position=position_of(each.this)
+            )
+        named[name] = _definition(each, named)
+    return named
+
+
 def _definition(tree: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
-    only(tree, "this", "partition_by", "order", "spec", "alias", "over")
+    """The window of a call, with the partition and the order of the named one that it adds to."""
     alias = tree.args.get("alias")
     if alias is None:
         return tree
-    found = named.get(name_of(alias))
+    name, position = name_of(alias), position_of(alias)
+    found = named.get(name)
     if found is None:
-        raise InvalidSyntax(f'window "{name_of(alias)}" does not exist', position=position_of(tree))
-    if any(tree.args.get(part) for part in ("partition_by", "order", "spec")):
-        raise unsupported("a window that adds to a named one", tree)
-    return found
+        raise UndefinedObject(f'window "{name}" does not exist', position=position)
+    if not any(tree.args.get(part) for part in ("partition_by", "order", "spec")):
+        return found
+    for part, words in (("partition_by", "PARTITION BY"), ("order", "ORDER BY")):
+        if tree.args.get(part) and (part == "partition_by" or found.args.get(part)):
+            message = f'cannot override {words} clause of window "{name}"'
+            raise WindowingError(message, position=position)
+    if found.args.get("spec"):
+        raise WindowingError(
+            f'cannot copy window "{name}" because it has a frame clause', position=position
+        )
+    whole = tree.copy()
+    for part in ("partition_by", "order"):
+        whole.set(part, tree.args.get(part) or found.args.get(part))
+    return whole
 
 
 def _call(tree: exp.Window, frame: Frame, row: Row) -> WindowCall:
@@ -113,72 +123,3 @@ def _call(tree: exp.Window, frame: Frame, row: Row) -> WindowCall:
     require_star(name, call)
     aggregate, coerced = resolve(AGGREGATES, name, aggregated(name, arguments), position)
     return WindowCall(aggregate.id, coerced, frame, test)
-
-
-def _frame(tree: exp.Window, keys: Sequence[SortKey], row: Row) -> Frame:
-    spec = tree.args.get("spec")
-    if spec is None:
-        return Frame()
-    only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
-    unit = Unit(str(spec.args.get("kind") or "RANGE").upper())
-    start = _bound(spec, "start", unit)
-    end = 0 if spec.args.get("end") is None else _bound(spec, "end", unit)
-    exclude = spec.args.get("exclude")
-    words = "NO OTHERS" if exclude is None else str(getattr(exclude, "name", exclude)).upper()
-    plain = Frame(unit, start, end, Exclusion(words))
-    if unit is not Unit.RANGE:
-        return plain
-    edges = [_edge(spec, name, keys, row) for name in ("start", "end")]
-    given = [edge for edge in edges if edge is not None]
-    if not given:
-        return plain
-    by, *same = comparable("<=", [keys[0].scalar, *given], spec)
-    first, last = (None if edge is None else same.pop(0) for edge in edges)
-    return replace(plain, by=by, first=first, last=last)
-
-
-def _bound(spec: exp.WindowSpec, name: str, unit: Unit) -> int | None:
-    value, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
-    if isinstance(value, str):
-        return 0 if value.upper() == "CURRENT ROW" else None
-    if unit is Unit.RANGE:
-        return 0
-    if not isinstance(value, exp.Literal) or value.is_string or not value.this.isdigit():
-        raise unsupported("a frame bound that is not a whole number", spec)
-    return -int(value.this) if side == "PRECEDING" else int(value.this)
-
-
-def _edge(spec: exp.WindowSpec, name: str, keys: Sequence[SortKey], row: Row) -> Scalar | None:
-    """What the sort key is at a distance from that of the current row; None without a distance."""
-    tree, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
-    if tree is None or isinstance(tree, str):
-        return None
-    if len(keys) != 1:
-        raise WindowingError(
-            "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column",
-            position=position_of(spec),
-        )
-    key, distance = keys[0].scalar, plan(tree, row)
-    if isinstance(key.type, t.Date | t.Timestamp | t.TimestampTz | t.Time | t.Interval):
-        distance = coerce(distance, t.Interval(), position_of(tree))
-        if isinstance(key.type, t.Time):
-            key = coerce(key, t.Interval(), position_of(spec))  # a day has an end, a distance none
-    elif not isinstance(key.type, _NUMBERS):
-        raise unsupported(f"RANGE with a distance over {key.type}", spec)
-    if isinstance(key.type, t.SmallInt | t.Integer):
-        key = coerce(key, t.BigInt(), position_of(spec))  # a distance from its last value is one
-    if any(isinstance(node, ColumnRef) for node in walk(distance)):
-        raise unsupported("a frame bound that is not the same for all rows", tree)
-    if _is_negative(distance, tree):
-        raise InvalidArgument(
-            "invalid preceding or following size in window function", position=position_of(tree)
-        )
-    sign = "-" if (side == "PRECEDING") != keys[0].descending else "+"
-    return call(sign, [key, distance], tree, operator=True)
-
-
-def _is_negative(distance: Scalar, tree: exp.Expr) -> bool:
-    value = constant(distance, "a frame of a window", position_of(tree))
-    zero = Interval() if isinstance(distance.type, t.Interval) else 0
-    order = sort_key_of(distance.type)
-    return value is None or bool(order(value) < order(zero))

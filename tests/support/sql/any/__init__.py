@@ -4,6 +4,7 @@ choices     where randomness comes from: a sequence of numbers that can be cut d
 values      types, their literals (plain and hostile), tables with rows of every type
 scalars     expressions of a type: literals, columns, every function, casts, forms of syntax
 calls       functions by PostgreSQL's own signatures: typed NULLs, wrong types
+mutations   queries with words too many, too few or exchanged
 changes     INSERT, UPDATE, DELETE, MERGE of them
 queries     joins, subqueries, aggregates, windows, set operations, CTEs over them
 versus      the two servers, what counts as a difference, and how a failure is made small

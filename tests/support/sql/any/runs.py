@@ -18,11 +18,12 @@ from noonmark.sql.functions import AGGREGATES, FUNCTIONS, WINDOWS
 from support.sql.any.calls import call, signatures
 from support.sql.any.changes import Changes
 from support.sql.any.choices import Choices, smaller
+from support.sql.any.mutations import mutated
 from support.sql.any.queries import Queries
 from support.sql.any.scalars import Scalars
 from support.sql.any.ticks import added_label, change
 from support.sql.any.values import CREATE_TYPE, PLAIN, TYPES, Table, quoted, schema
-from support.sql.any.versus import Both, Text, judge, shrunk
+from support.sql.any.versus import Both, Text, faulty, judge, shrunk
 from support.sql.seen import Seen, ask
 
 ROWS = 6
@@ -75,6 +76,8 @@ class Run:
         def differs(sql: str) -> bool:
             alone = text.one_row and not _CONDITIONS.search(sql)
             mine, theirs = both.asked(sql)
+            if text.broken and faulty(mine, theirs):
+                return False
             return judge(sql, mine, theirs, one_row=alone, ordered=False) == "wrong"
 
         small = replace(text, sql=shrunk(text.choices.drawn, remake, differs, 120))
@@ -152,6 +155,22 @@ def queries(run: Run, count: int) -> int:
         wanted = min(QUERIES_IN_A_WORLD, count - done)
         done += run.compare(make, wanted, lambda choices, built=built: built(choices)[0])
     return done
+
+
+def mutants(run: Run, count: int) -> int:
+    """Queries with words too many, too few or exchanged; how many were compared."""
+    known = run.both.known()
+    tables = world(run.both, run.seed, "m")
+
+    def remake(choices: Choices) -> str:
+        queries = Queries(choices, known, tables, run.met)
+        return mutated(choices, queries.query(choices.below(2))[0], run.met)
+
+    def make(number: int) -> Text:
+        choices = Choices(run.seed * 1_000_121 + number)
+        return Text(remake(choices), choices, one_row=False, broken=True)
+
+    return run.compare(make, count, remake)
 
 
 def views(run: Run, count: int) -> int:
@@ -307,8 +326,9 @@ def _changed(both: Both, sql: str, table: str) -> tuple[str, str]:
         said = ask(connection, sql)
         after = ask(connection, f"select * from {table}") if not said.state else said
         ask(connection, "rollback")
-        told.append((both.named(said), both.named(after)))
+        told.append((said, after))
     (mine, mine_after), (theirs, theirs_after) = told
+    theirs, theirs_after = both.named(theirs), both.named(theirs_after)
     verdict = judge(sql, mine, theirs, one_row=False, ordered=False)
     if verdict in ("answered", "form"):
         after = judge(sql, mine_after, theirs_after, one_row=False, ordered=False)

@@ -396,6 +396,8 @@ def _result(function: Function) -> str | None:
 
 
 def _written(name: str, arguments: list[str]) -> str:
+    if name == "char":  # without quotes it is another type, and no function
+        return f'"char"({", ".join(arguments)})'
     if name.isidentifier():
         return f"{name}({', '.join(arguments)})"
     if len(arguments) == 1:

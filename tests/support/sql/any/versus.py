@@ -15,6 +15,8 @@ SQLSTATE must be equal. Nothing is rounded and nothing is read into values. Not 
                 (22, 21; 54 of ``chr(0)``; 0A000 of a unit that a type has not; 42601 of a
                 template): which row or condition is evaluated first is nobody's promise. So with
                 a key that one row violates (23) beside a value of another.
+    failed otherwise
+                a text that was broken on purpose, in which both find another fault.
     once        in such a statement one fails with an error of that class and the other does not
                 evaluate that part at all.
 """
@@ -47,18 +49,24 @@ _ALSO_OF_VALUES = (
 #: waits for its turn more than it works.
 BESIDE = 8
 
+_FIRST_MADE, _RECORD = 16_384, 2249
+
 #: A connection to Noonmark and one to PostgreSQL.
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A statement, the choices that made it, and how it is compared."""
+    """A statement, the choices that made it, and how it is compared.
+
+    Of one that is `broken` no two servers find the same fault first: both must find one.
+    """
 
     sql: str
     choices: Choices
     one_row: bool
     ordered: bool = False
+    broken: bool = False
 
 
 @dataclass
@@ -85,10 +93,16 @@ class Both:
         return ask(self.ours, sql), self.named(ask(self.peer, sql))
 
     def named(self, theirs: Seen) -> Seen:
-        """What the peer says, with our numbers for types that somebody made."""
-        if not any(oid in self.made for oid, _ in theirs.types):
+        """What the peer says, with our numbers for types that somebody made.
+
+        The row of a table is of a type of its own there, and a record here.
+        """
+        if not any(oid >= _FIRST_MADE for oid, _ in theirs.types):
             return theirs
-        types = tuple((self.made.get(oid, oid), mod) for oid, mod in theirs.types)
+        types = tuple(
+            (self.made.get(oid, _RECORD) if oid >= _FIRST_MADE else oid, mod)
+            for oid, mod in theirs.types
+        )
         return replace(theirs, types=types)
 
     def run(self, sql: str) -> None:
@@ -147,6 +161,8 @@ class Both:
 
     def _told(self, text: Text, mine: Seen, theirs: Seen) -> str | None:
         verdict = judge(text.sql, mine, theirs, one_row=text.one_row, ordered=text.ordered)
+        if text.broken and verdict == "wrong" and faulty(mine, theirs):
+            verdict = "failed otherwise"
         self.counts[verdict] += 1
         if verdict == "refused":
             self.refusals[mine.message[:60]] += 1
@@ -184,6 +200,11 @@ def send(connection: psycopg.Connection, sql: str) -> None:
     connection.pgconn.send_query(sql.encode())
     while connection.pgconn.flush():
         ready(connection.pgconn.socket, to_write=True)
+
+
+def faulty(mine: Seen, theirs: Seen) -> bool:
+    """Whether both refuse a statement, and neither by mistake."""
+    return bool(mine.state and theirs.state) and mine.state != "XX000"
 
 
 def judge(sql: str, mine: Seen, theirs: Seen, *, one_row: bool, ordered: bool) -> str:

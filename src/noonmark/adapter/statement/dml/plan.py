@@ -24,7 +24,7 @@ from noonmark.sql.parse import Query
 from noonmark.sql.plan import query as planner
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.planned import Planned
-from noonmark.sql.plan.row import Statement
+from noonmark.sql.plan.row import Named, Statement
 from noonmark.sql.plan.rowset import refuse_rowsets
 from noonmark.sql.rules import simplify
 from noonmark.sql.scope import scope_of
@@ -45,12 +45,12 @@ class Shared:
     """
 
     parameters: dict[int, SqlType]
-    names: dict[str, Relation] = field(default_factory=dict)
+    names: dict[str, Named] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     used: dict[str, Item] = field(default_factory=dict)
 
 
-class _WithNames(dict[str, Relation]):
+class _WithNames(dict[str, Named]):
     """The relations of WITH, where some statements have none."""
 
     def __init__(self, shared: Shared) -> None:

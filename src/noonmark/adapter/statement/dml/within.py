@@ -57,6 +57,7 @@ from noonmark.sql.ir.node import walk_once
 from noonmark.sql.ir.relation import Scan, distinct_names
 from noonmark.sql.parse import Query
 from noonmark.sql.plan import query as planner
+from noonmark.sql.plan.row import Named
 from noonmark.sql.rules import simplify
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.within import Part, WithWrites
@@ -165,12 +166,13 @@ def _part_steps(session: AdapterSession, shared: Shared, part: Part, at: int) ->
     name = f"{GIVEN}{at} {part.name}"
     if part.query is not None:
         planning = Planning(session, "SELECT", (), shared)
-        relation = planning.query(part.query).output()
+        planned = planning.query(part.query)
+        relation = planned.output()
         if not is_volatile(relation):
-            shared.names[part.name] = relation
+            shared.names[part.name] = Named(relation, planned.names)
             return
         source = planning.read(relation)
-        shared.names[part.name] = Scan(name, relation.schema)
+        shared.names[part.name] = Named(Scan(name, relation.schema), planned.names)
         yield Step(source, name=name, schema=relation.schema, asks=_asked(source))
         return
     assert part.statement is not None
@@ -182,7 +184,7 @@ def _part_steps(session: AdapterSession, shared: Shared, part: Part, at: int) ->
     shown = [*part.columns, *(each.name for each in step.fields[len(part.columns) :])]
     pairs = zip(distinct_names(shown), step.fields, strict=True)
     schema = Schema(tuple(Column(each, own.type) for each, own in pairs))
-    shared.names[part.name] = Scan(name, schema)
+    shared.names[part.name] = Named(Scan(name, schema), tuple(shown))
     yield replace(step, name=name, schema=schema)
 
 
