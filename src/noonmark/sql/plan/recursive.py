@@ -15,10 +15,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from noonmark.errors import DatatypeMismatch, DuplicateAlias, InvalidSyntax
+from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
 from noonmark.sql.coerce import coerce, common_type, is_implicit
 from noonmark.sql.dialect import position_of
-from noonmark.sql.ir.asked import unsized
 from noonmark.sql.ir.node import walk_once
 from noonmark.sql.ir.relation import (
     Aggregate,
@@ -60,8 +60,7 @@ def plan_recursive(
         raise unsupported("a recursive query that is not base UNION [ALL] step", cte)
     only(tree, "this", "expression", "distinct")
     base, shown = name_columns(cte, name, plan_query(tree.this, frame))
-    # Without sizes: what a step adds to a numeric(3,1) has more digits than that.
-    columns = Schema(tuple(Column(each.name, unsized(each.type)) for each in base.schema))
+    columns = Schema(tuple(Column(each.name, _growing(each.type)) for each in base.schema))
     base = _as_types(base, columns)
     itself = Get(unique, columns)
     planned = plan_query(tree.expression, frame.binding(name, itself, shown))
@@ -71,6 +70,11 @@ def plan_recursive(
     value: Relation = Union((base, _as_types(step, columns)))
     value = Distinct(value) if tree.args.get("distinct") else value
     return Recursive((unique,), (value,), Get(unique, columns)), shown
+
+
+def _growing(kind: t.SqlType) -> t.SqlType:
+    """Numbers without their digits: what a step adds to a numeric(3,1) has more than that."""
+    return t.Numeric() if isinstance(kind, t.Numeric) else kind
 
 
 def _as_types(relation: Relation, columns: Schema) -> Relation:
@@ -94,10 +98,10 @@ def _check_columns(base: Schema, step: Planned, name: str, tree: exp.Union) -> N
         )
     for at, column_ in enumerate(base):
         overall = common_type([column_.type, type_at(step, at)], "UNION", position_of(tree))
-        if unsized(overall) != column_.type:
+        if _growing(overall) != column_.type:
             raise DatatypeMismatch(
                 f'recursive query "{name}" column {at + 1} has type {column_.type} '
-                f"in non-recursive term but type {unsized(overall)} overall",
+                f"in non-recursive term but type {overall} overall",
                 hint="Cast the output of the non-recursive term to the correct type.",
                 position=position_of(tree),
             )
