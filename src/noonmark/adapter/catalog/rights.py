@@ -255,6 +255,8 @@ class Access:
             self.enter(item.schema_name)
         if right == OWN:
             self._check_owner(item)
+            if self.statement == "CREATE INDEX":
+                _check_view(self.catalog, item)  # what it keeps is read now, and not when asked
         elif right != NAME:
             if not has(self.catalog, self.role, right, item):
                 raise _denied(item, right, self.role)
@@ -269,6 +271,15 @@ class Access:
         if drops and owns(self.catalog, self.role, schema or item):
             return
         raise InsufficientPrivilege(f"must be owner of {_shown(item)} {item.name}")
+
+
+def may_read(catalog: Catalog, role: str, item: Item) -> bool:
+    """Whether a role may read a relation, by the law of views."""
+    try:
+        Access(catalog, role, "SELECT").check("relation", item)
+    except InsufficientPrivilege:
+        return False
+    return True
 
 
 def _check_view(catalog: Catalog, item: Item) -> None:

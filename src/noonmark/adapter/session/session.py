@@ -40,7 +40,7 @@ from noonmark.adapter.session.alike import Alike, ask
 from noonmark.adapter.session.channels import Announcement, Inbox, statement_ended
 from noonmark.adapter.session.memory import Account, Cache, Counted, value_bytes
 from noonmark.adapter.session.ready import Ready
-from noonmark.adapter.session.recorded import recorded, without_secrets
+from noonmark.adapter.session.recorded import recorded, without_rows, without_secrets
 from noonmark.adapter.session.temporary import end_temporary
 from noonmark.adapter.session.texts import prepared_bytes, remember, remembered
 from noonmark.adapter.session.transaction import current
@@ -286,7 +286,7 @@ class AdapterSession:
             statement_ended(self, well=False)
             took_s = self.database.clock.monotonic() - begun
             self.database.ended(self, prepared, spent_s, took_s, error)
-            raise await without_secrets(error, prepared.text) from None
+            raise without_rows(self, await without_secrets(error, prepared.text)) from None
         self.database.ended(self, prepared, spent_s, begun)
         if isinstance(outcome, Done | Rows) and outcome.notices:
             outcome = replace(outcome, notices=wanted_notices(self.variables, outcome.notices))

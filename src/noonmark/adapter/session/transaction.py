@@ -34,11 +34,12 @@ from noonmark.adapter.catalog.staging import Staging
 from noonmark.adapter.session.commit import commit_staged
 from noonmark.adapter.session.holds import Held
 from noonmark.adapter.session.memory import rows_bytes
+from noonmark.adapter.session.recorded import without_rows
 from noonmark.adapter.table.constraints import Deferral, is_constrained
 from noonmark.adapter.table.inserted import InsertedRows
 from noonmark.adapter.table.requests import Change, Try
 from noonmark.adapter.timestamp.choice import ISOLATION, STRICT
-from noonmark.errors import ReadOnly, UnknownSavepoint
+from noonmark.errors import NoonmarkError, ReadOnly, UnknownSavepoint
 
 if TYPE_CHECKING:
     from noonmark.adapter.session.channels import Announcement
@@ -336,6 +337,8 @@ class OpenTransaction:
                 )
             self._database.channels.announce(self._session, self.said)
             self._database.numbers.end(self._session.id, committed=True)
+        except NoonmarkError as error:
+            raise without_rows(self._session, error) from None
         finally:
             await self._let_go()
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.adapter.catalog.catalog import Catalog
 from noonmark.adapter.catalog.item import BUILT_IN, PREDEFINED, TEMPORARY, Item
+from noonmark.adapter.catalog.privilege import owns
+from noonmark.adapter.catalog.rights import may_read
 from noonmark.persist.log.state import State
 from noonmark.rows import types as t
 from noonmark.rows.schema import Column, Schema
@@ -88,6 +90,14 @@ class Facts:
     def by_oid(self, oid: int | None) -> Item | None:
         """The item of a number in pg_catalog."""
         return next((item for item in self.catalog.items() if item.oid == oid), None)
+
+    def is_told(self, item: Item) -> bool:
+        """Whether the session's role is told what stops an item: that may have rows in it.
+
+        It is its owner's, and who may read it finds out by reading it.
+        """
+        catalog, user = self.session.catalog, self.session.user
+        return owns(catalog, user, item) or (item.is_relation and may_read(catalog, user, item))
 
     def frontiers(self, item: Item) -> tuple[int | None, int | None] | None:
         """Since and upper of an item's collection, None for an empty one; None without one."""

@@ -175,8 +175,10 @@ def _source_statuses(facts: Facts) -> Iterable[Row]:
             kind = str(item.definition.get("upstream", "")).replace("generator", "load-generator")
             changed = timestamptz_of(1000 * worker.changed_ms)
             status, news = worker.status, worker.news()
-            yield (item.id, item.name, kind, changed, status.state, status.error,
-                   *_releases(worker), "; ".join(news.values()) or None)  # fmt: skip
+            told = facts.is_told(item)
+            yield (item.id, item.name, kind, changed, status.state, status.error if told else None,
+                   *(_releases(worker) if told else (None, None)),
+                   "; ".join(news.values()) or None)  # fmt: skip
             yield from _table_statuses(facts, item, worker)
 
 
@@ -188,10 +190,11 @@ def _table_statuses(facts: Facts, item: Item, worker: SourceWorker) -> Iterable[
         if part.kind == "subsource":
             failure = errors.get(part.name)
             waiting = None if status.state == ERRORED else status.error
+            told = facts.is_told(item) or facts.is_told(part)
+            error = waiting if failure is None else failure.message
             yield (part.id, part.name, "subsource", changed,
-                   status_of_table(status.state, failure),
-                   waiting if failure is None else failure.message,
-                   *_releases(worker), news.get(part.name))  # fmt: skip
+                   status_of_table(status.state, failure), error if told else None,
+                   *(_releases(worker) if told else (None, None)), news.get(part.name))  # fmt: skip
 
 
 def _releases(worker: SourceWorker) -> tuple[bool | None, str | None]:
@@ -255,7 +258,8 @@ def _sink_statuses(facts: Facts) -> Iterable[Row]:
         worker = facts.work.sinks.get(item.number)
         if worker is not None:
             changed = timestamptz_of(1000 * worker.changed_ms)
-            yield (item.id, item.name, "kafka", changed, worker.state, worker.error or None)
+            error = worker.error if facts.is_told(item) else None
+            yield (item.id, item.name, "kafka", changed, worker.state, error or None)
 
 
 def _sink_statistics(facts: Facts) -> Iterable[Row]:

@@ -66,8 +66,10 @@ def _history(facts: Facts, workers: Mapping[int, SourceWorker | SinkWorker]) -> 
     for number, worker in workers.items():
         item = facts.catalog.by_number.get(number)
         if item is not None:
+            told = facts.is_told(item)
             for time, state, error in worker.history.entries():
-                yield (timestamptz_of(1000 * time), item.id, state, error, None, None)
+                shown = error if told else None
+                yield (timestamptz_of(1000 * time), item.id, state, shown, None, None)
 
 
 _T, _B = "text", "bigint"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from noonmark.adapter.catalog.item import Item
-from noonmark.adapter.catalog.privilege import has
+from noonmark.adapter.catalog.rights import may_read
 from noonmark.adapter.schedule.ended import ERRORED, error_now
 from noonmark.adapter.schedule.lag import lag_ms
 from noonmark.adapter.system.facts import Facts, Row, relation
@@ -74,7 +74,7 @@ def _view_statuses(facts: Facts) -> Iterable[Row]:
         status, error, hint = _trouble(facts, item, worker)
         status = status or ("hydrating" if hydrates else "running")
         read = facts.catalog.by_number[item.needs[0]] if item.kind == "index" else item
-        if has(facts.session.catalog, facts.session.user, "SELECT", read):
+        if may_read(facts.session.catalog, facts.session.user, read):
             yield (item.id, item.name, status, error, hint)
         else:
             yield (item.id, item.name, status, None, None)

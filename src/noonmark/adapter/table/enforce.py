@@ -341,6 +341,7 @@ def duplicate(item: Item, unique: Unique, shown: str) -> UniqueViolation:
         schema=item.schema_name,
         table=item.name,
         constraint=unique.name,
+        shows=item.collection,
     )
 
 
@@ -352,6 +353,8 @@ def absent(item: Item, foreign: Foreign, parent: Item, shown: str) -> ForeignKey
         schema=item.schema_name,
         table=item.name,
         constraint=foreign.name,
+        shows=item.collection,
+        unshown=f'Key is not present in table "{parent.name}".',
     )
 
 
@@ -371,4 +374,6 @@ def referenced(
         schema=child.schema_name,
         table=child.name,
         constraint=foreign.name,
+        shows=item.collection,
+        unshown=f'Key {how} referenced from table "{child.name}".',
     )

@@ -117,6 +117,7 @@ class Keys:
             detail=f"Key ({', '.join(columns)})=({shown[:_ROWS_SHOWN]}) already exists.",
             table=name,
             constraint=constraint,
+            shows=name,
         )
 
 

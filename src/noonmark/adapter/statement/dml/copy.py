@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from noonmark.adapter.catalog import Item
 from noonmark.adapter.contract import CopyFormat, CopyOut, Done, Field, Outcome, Row, Rows
+from noonmark.adapter.session.recorded import without_rows
 from noonmark.adapter.session.transaction import writing
 from noonmark.adapter.statement.dml.default import default_value
 from noonmark.adapter.statement.dml.fitting import domain_checks, fitted_rows
@@ -21,7 +22,7 @@ from noonmark.adapter.statement.dml.target import columns_of, target
 from noonmark.adapter.statement.handler import Handlers
 from noonmark.adapter.system.settings import path_of
 from noonmark.adapter.table.generated import texts_of
-from noonmark.errors import InvalidReference, InvalidSyntax, InvalidValue
+from noonmark.errors import InvalidReference, InvalidSyntax, InvalidValue, NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.arrow import arrow_type, from_table, to_table
 from noonmark.rows.identity import hashable
@@ -100,7 +101,10 @@ class CopyFrom:
                 values[at] = default_value(self._session, self._item, at)
             made.append(values)
             self._rows_size += _size(values)
-        self._rows += await fitted_rows(self._session.database.workers, self._item, made)
+        try:
+            self._rows += await fitted_rows(self._session.database.workers, self._item, made)
+        except NoonmarkError as error:
+            raise without_rows(self._session, error) from None
         if self._rows_size >= ROWS_BYTES:
             self._keep(to_table(self._rows, self._item.schema))
             self._rows, self._rows_size = [], 0
@@ -128,6 +132,8 @@ class CopyFrom:
         """See `contract.CopyIn.finish`."""
         try:
             return await self._write_all()
+        except NoonmarkError as error:
+            raise without_rows(self._session, error) from None
         finally:
             await self.fail()
 

@@ -69,6 +69,7 @@ async def fitted_rows(
         raise CheckViolation(
             f'new row for relation "{item.name}" violates check constraint "{name}"',
             detail=f"Failing row contains ({shown(item, row)}).",
+            shows=item.collection,
             constraint=name,
         )
     return made

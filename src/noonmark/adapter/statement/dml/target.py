@@ -163,6 +163,7 @@ def fitted(item: Item, row: Sequence[Any]) -> Row:
                 f'null value in column "{column.name}" of relation "{item.name}" '
                 "violates not-null constraint",
                 detail=f"Failing row contains ({shown(item, result)}).",
+                shows=item.collection,
                 column=column.name,
             )
     return result
