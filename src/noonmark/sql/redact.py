@@ -84,6 +84,9 @@ def _statements(tokens: list[Token]) -> list[tuple[int, int]]:
 
 def _of_statement(text: str, tokens: list[Token]) -> list[tuple[Token, str]]:
     words = [each.value for each in tokens if each.kind == "word"]
+    if words[:1] == ["do"]:
+        bodies = [each for each in tokens if each.kind == "string"]
+        return [(each, f"'{HIDDEN}'") for each in bodies if redacted(each.value) != each.value]
     if "secret" in words[:3] and (words[0] in _MAKES or words[0] not in _KNOWN):
         return _after_as(tokens)
     whole = "password" in words and "role" not in words[1:2] and "user" not in words[1:2]
@@ -184,4 +187,7 @@ def _hidden_texts(text: str) -> list[str] | None:
         return None
     values = {token.value for token, _ in _shown(text, tokens)}
     values |= {text[token.start : token.end] for token, _ in _shown(text, tokens)}
+    for token, _ in _shown(text, tokens):
+        if token.value != text and speaks_of_secrets(token.value):  # the body of a DO
+            values |= set(_hidden_texts(token.value) or ())
     return sorted((each for each in values if len(each) > 2), key=len, reverse=True)

@@ -68,6 +68,7 @@ ADVICE = {
     "in_failed_transaction": "`ROLLBACK`, then begin again.",
     "no_active_transaction": "`BEGIN` first.",
     "in_transaction": "Run it outside of a transaction.",
+    "raised_exception": "A `DO` block raised it: its text says why.",
     "unknown_savepoint": "Check its name.",
     "not_null_violation": "Give a value.",
     "too_complex": "Nest less, or make views of the parts.",

@@ -51,7 +51,7 @@ from noonmark.adapter.statement.query import (
     show,
     subscribe,
 )
-from noonmark.adapter.statement.session import notify, settings, transaction
+from noonmark.adapter.statement.session import block, notify, settings, transaction
 from noonmark.adapter.weight import statement_weight
 from noonmark.sql.statement import statement as st
 from noonmark.sql.statement.domains import CreateDomain
@@ -114,6 +114,7 @@ _MODULES = (
     notify,
     settings,
     show,
+    block,
 )
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from noonmark.errors import InvalidSyntax
 from noonmark.sql.dialect import TEXT_LENGTH_MAX
 from noonmark.sql.lexer import Token, tokens_of
-from noonmark.sql.statement import create, manage, merge, read, role, session, write
+from noonmark.sql.statement import block, create, manage, merge, read, role, session, write
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.literals import LiteralInsert, LiteralRows, literal_insert
 from noonmark.sql.statement.reader import Reader
@@ -64,6 +64,7 @@ _HEADS: dict[str, Callable[[Reader], s.Statement]] = {
     "analyze": session.analyze,
     "analyse": session.analyze,
     "checkpoint": session.checkpoint,
+    "do": block.do,
 }
 _QUERIES = ("select", "with", "values", "table", "(")
 _KEPT = "Compaction and statistics are kept by the server itself."
@@ -71,8 +72,6 @@ _KEPT = "Compaction and statistics are kept by the server itself."
 _REFUSED = {
     **dict.fromkeys(("cluster", "reindex"), _KEPT),
     "tail": "SUBSCRIBE tells a client what happens to a relation.",
-    "do": "There are no procedures: send its statements one by one, between BEGIN and COMMIT where"
-    " they belong together, and use IF [NOT] EXISTS, CASE or ON CONFLICT for its conditions.",
     **dict.fromkeys(("call", "import", "inspect", "move", "security", "use")),
 }
 
