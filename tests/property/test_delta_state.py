@@ -30,6 +30,12 @@ ROWS = [(k, f"{'x' * k}{n}") for n in range(4) for k in range(8)]
 PROBES = [3, 7, 3, None, 100]
 
 
+@pytest.fixture(autouse=True)
+def parts_are_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of few rows, which are kept in memory elsewhere."""
+    monkeypatch.setattr("noonmark.compute.trace.small.FEW", -1)
+
+
 def _opened(path: Path) -> Client:
     return persist.open(path, options=Options(notify_host=None, config=CONFIG))
 

@@ -27,6 +27,12 @@ CONFIG = Config(part_rows_max=100, inline_bytes_max=0, merge_fan_in=1000)
 ROWS = [(k % 40, f"row {k}") for k in range(350)]
 
 
+@pytest.fixture(autouse=True)
+def parts_are_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of few rows, which are kept in memory elsewhere."""
+    monkeypatch.setattr("noonmark.compute.trace.small.FEW", -1)
+
+
 def opened(path: Path) -> Client:
     return persist.open(path, options=Options(notify_host=None, config=CONFIG))
 

@@ -19,6 +19,7 @@ Where it runs: the adapter's loop.
 from __future__ import annotations
 
 import asyncio
+import math
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
@@ -91,6 +92,8 @@ class Changes:
         self._client = client
         self._limits = limits
         self._kept: OrderedDict[tuple[int, int], ChangeRange] = OrderedDict()
+        #: How far the segments of a collection that were ever kept reach.
+        self._reach: dict[int, float] = {}
         self._turns: dict[int, asyncio.Lock] = {}
         self.reads = self.kept_bytes = 0
 
@@ -111,6 +114,8 @@ class Changes:
         """What a segment that is kept has after `after`."""
         key: tuple[int, int] | None = (collection, after)
         if key not in self._kept:
+            if after + 1 >= self._reach.get(collection, 0):
+                return None  # who keeps up asks for what nobody has read
             covering = (
                 (number, begin)
                 for (number, begin), each in self._kept.items()
@@ -186,6 +191,8 @@ class Changes:
         if segment.size_bytes > room:
             return  # of one time: nobody else may need it
         self._kept[key] = segment
+        reach = math.inf if segment.upper is None else segment.upper
+        self._reach[key[0]] = max(reach, self._reach.get(key[0], 0))
         self.kept_bytes += segment.size_bytes
         while len(self._kept) > SEGMENTS_MAX or self.kept_bytes > room:
             self.kept_bytes -= self._kept.popitem(last=False)[1].size_bytes

@@ -106,7 +106,10 @@ class Evaluation:
             met = self.met(group.leaves[first], rows)
             if met is not None:
                 earlier[first] = met
-        return Changes(concat(made, node.schema).consolidated(), tuple(errors.found))
+        rows = concat(made, node.schema)
+        # Where all of it comes nothing cancels, and whoever needs each row once sees to it.
+        comes = not (rows.diff < 0).any()
+        return Changes(rows if comes else rows.consolidated(), tuple(errors.found))
 
     def met(self, leaf: r.Relation, rows: Rows) -> Met | None:
         """All changes of an input, for the changes of others to meet; `rows` are those here."""
@@ -154,7 +157,7 @@ class Evaluation:
             was = was.at(BEFORE).consolidated()
             made: list[Rows] = []
             for time in np.unique(more.time).tolist():
-                now = more.take(np.flatnonzero(more.time == time)).at(BEFORE).consolidated()
+                now = more.take(np.flatnonzero(more.time == time)).at(BEFORE)
                 then = operator.with_more(node, was, now)
                 if then is None:
                     return None

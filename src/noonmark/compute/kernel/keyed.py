@@ -177,8 +177,10 @@ def _fold(call: AggregateCall, rows: Rows, ids: Ints, count: int) -> pa.Array:
 
 
 def _extreme(call: AggregateCall, values: pa.Array, ids: Ints, count: int) -> pa.Array:
-    """The first of each group, once its values are in order."""
+    """The first of each group, once its values are in order; integers need no order."""
     descending = call.entry.name == "max"
+    if pa.types.is_integer(values.type):
+        return _extreme_integer(values, ids, count, descending=descending)
     if pa.types.is_floating(values.type):
         values = pc.add(values, pa.scalar(0.0, values.type))  # there is one zero
     table = pa.table([ids, sortable(values)], names=["id", "value"])
@@ -190,6 +192,16 @@ def _extreme(call: AggregateCall, values: pa.Array, ids: Ints, count: int) -> pa
     made = np.full(count, -1, np.int64)
     made[sorted_ids[first]] = order[first]
     return values.take(pa.array(made, mask=made < 0))
+
+
+def _extreme_integer(values: pa.Array, ids: Ints, count: int, *, descending: bool) -> pa.Array:
+    ends = np.iinfo(np.int64)
+    made = np.full(count, ends.min if descending else ends.max, np.int64)
+    given = values.to_numpy(zero_copy_only=False).astype(np.int64)
+    (np.maximum if descending else np.minimum).at(made, ids, given)
+    there = np.zeros(count, np.bool_)
+    there[ids] = True
+    return pa.array(np.where(there, made, 0), mask=~there).cast(values.type)
 
 
 def distinct(node: r.Distinct, rows: Rows) -> Rows:

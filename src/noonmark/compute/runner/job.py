@@ -36,6 +36,7 @@ from noonmark.errors import NoonmarkError
 from noonmark.persist import task
 from noonmark.persist.log.state import Collection
 from noonmark.persist.part.run import DIFF, TIME
+from noonmark.persist.read.plan import Plan
 from noonmark.persist.read.slices import bare_collection
 from noonmark.persist.spark import typed_errors
 from noonmark.rows.schema import Schema
@@ -83,6 +84,7 @@ class TickTask:
         behind: the names of the arrangements that are to be brought forward, too.
         due: what waited for a turn in the tick, by arrangement.
         hydrates: whether there is nothing before: the changes are the contents of the inputs.
+        reads: the inputs whose changes the task reads itself: those that are stored in parts.
     """
 
     program: bytes
@@ -95,6 +97,15 @@ class TickTask:
     behind: frozenset[str]
     due: Mapping[str, pa.Table] = field(default_factory=dict)
     hydrates: bool = False
+    reads: Mapping[str, Plan] = field(default_factory=dict)
+
+    def at_hand(self) -> TickTask:
+        """The same, with all changes in memory."""
+        if not self.reads:
+            return self
+        read = {name: list(task.read(self.place, plan)) for name, plan in self.reads.items()}
+        tables = {name: pa.concat_tables(found) for name, found in read.items() if found}
+        return replace(self, changes={**self.changes, **tables}, reads={})
 
 
 @dataclass(frozen=True)
@@ -174,7 +185,7 @@ def _unhindered() -> float:
 
 def perform(traces: TraceReader, name: str, work: TickTask) -> TickResult:
     """Runs on executors: one tick of one view."""
-    program = unpacked(work.program)
+    work, program = work.at_hand(), unpacked(work.program)
     before = traces.touched
     first: dict[str, Rows] = {}
     if work.hydrates:

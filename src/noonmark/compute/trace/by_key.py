@@ -24,10 +24,10 @@ from noonmark.compute.kernel import index as ix
 from noonmark.compute.kernel.scalar import ask
 from noonmark.compute.kernel.updates import BEFORE, Ints, Rows, concat, from_table
 from noonmark.compute.trace.cache import Cached, TooLong, pieces
-from noonmark.compute.trace.small import SmallBatches
+from noonmark.compute.trace.small import SmallBatches, small
 from noonmark.errors import Unsupported
 from noonmark.persist import task
-from noonmark.persist.log.state import Collection
+from noonmark.persist.log.state import Batch, Collection
 from noonmark.persist.part.part import Part
 from noonmark.persist.part.run import DIFF, TIME
 from noonmark.persist.read.updates import inline_table
@@ -172,18 +172,18 @@ class TraceReader:
 
     def segments(self, place: CollectionAt, columns: set[int]) -> Iterator[TraceRun]:
         """The updates of a collection, piece by piece; some are later than the time."""
-        small = False
+        numbers, is_any = small(place.collection), False
         for batch in place.collection.batches:
             if batch.time_min > place.as_of:
                 continue
             if place.after is not None and batch.time_max <= place.after:
                 continue
-            if batch.inline is not None:
-                small = True
+            if batch.id in numbers:
+                is_any = True
                 continue
             for parts in pieces(batch.parts):
                 yield from self._mapped(place, parts, columns)
-        if small:
+        if is_any:
             yield from self._of_small(place)
 
     def _mapped(
@@ -223,7 +223,17 @@ class TraceReader:
                 self._small.pop(next(iter(self._small)))
             found = SmallBatches(lambda rows: TraceRun(rows, None, {}))
         self._small[name] = found
-        return found.runs(collection, lambda batch: from_table(inline_table(collection, batch)))
+        return found.runs(collection, lambda batch: from_table(_small_table(place, batch)))
+
+
+def _small_table(place: CollectionAt, batch: Batch) -> pa.Table:
+    """The updates of a small batch, which has the columns of now if it is in parts."""
+    if batch.inline is not None:
+        return inline_table(place.collection, batch)
+    store, names = place.place.open(), [*place.collection.schema.names, TIME, DIFF]
+    data = [store.runtime.submit(store.fetch(part)).result() for part in batch.parts]
+    pairs = zip(batch.parts, data, strict=True)
+    return pa.concat_tables([store.decode(part, its, names).select(names) for part, its in pairs])
 
 
 def _used(key: Sequence[Scalar]) -> set[int]:

@@ -48,6 +48,7 @@ def find(
         seconds: how long a half may take.
         limit: gives the search up.
     """
+    work = work.at_hand()
     whole = [(name, at) for name, table in work.changes.items() for at in range(table.num_rows)]
     rows = whole
     while len(rows) > 1:

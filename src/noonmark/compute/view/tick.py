@@ -15,7 +15,7 @@ Where it runs: driver.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -33,6 +33,7 @@ from noonmark.persist.client import Client
 from noonmark.persist.part.run import DIFF, TIME, consolidate
 from noonmark.persist.read.handle import plan_at
 from noonmark.persist.read.plan import Plan, Query
+from noonmark.persist.read.slices import bare_collection
 from noonmark.persist.spark import Staged
 from noonmark.persist.spark.read import changes_query
 
@@ -88,10 +89,21 @@ class Inputs:
         stored = sum(part.rows for plan in self.plans.values() for part in plan.parts)
         return stored + sum(b.rows for plan in self.plans.values() for b in plan.inline)
 
-    def read(self, client: Client) -> dict[str, pa.Table]:
+    def stored(self, names: Collection[str]) -> Inputs:
+        """The changes of some inputs that are in parts: a task reads them where they are."""
+        return Inputs({n: plan for n, plan in self.plans.items() if n in names and plan.parts})
+
+    def for_tasks(self) -> dict[str, Plan]:
+        """The plans as tasks need them. They stay readable as long as those of here are kept."""
+        bare = {name: bare_collection(plan.collection) for name, plan in self.plans.items()}
+        return {name: replace(plan, collection=bare[name]) for name, plan in self.plans.items()}
+
+    def read(self, client: Client, but: Collection[str] = ()) -> dict[str, pa.Table]:
         """Small changes, in the driver's memory; what cancels is not there."""
         made = {}
         for name, plan in self.plans.items():
+            if name in but:
+                continue
             tables = list(client.iterate(client.reader.contents(plan)))
             if tables:
                 made[name] = pa.concat_tables(tables)
@@ -141,6 +153,7 @@ def work_of(
     behind: frozenset[str],
     due: Mapping[str, pa.Table] | None = None,
     hydrates: bool = False,
+    reads: Mapping[str, Plan] | None = None,
 ) -> TickTask:
     """What a task is to do over [lower, upper).
 
@@ -153,6 +166,7 @@ def work_of(
         behind: the arrangements that are to be brought forward, too.
         due: what waited for a turn in this tick.
         hydrates: whether there is nothing before.
+        reads: what changed that the task reads itself.
     """
     lower, upper = times
     views = {name for name in names if is_view(client, name)}
@@ -172,6 +186,7 @@ def work_of(
         behind,
         due or {},
         hydrates,
+        reads or {},
     )
 
 

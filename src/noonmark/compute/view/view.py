@@ -278,14 +278,16 @@ class View:
             strategy = self._strategy(inputs)
             size = inputs.bytes + waiting.bytes
             return Begun(lower, upper, strategy, group, now, inputs.rows, behind, None, size)
-        tables, due = inputs.read(self.client), waiting.read(self.client)
-        if not tables and not due:
+        stored = inputs.stored(self.definition.inputs)
+        tables, due = inputs.read(self.client, stored.plans), waiting.read(self.client)
+        if not tables and not due and not stored.plans:
             return Begun(lower, upper, "idle", group, now, 0, behind)
-        names = (*self.inputs, *self.owned.names)
-        times = lower, until
-        work = work_of(self.client, self._program, tables, names, times, behind=behind, due=due)
-        rows = sum(table.num_rows for table in tables.values())
-        return Begun(lower, upper, "delta", group, now, rows, behind, work)
+        work = work_of(
+            self.client, self._program, tables, (*self.inputs, *self.owned.names), (lower, until),
+            behind=behind, due=due, reads=stored.for_tasks(),
+        )  # fmt: skip
+        rows = sum(table.num_rows for table in tables.values()) + stored.rows
+        return Begun(lower, upper, "delta", group, now, rows, behind, work, reads=stored)
 
     def _begin_contents(self, strategy: str, as_of: int, group: str, now: float) -> Begun:
         """Small inputs are changes from nothing, for a task; large ones are left to Spark."""
@@ -477,6 +479,7 @@ class Begun:
     Attributes:
         behind: the arrangements that it is to bring forward.
         bytes_in: how large a change is that is too large for one task.
+        reads: what the task reads itself: kept, so that nothing of it is deleted meanwhile.
     """
 
     lower: int
@@ -488,6 +491,7 @@ class Begun:
     behind: frozenset[str] = frozenset()
     work: TickTask | None = None
     bytes_in: int = 0
+    reads: Inputs | None = None
 
 
 def _size(what: Stored) -> int:
