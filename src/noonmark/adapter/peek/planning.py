@@ -23,7 +23,7 @@ from noonmark.adapter.peek.indexes import Filled, Indexes
 from noonmark.adapter.peek.object_names import with_names
 from noonmark.adapter.worker.effort import is_little
 from noonmark.adapter.worker.errors import ProgramLimitExceeded
-from noonmark.errors import InvalidValue
+from noonmark.errors import InvalidValue, TooManyRows
 from noonmark.rows import types as t
 from noonmark.rows.value import micros_of_timestamp, micros_of_timestamptz
 from noonmark.sql import parse
@@ -193,5 +193,8 @@ def value_of(session: AdapterSession, tree: exp.Expr, values: Sequence[Any] = ()
             "an expression here cannot be much work",
             hint="Compute it with a SELECT first, and write its value.",
         )
-    ((row, _),) = evaluate(relation, {}).items()
-    return row[0]
+    found = evaluate(relation, {})
+    if sum(found.values()) != 1:
+        raise TooManyRows("an expression here has one value, not the rows of a function")
+    ((value,),) = found
+    return value

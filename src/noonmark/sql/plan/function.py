@@ -284,6 +284,8 @@ def _plus(tree: exp.Anonymous, row: Row) -> Scalar:
 
 
 def _to_text(tree: exp.Anonymous, row: Row) -> Scalar:
+    if len(tree.expressions) != 1:
+        return _type_call(name_of(tree.this), tree, row)  # which says that there is none
     return coerce(plan(tree.expressions[0], row), t.Text(), position_of(tree))
 
 
