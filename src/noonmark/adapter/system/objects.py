@@ -339,7 +339,8 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 def _own_type(name: str) -> int | None:
     """The oid of a type of PostgreSQL's own."""
-    plain = name.removeprefix("pg_catalog.").strip('"')
+    schema, *rest = parts_of(name)
+    plain = rest[0] if schema == "pg_catalog" and len(rest) == 1 else name.strip('"')
     if plain in TYPE_NAMES:
         return TYPE_NAMES[plain]
     try:

@@ -3,7 +3,8 @@
 Law (definite): what SQL leaves open is fixed here, so that an answer is a function of its input.
 Rows that are equal by the sort keys follow each other in the order of the whole row: column by
 column, ascending, NULL last. An aggregate whose result depends on an order (``array_agg``,
-``string_agg``) takes its arguments by its ORDER BY and then in the order of the arguments.
+``string_agg``) takes its arguments by its ORDER BY and then in the order of the arguments; those of
+one SELECT that have no ORDER BY are given one together (`plan.group`): their items correspond.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def plan_group(
     keys = _keys(group, row, items)
     row.place = "aggregate arguments"
     planned = [_planned(each, row, keys.scalars) for each in found]
-    calls = [each for one in planned for each in one.calls]
+    calls = _paired([each for one in planned for each in one.calls])
     assert row.relation is not None
     relation = _aggregate(row.relation, keys, calls)
     after = frame.row("SELECT", row.scope, relation)
@@ -229,6 +229,23 @@ def plan_group(
     after.match = _matcher(keys, row, after)
     after.refuse = _refuse
     return after
+
+
+def _paired(calls: list[AggregateCall]) -> list[AggregateCall]:
+    """The aggregates of one SELECT that depend on an order and have none: they have one together.
+
+    So item by item they are of the same row: ``array_agg(id), array_agg(name)``.
+    """
+
+    def is_open(call: AggregateCall) -> bool:
+        return call.entry.name in _IN_ORDER and not call.order and not call.distinct
+
+    open_ = [each for each in calls if is_open(each)]
+    if len(open_) < 2:
+        return calls
+    scalars = dict.fromkeys(x for each in open_ for x in each.arguments if is_ordered(x.type))
+    keys = tuple(SortKey(each) for each in scalars if not isinstance(each, Literal))
+    return [replace(each, order=keys) if is_open(each) else each for each in calls]
 
 
 def _planned(tree: exp.Expr, row: Row, keys: Sequence[Scalar]) -> Hypothetical:

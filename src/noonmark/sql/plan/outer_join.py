@@ -2,8 +2,9 @@
 
 Law (beside): beside a row that the join keeps stand the rows of the other side for which the whole
 condition is TRUE, and one of NULL if there is none. So what is asked of the other side alone
-filters that side before the join; what is asked of both is asked of the other side for each row
-that is kept; and what has no subquery is the condition of the join.
+filters that side before the join; a subquery that is asked of one side is a column of that side;
+what asks of both is asked of the other side for each row that is kept; and what has no subquery
+left is the condition of the join.
 
 A full join is the left join and, beside NULL, the right rows that no left row stands beside.
 """
@@ -11,7 +12,7 @@ A full join is the left join and, beside NULL, the right rows that no left row s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlglot import exp
@@ -28,10 +29,18 @@ from noonmark.sql.ir.relation import (
     beside,
     distinct_names,
 )
-from noonmark.sql.ir.scalar import Literal, OuterRef, Scalar, column, conjunction
+from noonmark.sql.ir.scalar import (
+    ColumnRef,
+    Literal,
+    OuterRef,
+    Scalar,
+    column,
+    conjunction,
+    map_columns,
+)
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.row import Row, name_of
-from noonmark.sql.plan.scalar import plan_boolean
+from noonmark.sql.plan.scalar import plan, plan_boolean
 from noonmark.sql.scope import Scope
 
 _PLACE = "JOIN conditions"
@@ -98,20 +107,73 @@ def _kept(kind: JoinKind, left: Side, right: Side, on: exp.Expr, frame: Frame) -
     trees = list(conjunct_trees(on))
     asking = [each for each in trees if each.find(exp.Query)]
     crossing = [each for each in asking if _may_name(each, left.scope)]
-    scope = left.scope.beside(right.scope, left.width, position_of(on))
-    row = frame.row(_PLACE, scope)
-    row.columns = tuple(beside(left.relation.schema, right.relation.schema))
-    plain = conjunction([plan_boolean(e, row, "JOIN/ON") for e in trees if e not in asking])
     relation = right.relation
     for each in asking:
         if each not in crossing:
             found = filter_by(each, frame.row(_PLACE, right.scope, relation))
             relation = _columns(found, 0, relation.schema)
-    if not crossing:
-        return Join(kind, left.relation, relation, on=plain)
+    right = Side(relation, right.scope)
+    both = _Both(left, right, frame)
+    plain = [each for each in trees if each not in asking]
+    if all(both.hoist(each) for each in crossing):
+        return both.joined(kind, [*plain, *crossing])
+    scope = left.scope.beside(right.scope, left.width, position_of(on))
+    row = frame.row(_PLACE, scope)
+    row.columns = tuple(beside(left.relation.schema, relation.schema))
+    test = conjunction([plan_boolean(each, row, "JOIN/ON") for each in plain])
     number, see = frame.statement.fresh_scope(), partial(frame.row, _PLACE, scope)
     matches = matching(crossing, left.relation.schema, number, relation, see)
-    return Apply(kind, left.relation, matches, number, plain)
+    return Apply(kind, left.relation, matches, number, test)
+
+
+#: Expressions that are values by themselves and hold a subquery.
+_VALUES = (exp.Subquery, exp.Exists, exp.In)
+
+
+class _Both:
+    """Two sides, to each of which subqueries are attached that ask nothing of the other."""
+
+    def __init__(self, left: Side, right: Side, frame: Frame) -> None:
+        self.sides, self.frame = (left, right), frame
+        self.rows = tuple(frame.row(_PLACE, each.scope, each.relation) for each in self.sides)
+        self.found: list[tuple[exp.Expr, int, Scalar]] = []
+
+    def hoist(self, tree: exp.Expr) -> bool:
+        """Attach the subqueries of an expression; whether each asks of one side alone."""
+        if not tree.find(exp.Query):
+            return True
+        for at, row in enumerate(self.rows):
+            if isinstance(tree, _VALUES) and not _may_name(tree, self.sides[1 - at].scope):
+                self.found.append((tree, at, plan(tree, row)))
+                return True
+        if isinstance(tree, (exp.Query, exp.In, exp.Any, exp.All)):
+            return False  # the rows of its query are compared with what is asked of both
+        return all(self.hoist(each) for each in tree.iter_expressions())
+
+    def joined(self, kind: JoinKind, trees: Sequence[exp.Expr]) -> Relation:
+        """The join by conditions whose subqueries are columns by now, without these columns."""
+        left, right = (row.relation for row in self.rows)
+        assert left is not None
+        assert right is not None
+        width = len(left.schema)
+        scope = self.sides[0].scope.beside(self.sides[1].scope, width, None)
+        row = self.frame.row(_PLACE, scope)
+        row.columns = tuple(beside(left.schema, right.schema))
+        for tree, at, scalar in self.found:
+            row.computed[tree] = scalar if at == 0 else map_columns(scalar, _shifted(width))
+        on = conjunction([plan_boolean(each, row, "JOIN/ON") for each in trees])
+        join = Join(kind, left, right, on=on)
+        kept = list(range(self.sides[0].width))
+        if kind is not JoinKind.ANTI:
+            kept += range(width, width + self.sides[1].width)
+        if len(kept) == len(join.schema):
+            return join
+        columns = [column(at, join.schema.columns[at]) for at in kept]
+        return Project(join, tuple(columns), tuple(join.schema.names[at] for at in kept))
+
+
+def _shifted(by: int) -> Callable[[ColumnRef], Scalar]:
+    return lambda ref: replace(ref, index=ref.index + by)
 
 
 def _turned(relation: Relation, first: int, names: Sequence[str]) -> Relation:

@@ -129,6 +129,7 @@ async function typeorm() {
     await manager.save('Cat', cat);
     return cat.name;
   }));
+  await step('typeorm again', async () => { await db.synchronize(); return cats.count(); });
   await step('typeorm remove', async () => { await cats.remove(await cats.findOneBy({name: 'tim'})); return cats.count(); });
   await db.destroy();
 }
@@ -158,7 +159,54 @@ async function drizzle() {
   await pool.end();
 }
 
+async function sequelize() {
+  const {Sequelize, DataTypes, Op} = require('sequelize');
+  const db = new Sequelize(url, {logging: false});
+  const Owner = db.define('Owner', {name: {type: DataTypes.STRING, unique: true}}, {tableName: 'sq_owner'});
+  const Cat = db.define('Cat', {
+    name: {type: DataTypes.STRING(40), allowNull: false}, mood: DataTypes.ENUM('happy', 'sad'), tags: DataTypes.ARRAY(DataTypes.TEXT),
+    data: DataTypes.JSONB, weight: DataTypes.DECIMAL(10, 2), born: DataTypes.DATEONLY, span: DataTypes.RANGE(DataTypes.INTEGER),
+  }, {tableName: 'sq_cat', timestamps: false, indexes: [{fields: ['name', 'mood'], name: 'sq_cat_both'}, {fields: ['born'], where: {mood: 'happy'}}]});
+  Owner.hasMany(Cat, {foreignKey: 'owner_id', onDelete: 'CASCADE'});
+  Cat.belongsTo(Owner, {foreignKey: 'owner_id'});
+  await step('sequelize sync', async () => { await db.sync(); await db.sync(); await db.sync({alter: true}); return true; });
+  await step('sequelize rows', async () => {
+    const ann = await Owner.create({name: 'ann'});
+    const values = {name: 'tom', mood: 'happy', tags: ['a', 'b'], data: {q: 1}, weight: '1.50', born: '2020-01-02', span: [1, 5], owner_id: ann.id};
+    const tom = await Cat.create(values);
+    await Cat.bulkCreate([{name: 'a'}, {name: 'b', mood: 'sad'}]);
+    await tom.update({weight: '2.25'});
+    await Owner.upsert({name: 'ann'});
+    const found = await Cat.findAll({include: Owner, where: {tags: {[Op.contains]: ['a']}, data: {q: 1}}});
+    return [tom.toJSON(), await Cat.count(), found.map((each) => [each.name, each.Owner.name])];
+  });
+  await step('sequelize transaction', () => db.transaction(async (t) => {
+    const tom = await Cat.findOne({where: {name: 'tom'}, lock: true, transaction: t});
+    await tom.increment('weight', {by: 1, transaction: t});
+    return (await tom.reload({transaction: t})).weight;
+  }));
+  await step('sequelize catalog', async () => {
+    const asked = db.getQueryInterface(), columns = await asked.describeTable('sq_cat');
+    return [
+      (await asked.showAllTables()).filter((each) => each.startsWith('sq_')).sort(),
+      Object.entries(columns).map(([name, each]) => [name, each.type, each.allowNull, each.defaultValue, each.special.sort(), each.primaryKey]),
+      (await asked.showIndex('sq_cat')).map((each) => [each.name, each.primary, each.unique, each.fields.map((field) => field.attribute)]).sort(),
+      (await asked.getForeignKeyReferencesForTable('sq_cat')).map((each) => [each.constraintName, each.columnName, each.referencedTableName]),
+    ];
+  });
+  await step('sequelize columns', async () => {
+    const asked = db.getQueryInterface();
+    await asked.addColumn('sq_cat', 'more', {type: DataTypes.INTEGER, defaultValue: 3});
+    await asked.changeColumn('sq_cat', 'more', {type: DataTypes.BIGINT});
+    await asked.renameColumn('sq_cat', 'more', 'other');
+    await asked.removeColumn('sq_cat', 'other');
+    return [await Cat.destroy({where: {mood: null}}), await Owner.destroy({where: {}}), await Cat.count()];
+  });
+  await step('sequelize drop', async () => { await Cat.drop({}); await Owner.drop({}); return (await db.getQueryInterface().showAllTables()).filter((each) => each.startsWith('sq_')); });
+  await db.close();
+}
+
 (async () => {
-  for (const each of [pg, postgres, knex, typeorm, drizzle]) await each();
+  for (const each of [pg, postgres, knex, typeorm, sequelize, drizzle]) await each();
   console.log(JSON.stringify(told));
 })();
