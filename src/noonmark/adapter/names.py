@@ -77,6 +77,11 @@ class Names(Mapping[str, Schema]):
         self.used[name] = item_or_none
         return item_or_none.schema
 
+    def key_of(self, name: str) -> tuple[str, ...]:
+        """The columns of the primary key of a relation that was asked for."""
+        item = self.used.get(name)
+        return item.key if item is not None and item.kind == "table" else ()
+
     def __iter__(self) -> Iterator[str]:
         return iter([item.full_name for item in self._catalog.items() if item.is_relation])
 
@@ -125,7 +130,7 @@ def plan_tree(
         SqlError, Unsupported: it means nothing, or something that is not built; says where.
     """
     names = Names(catalog, access, pins, types)
-    statement = Statement(names, types=names.types)
+    statement = Statement(names, types=names.types, key_of=names.key_of)
     return over_collections(catalog, plan_query(tree, statement), names)
 
 

@@ -41,7 +41,7 @@ PARTS: dict[type[exp.Expr], frozenset[str]] = {
     for kind, parts in (
         (exp.Alias, ("this", "alias")),
         (exp.Anonymous, ("this", "expressions")),
-        (exp.Array, ("expressions",)),
+        (exp.Array, ("expressions", "value_constructor")),
         (exp.ArrayOverlaps, _TWO),
         (exp.BitwiseAnd, _TWO),
         (exp.BitwiseOr, _TWO),

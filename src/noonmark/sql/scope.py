@@ -26,6 +26,7 @@ class Entry:
     index: int
     hidden: bool = False  # only by its qualified name: the other half of a USING column
     system: bool = False  # only by its name: no ``*`` has it
+    key: bool = False  # a column of its table's primary key, on which the others depend
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,10 @@ def _nearest(name: str, entries: Iterable[Entry]) -> str | None:
     return shown[found[0]] if found else None
 
 
-def scope_of(table: str, schema: Schema) -> Scope:
-    """The scope of one table by its schema."""
+def scope_of(table: str, schema: Schema, key: Sequence[str] = ()) -> Scope:
+    """The scope of one table by its schema and its primary key."""
     names = enumerate(schema.names)
-    entries = [Entry(table, name, at, system=name == SYSTEM_COLUMN) for at, name in names]
+    entries = [
+        Entry(table, name, at, system=name == SYSTEM_COLUMN, key=name in key) for at, name in names
+    ]
     return Scope(tuple(entries), (table,))

@@ -13,6 +13,14 @@ from sqlglot.tokenizer_core import TokenType
 
 from noonmark.sql.precedence import Precedence
 
+_WORDS = """
+    array as char character create day except fetch filter for from grant group having hour
+    intersect into isnull limit minute month notnull offset on order over overlaps precision
+    returning second to union varying where window with within without year
+"""
+#: Words that are no name of a column without AS.
+_WITH_AS = frozenset(_WORDS.split())
+
 
 class Whole(Precedence):
     """PostgreSQL's grammar, where every part that must be there is there."""
@@ -55,6 +63,15 @@ class Whole(Precedence):
         if not self._match(TokenType.END):
             self.raise_error("Expected END")
         return self.expression(exp.Case(this=operand, ifs=ifs, default=default))
+
+    def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
+        """A name without AS, unless it is a word that wants one."""
+        first = self._curr
+        found = super()._parse_alias(this, explicit)
+        bare = isinstance(found, exp.Alias) and found is not this and first.text.upper() != "AS"
+        if bare and first.text.lower() in _WITH_AS and first.token_type != TokenType.IDENTIFIER:
+            self.raise_error("Expected AS", first)
+        return found
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
         """A name behind AS."""

@@ -112,7 +112,12 @@ def planned_over(
     names = Names(catalog, access)
     stated = {at: kind for at, kind in enumerate(types, 1) if kind is not None}
     statement = Statement(
-        names, parameters=stated, values=values, session=functions, types=names.types
+        names,
+        parameters=stated,
+        values=values,
+        session=functions,
+        types=names.types,
+        key_of=names.key_of,
     )
     query = parse.plan_query(tree, statement)
     planned = over_collections(catalog, query, names, indexes.keeping)

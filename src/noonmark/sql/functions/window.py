@@ -40,16 +40,20 @@ def _percent_rank(place: WindowRow) -> float:
 
 
 def _ntile(place: WindowRow) -> int | None:
-    buckets = place.own(0)
-    if buckets is None:
+    # The number of parts is asked once for a partition: of the first row that says one, which is
+    # the first row of the first part.
+    said = (at for at in range(place.position + 1) if place.argument(0, at) is not None)
+    first = next(said, None)
+    if first is None:
         return None
+    buckets, position = place.argument(0, first), place.position - first
     if buckets <= 0:
         raise InvalidNtile("argument of ntile must be greater than zero")
     size, larger = divmod(place.size, buckets)
     edge = larger * (size + 1)
-    if place.position < edge:
-        return int(place.position // (size + 1)) + 1
-    return int(larger + (place.position - edge) // size) + 1
+    if position < edge:
+        return int(position // (size + 1)) + 1
+    return int(larger + (position - edge) // size) + 1
 
 
 class Neighbour:

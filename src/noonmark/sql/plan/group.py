@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import NoReturn
 
 from sqlglot import exp
 
 from noonmark.errors import (
+    AmbiguousColumn,
     GroupingError,
     InvalidReference,
     InvalidSyntax,
@@ -27,7 +28,7 @@ from noonmark.errors import (
 )
 from noonmark.rows import types as t
 from noonmark.rows.coded.network import Cidr, Inet
-from noonmark.rows.order import is_ordered
+from noonmark.rows.order import has_equality, is_ordered
 from noonmark.sql.choose import require_star, require_within, resolve
 from noonmark.sql.coerce import coerce, fixed_scale
 from noonmark.sql.dialect import position_of
@@ -40,8 +41,9 @@ from noonmark.sql.ir.relation import Aggregate, Project, Relation, Union, distin
 from noonmark.sql.ir.scalar import ColumnRef, Literal, OuterRef, Scalar, column
 from noonmark.sql.plan.frame import Frame
 from noonmark.sql.plan.hypothetical import Hypothetical, plan_hypothetical
-from noonmark.sql.plan.row import Row, name_of, unsupported
+from noonmark.sql.plan.row import POSITION, Row, name_of, unsupported
 from noonmark.sql.plan.scalar import call, check_equality, plan, plan_boolean, plan_value
+from noonmark.sql.scope import Entry
 
 _SETS_MAX = 64
 
@@ -194,10 +196,14 @@ def sort_key(tree: exp.Ordered, scalar: Scalar) -> SortKey:
 
 @dataclass
 class _Keys:
-    """The group keys, each once, and the sets of them."""
+    """The group keys, each once, the sets of them, and those that are asked of a query.
+
+    What a query gives is a new column each time that it is planned: it is known by its tree.
+    """
 
     scalars: list[Scalar]
     sets: list[tuple[int, ...]]
+    asked: dict[exp.Expr, int] = field(default_factory=dict)
 
 
 def plan_group(
@@ -213,6 +219,7 @@ def plan_group(
     if group is None and having is None and not found:
         return None
     keys = _keys(group, row, items)
+    _add_dependent(keys, trees, row)
     row.place = "aggregate arguments"
     planned = [_planned(each, row, keys.scalars) for each in found]
     calls = _paired([each for one in planned for each in one.calls])
@@ -224,6 +231,7 @@ def plan_group(
         columns = [after.column_at(at + place) for place in range(len(one.calls))]
         after.computed[tree_] = one.result(columns)
         at += len(columns)
+    after.computed.update({each: after.column_at(key) for each, key in keys.asked.items()})
     masks = at
     _find_grouping(trees, keys, row, after, masks)
     after.match = _matcher(keys, row, after)
@@ -257,6 +265,43 @@ def _planned(tree: exp.Expr, row: Row, keys: Sequence[Scalar]) -> Hypothetical:
     where = tree.expression if isinstance(tree, exp.Filter) else None
     test = None if where is None else plan_boolean(where.this, row, "FILTER")
     return plan_hypothetical(name, tree, within, test, row=row, keys=keys)
+
+
+def _add_dependent(keys: _Keys, trees: Sequence[exp.Expr], row: Row) -> None:
+    """Group also by the columns that are named and follow from the keys.
+
+    A column of a table follows from the table's primary key: where all of this is in every set, the
+    groups are the same with it and without.
+    """
+    in_every = set.intersection(*map(set, keys.sets)) if keys.sets else set()
+    fixed = {keys.scalars[at] for at in in_every}
+    tables = []
+    for table in row.scope.tables:
+        key = [each for each in row.scope.entries if each.table == table and each.key]
+        if key and all(row.column_at(each.index) in fixed for each in key):
+            tables.append(table)
+    if not tables:
+        return
+    for named in (each for tree in trees for each in tree.find_all(exp.Column)):
+        qualified = named.args.get("table")
+        entry = _entry(named, None if qualified is None else name_of(qualified), row)
+        scalar = None if entry is None or entry.table not in tables else row.column_at(entry.index)
+        if scalar is None or scalar in keys.scalars or not has_equality(scalar.type):
+            continue
+        keys.scalars.append(scalar)
+        keys.sets[:] = [(*each, len(keys.scalars) - 1) for each in keys.sets]
+
+
+def _entry(named: exp.Column, table: str | None, row: Row) -> Entry | None:
+    if isinstance(named.this, exp.Star):
+        return None
+    name = name_of(named.this)
+    if name.startswith(POSITION):
+        return row.scope.at(int(name.removeprefix(POSITION)))
+    try:
+        return row.scope.find(name, table, None)
+    except AmbiguousColumn:
+        return None  # whoever names it is told
 
 
 Items = Callable[[exp.Expr], exp.Expr]
@@ -303,11 +348,17 @@ def _sets(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> list[tuple[int
 
 
 def _key(tree: exp.Expr, keys: _Keys, row: Row, items: Items) -> int:
-    scalar = plan_value(items(tree), row)
+    meant = items(tree)
+    if meant in keys.asked:
+        return keys.asked[meant]
+    scalar = plan_value(meant, row)
     check_equality((scalar.type,), tree)
     if scalar not in keys.scalars:
         keys.scalars.append(scalar)
-    return keys.scalars.index(scalar)
+    at = keys.scalars.index(scalar)
+    if meant.find(exp.Query):
+        keys.asked[meant] = at
+    return at
 
 
 def _aggregate(source: Relation, keys: _Keys, calls: Sequence[AggregateCall]) -> Relation:

@@ -39,6 +39,8 @@ PARAMETERS_MAX = 65_535
 def _column(tree: exp.Column, row: Row) -> Scalar:
     # s.t.c: one FROM has one table under the name t, so its schema says nothing more.
     table = tree.args.get("table")
+    if isinstance(tree.this, exp.Star) and table is not None:
+        return row.whole(name_of(table), position_of(tree))  # t.* as an argument
     bare = table is None and not tree.this.quoted
     if bare and name_of(tree.this) in ("user", "current_role"):
         from noonmark.sql.plan.function import ask  # door: it plans arguments by this module

@@ -21,7 +21,7 @@ from noonmark.sql.functions.function import Function, Table
 from noonmark.sql.ir.call import SortKey
 from noonmark.sql.ir.relation import Apply, JoinKind, Relation
 from noonmark.sql.ir.scalar import ColumnRef, MakeRecord, OuterRef, Scalar, column
-from noonmark.sql.scope import Scope, missing_column
+from noonmark.sql.scope import Scope, missing_column, missing_table
 
 #: The places of expressions that a table is defined by: over one row, and nothing else.
 DEFINITIONS = frozenset(
@@ -51,6 +51,7 @@ class Statement:
         session: the functions that the session answers; None where none may be asked.
         late: whether the plan depends on the values: it is made again for each execution.
         types: the types that somebody made, by the parts of their names.
+        key_of: the columns of a table's primary key, by the name of the table.
     """
 
     schemas: Mapping[str, Schema]
@@ -60,6 +61,7 @@ class Statement:
     session: Table[Function] | None = None
     late: bool = False
     types: Callable[[Sequence[str]], SqlType | None] = lambda _: None
+    key_of: Callable[[str], Sequence[str]] = lambda _: ()
 
     def parameter_types(self) -> tuple[SqlType, ...]:
         """The types of $1, $2, ... once all is planned; text where nothing says another."""
@@ -148,6 +150,13 @@ class Row:
             raise missing_column(name, table, scopes, position)
         return found
 
+    def whole(self, name: str, position: int | None) -> Scalar:
+        """The row of a table as one value."""
+        found = self._whole(name, position)
+        if found is None:
+            raise missing_table(name, position)
+        return found
+
     def _whole(self, name: str, position: int | None) -> Scalar | None:
         """All columns of the table of that name, as a record."""
         row: Row | None = self
@@ -164,7 +173,12 @@ class Row:
                 position=position,
             )
         entries = row.scope.star(name, position)
-        values = [self.named(each.name, name, position) for each in entries]
+        # By position, where they are its own: names may repeat.
+        own = row is self
+        values = [
+            self.named(f"{POSITION}{each.index}" if own else each.name, name, position)
+            for each in entries
+        ]
         if not values:
             return None
         fields = tuple(

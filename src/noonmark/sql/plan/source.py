@@ -324,7 +324,7 @@ def _table(tree: exp.Table, frame: Frame) -> Source:
     if schema is None:
         raise UndefinedTable(f'relation "{name}" does not exist', position=position_of(tree))
     table = name_of(tree.this)
-    return Source(Scan(name, schema), scope_of(table, schema))
+    return Source(Scan(name, schema), scope_of(table, schema, frame.statement.key_of(name)))
 
 
 def _joined(source: Source, tree: exp.Expr, frame: Frame) -> Source:
@@ -346,6 +346,9 @@ def _renamed(source: Source, alias: Alias, tree: exp.Expr) -> Source:
             position=position_of(tree),
         )
     shown = [*names, *(entry.name for entry in entries[len(names) :])]
-    renamed = [Entry(name, each, entry.index) for each, entry in zip(shown, entries, strict=True)]
+    renamed = [
+        Entry(name, each, entry.index, key=entry.key and entry.table is not None)
+        for each, entry in zip(shown, entries, strict=True)
+    ]
     system = [replace(entry, table=name) for entry in source.scope.entries if entry.system]
     return Source(source.relation, Scope((*renamed, *system), (name,)), source.order)

@@ -7,5 +7,6 @@ calls       functions by PostgreSQL's own signatures: typed NULLs, wrong types
 mutations   queries with words too many, too few or exchanged
 changes     INSERT, UPDATE, DELETE, MERGE of them
 queries     joins, subqueries, aggregates, windows, set operations, CTEs over them
+places      subqueries in every place, groups by keys, rows as values, nested set operations
 versus      the two servers, what counts as a difference, and how a failure is made small
 """

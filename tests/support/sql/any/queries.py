@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from support.sql.any.aggregates import FRAMES, RANGES, calls, windows
+from support.sql.any.places import Places
 from support.sql.any.scalars import Scope
-from support.sql.any.sources import Query, Sources
+from support.sql.any.sources import Query
 from support.sql.any.values import KEYS, TYPES
 
 #: What a select list has: every type can be in it.
@@ -20,7 +21,7 @@ _LIMITS = ("", " limit 3", " offset 1", " limit 2 offset 1", " fetch first 2 row
            " fetch first 1 row with ties", " limit null", " limit all offset 2 rows")  # fmt: skip
 
 
-class Queries(Sources):
+class Queries(Places):
     """One stream of queries."""
 
     def next(self, *, named: bool = False) -> tuple[str, bool]:
@@ -45,7 +46,8 @@ class Queries(Sources):
         forms: list[Callable[[int], Query]] = [
             self._plain, self._grouped, self._windowed, self._set, self._with, self._distinct,
             self._subqueries, self._grouping_sets, self._ranged, self._over_groups, self._recursive,
-            self._rowsets,
+            self._rowsets, self._places, self._dependent, self._rows, self._nested,
+            self._named_windows,
         ]  # fmt: skip
         if depth <= 0:
             return self._plain(0)

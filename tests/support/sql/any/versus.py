@@ -44,6 +44,8 @@ _ALSO_OF_VALUES = (
     ("42601", "invalid range bound flags"),
     ("0A000", 'unit "'),
     ("42601", 'cannot use "'),
+    ("0A000", "cannot convert infinity"),
+    ("0A000", "cannot convert NaN"),
 )
 #: How many statements are under way at the same time: a server that is alone on a busy machine
 #: waits for its turn more than it works.

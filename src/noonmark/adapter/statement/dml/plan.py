@@ -80,7 +80,11 @@ class Planning:
         if shared is not None:
             stated, self.names.used = shared.parameters, shared.used
         self.statement = Statement(
-            self.names, parameters=stated, session=session.functions, types=self.names.types
+            self.names,
+            parameters=stated,
+            session=session.functions,
+            types=self.names.types,
+            key_of=self.names.key_of,
         )
         #: What its queries stand in.
         names = {} if shared is None else _WithNames(shared)
