@@ -67,10 +67,11 @@ class Linear:
         if self._picked is not None:
             taken = self._taken(self._picked, happened, schema)
             for time, group in by_time(taken):
-                counts = Counter[Row]()
+                counts: dict[Row, int] = {}
                 for row, _, diff in group:
-                    counts[row] += diff
-                made += difference(+counts, -counts, time)
+                    counts[row] = counts.get(row, 0) + diff
+                made += [(row, time, diff) for row, diff in counts.items() if diff < 0]
+                made += [(row, time, diff) for row, diff in counts.items() if diff > 0]
             return made
         for time, group in by_time(happened):
             more = await self._asked([(row, diff) for row, _, diff in group if diff > 0], schema)

@@ -53,6 +53,7 @@ _HEX = r"(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}"
 _UUID = re.compile(rf"({_HEX})|\{{({_HEX})\}}", re.IGNORECASE)
 _SPACES = " \t\n\r\v\f"
 _BITS = {t.SmallInt: 16, t.Integer: 32, t.BigInt: 64}
+_NO_EXPONENT = 6
 # Wide enough for every digit that numeric may have: rounding must happen once, at the scale.
 _WIDE = decimal.Context(prec=150_000, rounding=decimal.ROUND_HALF_UP)
 
@@ -84,8 +85,8 @@ def format_value(value: Any, sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> s
 def formatter(sql_type: t.SqlType, zone: dt.tzinfo = dt.UTC) -> Callable[[Any], str]:
     """`format_value` for one type: what is to be done is found out once, for many values."""
     match sql_type:
-        case t.Numeric():
-            return partial(format_numeric, sql_type=sql_type)
+        case t.Numeric() if not sql_type.is_plain and not sql_type.trimmed:
+            return _scaled(sql_type.stored_scale)
         case t.TimestampTz():
             return partial(format_timestamptz, zone=zone)
     plain = _FORMAT.get(type(sql_type))
@@ -146,6 +147,20 @@ def format_numeric(value: decimal.Decimal | int, sql_type: t.Numeric) -> str:
     if not number.same_quantum(unit):
         number = number.quantize(unit, context=_WIDE)
     return format(number, "f")
+
+
+def _scaled(scale: int) -> Callable[[decimal.Decimal | int], str]:
+    """`format_numeric` for numbers that are stored with so many digits after the point."""
+    unit = _unit(scale)
+
+    def show(value: decimal.Decimal | int) -> str:
+        number = value if type(value) is decimal.Decimal else decimal.Decimal(value)
+        if not number.same_quantum(unit):
+            return format(number.quantize(unit, context=_WIDE), "f")
+        # Python writes an exponent only where there are more digits than that.
+        return str(number) if scale <= _NO_EXPONENT else format(number, "f")
+
+    return show
 
 
 @cache
