@@ -99,6 +99,12 @@ class TickTask:
     hydrates: bool = False
     reads: Mapping[str, Plan] = field(default_factory=dict)
 
+    @property
+    def rows(self) -> int:
+        """How many updates it is about; of what it reads itself at most."""
+        stored = sum(part.rows for plan in self.reads.values() for part in plan.parts)
+        return stored + sum(len(table) for table in self.changes.values())
+
     def at_hand(self) -> TickTask:
         """The same, with all changes in memory."""
         if not self.reads:

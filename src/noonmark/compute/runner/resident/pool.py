@@ -62,6 +62,8 @@ _LOOK_S = 0.5
 _HOMES_MAX = 4096
 #: How long a rehearsal may keep its resident from others.
 REHEARSAL_S = 180.0
+#: A work of more updates is not done twice for that.
+REHEARSED_ROWS_MAX = 20_000
 
 #: What works made, by their places.
 Made: TypeAlias = "dict[int, TickResult | NoonmarkError]"
@@ -254,7 +256,11 @@ class Residents:
         return not (self._has_begun or self._stopping.is_set())
 
     def rehearse(self, works: Sequence[Named]) -> None:
-        """Begin to have residents do works beside whoever does them; one rehearsal of a view."""
+        """Begin to have residents do works beside whoever does them; one rehearsal of a view.
+
+        Much work is done once: the next tick that is small is as good a rehearsal.
+        """
+        works = [each for each in works if each[1].rows <= REHEARSED_ROWS_MAX]
         with self._change:
             wanted = brought_forward(works) - self._rehearsed
             if not wanted or not self._is_any_up():
