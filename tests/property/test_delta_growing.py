@@ -35,6 +35,9 @@ VIEWS = {
     "kept_best": "SELECT k, a FROM (SELECT k, max(v) AS a FROM l GROUP BY k) x "
     "ORDER BY a DESC, k LIMIT 2",
     "best": "SELECT k, v, s FROM l ORDER BY v DESC NULLS LAST, s LIMIT 3",
+    "greatest": "SELECT k, v, s FROM l WHERE v > -9 ORDER BY v DESC, s LIMIT 3",
+    "least": "SELECT v, s FROM l WHERE v > -9 ORDER BY v, s DESC LIMIT 2",
+    "nothing": "SELECT k, v FROM l WHERE v > -9 ORDER BY v LIMIT 0",
     "page": "SELECT k, v, s FROM l ORDER BY v, s LIMIT 2 OFFSET 1",
     "each": "SELECT DISTINCT ON (k) k, v, s FROM l ORDER BY k, v DESC, s",
     "near": "SELECT x.k, y.v FROM (SELECT DISTINCT k FROM r) x, LATERAL "

@@ -19,7 +19,15 @@ import pyarrow.compute as pc
 from noonmark.compute.kernel import index as ix
 from noonmark.compute.kernel.scalar import kept
 from noonmark.compute.kernel.sorting import in_order, sortable, values_of
-from noonmark.compute.kernel.updates import BEFORE, Errors, Ints, Rows, concat, group_ids
+from noonmark.compute.kernel.updates import (
+    BEFORE,
+    Errors,
+    Ints,
+    Rows,
+    concat,
+    group_ids,
+    places,
+)
 from noonmark.compute.kernel.windows import has_window_kernel
 from noonmark.compute.scalar import number
 from noonmark.compute.scalar.number import NoKernel
@@ -213,6 +221,23 @@ def distinct(node: r.Distinct, rows: Rows) -> Rows:
 
 
 # -- order --------------------------------------------------------------------------------------
+
+
+def ahead(node: r.TopK, first: Rows, more: Rows) -> Rows:
+    """Of more rows those that may be among the first, when these are known, of all without them.
+
+    Where as many are there as are shown, whatever is behind all of them by the first sort key alone
+    stays behind.
+    """
+    if not node.order or not len(first) or int(first.diff.sum()) < (node.limit or 0):
+        return more
+    key = node.order[0]
+    (was,), (now,) = values_of([key.scalar], first), values_of([key.scalar], more)
+    if not pa.types.is_integer(now.type) or was.null_count or now.null_count:
+        return more
+    ends = pc.min_max(was).as_py()
+    near = pc.greater_equal(now, ends["min"]) if key.descending else pc.less_equal(now, ends["max"])
+    return more.take(places(near))
 
 
 def top_k(node: r.TopK, rows: Rows) -> Rows:

@@ -78,8 +78,9 @@ class TopK(Keyed[r.TopK]):
         return keyed.top_k(node, *sides)
 
     def with_more(self, node: r.TopK, rows: Rows, more: Rows) -> Rows | None:
-        """The first rows of both."""
-        return keyed.top_k(node, concat([rows, more], node.schema).consolidated())
+        """The first rows of both; of those that come, few are as near as those that are there."""
+        near = more if node.partition else keyed.ahead(node, rows, more)
+        return keyed.top_k(node, concat([rows, near], node.schema).consolidated())
 
     def can(self, node: r.TopK) -> bool:
         """If rows can be put in order."""
