@@ -13,6 +13,8 @@ from typing import ClassVar
 from noonmark.errors import InvalidValue
 from noonmark.rows.types import Coded
 
+#: More digits than 64 bits have, in any base.
+_DIGITS_MAX = 30
 _NUMBER = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))\s*", re.ASCII)
 _LSN = re.compile("([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
 
@@ -64,7 +66,8 @@ class Xid8(Lsn):
         if match is None:
             raise self.invalid(text)
         base = 16 if match[2] else 8 if match[3] else 10
-        number = int(match[2] or match[3] or match[4], base)
+        digits = (match[2] or match[3] or match[4]).lstrip("0") or "0"
+        number = int(digits[:_DIGITS_MAX], base)
         if number >> 64:
             raise InvalidValue(f'value "{text}" is out of range for type xid8')
         return ((-number if match[1] == "-" else number) % (1 << 64)).to_bytes(8, "big")

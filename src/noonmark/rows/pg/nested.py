@@ -49,6 +49,7 @@ def _record_item(item: str | None) -> str:
     return '"' + item.replace("\\", "\\\\").replace('"', '""') + '"'
 
 
+_NESTED = re.compile(r"[ \t\n\r\v\f]*\{")
 _ARRAY_TOKEN = {
     each: re.compile(
         rf'[ \t\n\r\v\f]*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?:[^"\\{{}}{each}]|\\.)+))?'
@@ -71,7 +72,7 @@ def split_array(text: str, delimiter: str = ",") -> list[str | None]:
     items: list[str | None] = []
     at, token = 1, _ARRAY_TOKEN[delimiter]
     while at < len(body):
-        if body[at:].lstrip(_BLANKS).startswith("{"):
+        if _NESTED.match(body, at):
             raise Unsupported(f"arrays of more than one dimension: {text[:100]!r}")
         match = token.match(body, at)
         if match is None or (match["quoted"] is None and match["plain"] is None):

@@ -7,11 +7,13 @@ otherwise, as in one simple query of PostgreSQL's protocol. COPY has no place he
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from noonmark import defect
 from noonmark.adapter.contract import CopyOut, Done, Field, Notice, Outcome, Row, Rows, Session
 from noonmark.errors import NoonmarkError, Unsupported
+from noonmark.serve.beside import CHARACTERS_MAX, beside
 from noonmark.serve.http.request import Request, Todo, parameters, statements
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire.link import Lost
@@ -73,7 +75,9 @@ async def _fail(
 async def _run(session: Session, one: Todo, listener: Listener) -> tuple[str, Sequence[Notice]]:
     """Run one statement; its tag and what there is to know."""
     prepared = await session.prepare(one.query)
-    values = parameters(prepared, one.params, session)
+    long = sum(len(each) for each in one.params if isinstance(each, str)) > CHARACTERS_MAX
+    read = partial(parameters, prepared, one.params, session)
+    values = await beside(read) if long else read()
     outcome = await session.execute(prepared, values)
     if isinstance(outcome, Done):
         await listener.begin(None, False)

@@ -17,6 +17,7 @@ from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.pg.oid import oid, type_size, typmod
 from noonmark.rows.pg.text import format_value
+from noonmark.serve.beside import beside, is_long
 
 #: A value that is not NULL, as JSON text.
 Cell = Callable[[Any], str]
@@ -38,6 +39,15 @@ def row_writer(fields: Sequence[Field], zone: dt.tzinfo) -> Callable[[Sequence[A
         )
 
     return write
+
+
+async def written(write: Callable[[Sequence[Any]], str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as JSON text, one after the other; beside the loop if that takes long."""
+
+    def act() -> str:
+        return ",".join(map(write, rows))
+
+    return await beside(act) if is_long(value for row in rows for value in row) else act()
 
 
 def cell(sql_type: t.SqlType, zone: dt.tzinfo) -> Cell:

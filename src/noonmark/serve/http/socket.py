@@ -145,7 +145,8 @@ class Conversation:
     async def rows(self, chunk: Sequence[Row]) -> None:
         """See `Listener.rows`."""
         for row in chunk:
-            await self._send(f'{{"type":"Row","payload":{self._write(row)}}}')
+            written = await shape.written(self._write, [row])
+            await self._send(f'{{"type":"Row","payload":{written}}}')
 
     async def end(self, tag: str, notices: Sequence[Notice]) -> None:
         """See `Listener.end`."""

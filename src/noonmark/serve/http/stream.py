@@ -44,7 +44,7 @@ class _Writer:
 
     async def rows(self, chunk: Sequence[Row]) -> None:
         if chunk:
-            text = ",".join(map(self._write, chunk))
+            text = await shape.written(self._write, chunk)
             await self._put("," + text if self._rows else text)
             self._rows += len(chunk)
 

@@ -23,6 +23,7 @@ from typing import Any
 from noonmark.errors import NoonmarkError
 from noonmark.rows import types as t
 from noonmark.rows.postgres import decode_binary, decode_text
+from noonmark.serve.beside import CHARACTERS_MAX
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
 from noonmark.serve.pgwire.codec import BINARY, PARAMETERS, spread
@@ -54,7 +55,8 @@ class Execution:
     """
 
     __slots__ = (
-        "_decoders", "_end", "bind", "bound", "encode", "formats", "name", "statement", "zone",
+        "_decoders", "_end", "bind", "bound", "encode", "formats", "is_long", "name", "statement",
+        "zone",
     )  # fmt: skip
 
     def __init__(self, bind: m.Bind, statement: Statement, zone: dt.tzinfo) -> None:
@@ -62,7 +64,8 @@ class Execution:
         self.bind = m.Bind(bind.portal, bind.statement, bind.formats, [], bind.result_formats)
         self.name, self.statement, self.zone = bind.statement, statement, zone
         self.formats: Formats = statement.formats(bind.result_formats)
-        self.encode = statement.encoder(self.formats, zone).encode
+        encoder = statement.encoder(self.formats, zone)
+        self.encode, self.is_long = encoder.encode, encoder.is_long
         described = statement.description(self.formats)
         self.bound = (reply.BIND_COMPLETE, reply.BIND_COMPLETE + described)
         types = statement.prepared.parameters
@@ -107,7 +110,7 @@ class Batches:
     ) -> tuple[Execution, Values, bool] | None:
         """The execution that a Bind and what follows it ask for: its values, and if described."""
         described = _RESTS.get(rest)
-        if described is None:
+        if described is None or len(raw) > CHARACTERS_MAX:
             return None
         end = (
             raw.find(0, 1) + 1

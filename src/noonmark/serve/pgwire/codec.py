@@ -12,6 +12,7 @@ import struct
 import uuid
 import zoneinfo
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from noonmark.adapter.contract import Field
@@ -21,6 +22,7 @@ from noonmark.rows.pg.binary import encode as encode_binary
 from noonmark.rows.pg.oid import FIRST_OID, oid, type_of, type_size, typmod
 from noonmark.rows.pg.text import format_value
 from noonmark.rows.postgres import decode_binary, decode_text
+from noonmark.serve.beside import CHARACTERS_MAX, beside, is_long
 from noonmark.serve.pgwire.reply import cstring, frame
 
 TEXT, BINARY = 0, 1
@@ -91,6 +93,17 @@ def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
     return frame(b"T", b"".join(parts))
 
 
+#: What a client sends of these is taken as it is.
+_TAKEN = (t.Text, t.Varchar, t.Bytea)
+
+
+def are_long(values: Sequence[bytes | None], types: Sequence[t.SqlType]) -> bool:
+    """Whether it takes long to decode parameters."""
+    pairs = zip(values, types, strict=False)
+    apart = (raw for raw, kind in pairs if raw is not None and not isinstance(kind, _TAKEN))
+    return sum(map(len, apart)) > CHARACTERS_MAX
+
+
 def decode_parameters(
     values: Sequence[bytes | None],
     types: Sequence[t.SqlType],
@@ -127,7 +140,7 @@ def _decode(number: int, raw: bytes | None, sql_type: t.SqlType, form: int, zone
 class RowEncoder:
     """Rows of one result as DataRow messages."""
 
-    __slots__ = ("_columns", "_count")
+    __slots__ = ("_apart", "_columns", "_count")
 
     def __init__(
         self, sql_types: Sequence[t.SqlType], formats: Sequence[int], zone: dt.tzinfo
@@ -135,6 +148,18 @@ class RowEncoder:
         pairs = zip(sql_types, formats, strict=True)
         self._columns = [framed(sql_type, form, zone) for sql_type, form in pairs]
         self._count = len(self._columns)
+        shorts = (_short(*each) for each in zip(sql_types, formats, strict=True))
+        #: The columns whose values are taken apart.
+        self._apart = [at for at, short in enumerate(shorts) if short is None]
+
+    def is_long(self, rows: Sequence[tuple[Any, ...]]) -> bool:
+        """Whether it takes long to encode them."""
+        apart = self._apart
+        return bool(apart) and is_long(row[at] for row in rows for at in apart)
+
+    async def encoded(self, rows: Sequence[tuple[Any, ...]]) -> bytes:
+        """`encode`, beside the loop if that takes long."""
+        return await beside(partial(self.encode, rows)) if self.is_long(rows) else self.encode(rows)
 
     def encode(self, rows: Sequence[tuple[Any, ...]]) -> bytes:
         """The messages of some rows, one after the other."""
@@ -154,12 +179,19 @@ class RowEncoder:
 
 def framed(sql_type: t.SqlType, form: int, zone: dt.tzinfo) -> Framed:
     """How a value of the type goes on the wire."""
+    if short := _short(sql_type, form):
+        return short
+    if form == BINARY:
+        return lambda value: _frame(encode_binary(value, sql_type))
+    return lambda value: _frame(format_value(value, sql_type, zone).encode())
+
+
+def _short(sql_type: t.SqlType, form: int) -> Framed | None:
+    """The short way of a type that has one."""
     if form == BINARY:
         is_wide_oid = isinstance(sql_type, t.BigInt) and sql_type.told
-        short = None if is_wide_oid else _BINARY.get(type(sql_type))
-        return short or (lambda value: _frame(encode_binary(value, sql_type)))
-    short = _TEXT.get(type(sql_type))
-    return short or (lambda value: _frame(format_value(value, sql_type, zone).encode()))
+        return None if is_wide_oid else _BINARY.get(type(sql_type))
+    return _TEXT.get(type(sql_type))
 
 
 def _frame(raw: bytes) -> bytes:

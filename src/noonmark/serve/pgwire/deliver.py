@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Literal
 
 from noonmark.adapter.contract import Answer, CopyIn, CopyOut, Done, Row, Rows
 from noonmark.adapter.peek.chunks import Listed
 from noonmark.adapter.session.memory import rows_bytes
 from noonmark.errors import CopyFailed, ProtocolViolation
+from noonmark.serve.beside import beside, is_long
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
 from noonmark.serve.pgwire.codec import RowEncoder
@@ -66,7 +68,7 @@ class Stream:
                 part = self._rows if whole else self._rows[self._at : self._at + count]
                 self._at += len(part)
                 sent += len(part)
-                link.send(encode.encode(part))
+                link.send(await encode.encoded(part))
                 if len(part) == SLICE_ROWS or self._prompt:
                     await link.drain()
         except StopAsyncIteration:
@@ -93,6 +95,10 @@ async def send_copy(link: Link, outcome: CopyOut, zone: dt.tzinfo) -> str:
     A binary header is in the message of the first row, as in PostgreSQL: clients count on it.
     """
     encode = encoder(outcome.format, [field.type for field in outcome.fields], zone)
+
+    def encoded(rows: Sequence[Row]) -> list[bytes]:
+        return [encode.encode(row) for row in rows]
+
     sent = 0
     try:
         link.send(_copy_response(b"H", outcome))
@@ -102,7 +108,9 @@ async def send_copy(link: Link, outcome: CopyOut, zone: dt.tzinfo) -> str:
             head = b""
         async for chunk in outcome.chunks:
             for begin in range(0, len(chunk), SLICE_ROWS):
-                part = [encode.encode(row) for row in chunk[begin : begin + SLICE_ROWS]]
+                rows = chunk[begin : begin + SLICE_ROWS]
+                long = is_long(value for row in rows for value in row)
+                part = await beside(partial(encoded, rows)) if long else encoded(rows)
                 part[0], head = head + part[0], b""
                 link.send(b"".join([reply.frame(b"d", row) for row in part]))
                 await link.drain()

@@ -16,6 +16,7 @@ Laws, as in PostgreSQL:
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from noonmark import defect
@@ -32,12 +33,14 @@ from noonmark.adapter.contract import (
 )
 from noonmark.clock import Clock
 from noonmark.errors import NoonmarkError, PortalTaken, ProtocolViolation, Stopped, Unsupported
+from noonmark.serve.beside import beside
 from noonmark.serve.metrics import Figures
 from noonmark.serve.pgwire import message as m
 from noonmark.serve.pgwire import reply
 from noonmark.serve.pgwire.batch import SYNC_BYTES, Batches, Execution, Values
 from noonmark.serve.pgwire.codec import (
     TEXT,
+    are_long,
     decode_parameters,
     parameter_type,
     row_description,
@@ -45,7 +48,7 @@ from noonmark.serve.pgwire.codec import (
 )
 from noonmark.serve.pgwire.deliver import SLICE_ROWS, Stream, send_copy, take_copy
 from noonmark.serve.pgwire.link import Link, Lost
-from noonmark.serve.pgwire.statements import Names, Portal, encoder
+from noonmark.serve.pgwire.statements import Names, Portal, Statement, encoder
 from noonmark.serve.placed import placed
 
 #: What a handler still has to wait for.
@@ -58,8 +61,7 @@ class Conversation:
     """What is said after login."""
 
     def __init__(self, link: Link, session: Session, figures: Figures, clock: Clock) -> None:
-        self._link, self._session, self._clock = link, session, clock
-        self._figures = figures
+        self._link, self._session, self._clock, self._figures = link, session, clock, figures
         self._seconds = figures.statements.labels("pgwire")
         self._names = Names(session)
         self._batches = Batches(self._names)
@@ -260,12 +262,19 @@ class Conversation:
         self._names.add(message.name, prepared)
         self._link.send(reply.PARSE_COMPLETE)
 
-    def _bind(self, message: m.Bind) -> None:
+    def _bind(self, message: m.Bind) -> Waiting | None:
         statement = self._names.statement(message.statement)
-        types = statement.prepared.parameters
-        values = decode_parameters(
-            message.values, types, message.formats, self._zone, message.statement
-        )
+        types, values = statement.prepared.parameters, message.values
+        given = values, types, message.formats, self._zone, message.statement
+        if are_long(values, types):
+            return self._bind_long(message, statement, partial(decode_parameters, *given))
+        self._bound(message, statement, decode_parameters(*given))
+        return None
+
+    async def _bind_long(self, message: m.Bind, to: Statement, read: Callable[[], Values]) -> None:
+        self._bound(message, to, await beside(read))
+
+    def _bound(self, message: m.Bind, statement: Statement, values: Values) -> None:
         formats = statement.formats(message.result_formats)
         if message.portal and self._session.cursor_fields(message.portal) is not None:
             raise PortalTaken(f'cursor "{message.portal}" already exists')
@@ -298,13 +307,14 @@ class Conversation:
             return self._run_portal(portal, message.rows_max)
         _check_same(statement.prepared, answer)
         rows = answer.rows
-        if len(rows) > SLICE_ROWS or 0 < message.rows_max <= len(rows):
+        encode = statement.encoder(portal.formats, self._zone)
+        if len(rows) > SLICE_ROWS or 0 < message.rows_max <= len(rows) or encode.is_long(rows):
             portal.stream = Stream.of(answer)
             return self._send(portal, portal.stream, message.rows_max)
         portal.answered = True
         if not (message.portal or message.rows_max or self._implicit):
             self._batches.learn(portal.bind, statement, self._zone)
-        self._link.send(statement.encoder(portal.formats, self._zone).encode(rows))
+        self._link.send(encode.encode(rows))
         self._complete(reply.command_complete(f"SELECT {len(rows)}"))
         return None
 
@@ -332,7 +342,7 @@ class Conversation:
             self._fail(_told(error))
         else:
             self._link.send(execution.bound[described])
-            if len(answer.rows) > SLICE_ROWS:
+            if len(answer.rows) > SLICE_ROWS or execution.is_long(answer.rows):
                 self._send_slices(execution, values, answer)
                 self._began = began
                 return True
