@@ -190,7 +190,10 @@ class Objects:
 
     def visible(self, number: int) -> bool | None:
         """Whether an unqualified name finds it; None where there is no such object."""
-        item = self.item(number - KEY_OID_BASE if number > KEY_OID_BASE else number)
+        key = self._keys().get(number) if number > KEY_OID_BASE else None
+        if key is not None:
+            return key.on.schema_name in path_of(self._session)
+        item = self.item(number)
         if item is None:
             return None
         # Noonmark's own schemas are in the path of names, and would be all that \d shows.
@@ -318,6 +321,8 @@ def _definitions(objects: Objects) -> list[Function]:
         ask("pg_get_viewdef", (_TEXT,), text, viewdef_by_name, fallible=True),
         ask("obj_description", (_INT,), text, objects.comment),
         ask("obj_description", (_INT, _TEXT), text, objects.comment),
+        # A function has no comment: pg_operator names it.
+        ask("obj_description", (_TEXT, _TEXT), text, lambda *_: None),
         ask("col_description", (_INT, _INT), text, objects.column_comment),
         ask("shobj_description", (_INT, _TEXT), text, lambda *_: None),
         ask("pg_get_indexdef", (_INT,), text, objects.indexdef),

@@ -100,8 +100,32 @@ def _pg_namespace(facts: Facts) -> Iterable[Row]:
             yield number, name, facts.role_oid(item.owner), acl(item)
 
 
+def _storage(number: int, size: int) -> str:
+    """How PostgreSQL would keep values of a type: as they are, in the row, or aside."""
+    if size != -1:
+        return "p"
+    return "m" if number in _IN_ROW else "x"
+
+
+#: numeric, inet, cidr
+_IN_ROW = frozenset((1700, 869, 650))
+
+
 def _pg_attribute(facts: Facts) -> Iterable[Row]:
+    from noonmark.adapter.system.pg_index import (
+        columns_of_indexes,
+    )  # door: it uses the numbers here
+
+    for oid_, at, name, kind in columns_of_indexes(facts):
+        size = type_size(kind)
+        yield (
+            oid_, name, oid(kind), -1, size, at, 0, -1, typmod(kind), 0 < size <= 8, "i",
+            _storage(oid(kind), size), "", False, False, False, "", "", False, True, 0,
+            100 if _is_text(oid(kind)) else 0, None, None, None, None,
+        )  # fmt: skip
     for item in listed(facts):
+        if item.kind == "index":
+            continue
         own = item.definition if item.kind == "table" else {}
         defaults, identity = own.get("defaults", {}), own.get("identity", {})
         computed = own.get("generated", {})
@@ -110,7 +134,8 @@ def _pg_attribute(facts: Facts) -> Iterable[Row]:
             size, number = type_size(column.type), -6 if column.name == SYSTEM_COLUMN else at
             yield (
                 item.oid, column.name, oid(column.declared), -1, size, number, 0, -1,
-                -1 if column.domain else typmod(column.type), 0 < size <= 8, "i", "p", "",
+                -1 if column.domain else typmod(column.type), 0 < size <= 8, "i",
+                _storage(oid(column.type), size), "",
                 declared and (not column.nullable or column.name in own.get("not_null", ())),
                 column.name in defaults or column.name in computed, False,
                 identity.get(column.name, [""])[0], "s" if column.name in computed else "",

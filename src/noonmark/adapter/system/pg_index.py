@@ -25,10 +25,13 @@ from noonmark.adapter.table.constraints import (
     key_name,
     uniques_of,
 )
-from noonmark.rows.types import quote_name
+from noonmark.adapter.table.keyed import keyed
+from noonmark.rows.types import SqlType, quote_name
 from noonmark.sql.dialect import parse_scalar
+from noonmark.sql.ir.relation import distinct_names
 from noonmark.sql.ir.scalar import columns_of
 from noonmark.sql.lexer import tokens_of
+from noonmark.sql.plan.shown import shown_name
 
 #: Constraints of one table and kind that have numbers of their own.
 _CHECKS_MAX = UNIQUES_MAX
@@ -102,6 +105,28 @@ def indexes(facts: Facts) -> Iterator[Index]:
             elements = tuple(text for _, text in has.get("elements", ()))
             yield Index(item.oid, item.name, on, elements or item.key, False, None, elements,
                         has.get("where"))  # fmt: skip
+
+
+def columns_of_indexes(facts: Facts) -> Iterator[tuple[int, int, str, SqlType]]:
+    """The columns of every index: its number, their places from 1, names and types."""
+    for index in indexes(facts):
+        own = facts.by_oid(index.oid)
+        computed = index.unique and index.elements and keyed(index.on, index.unique).scalars
+        taken: list[str] = []
+        for at, (text, place) in enumerate(zip(index.columns, index.places, strict=True), 1):
+            if place:
+                column = index.on.schema.columns[place - 1]
+                name, kind = column.name, column.type
+            else:
+                shown = shown_name(parse_scalar(text))
+                name = "expr" if shown == "?column?" else shown
+                if computed:
+                    kind = computed[at - 1].type
+                else:
+                    assert own is not None, "an index that is not unique is an item"
+                    kind = own.schema[text].type
+            taken = distinct_names([*taken, name])
+            yield index.oid, at, taken[-1].replace(f"{name}_", name), kind
 
 
 def _pg_index(facts: Facts) -> Iterable[Row]:
