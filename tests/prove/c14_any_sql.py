@@ -62,6 +62,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     print(", ".join(f"{kind} {count}" for kind, count in told), f"in {minutes:.1f} minutes")
     print(f"told: {dict(pair.counts)}")
     print(f"refused by name: {pair.refusals.most_common(20)}")
+    print(f"failed here alone, which is excused: {pair.alone.most_common(20)}")
     print(f"features met: {len(run.met)}; the rarest: {run.met.most_common()[-12:]}")
     goal = f"0 in {sum(part[2] for part in parts[:-1])} statements and {parts[-1][2]} views x 10"
     note = f"{once} statements, {reached[-1]} views in {minutes:.1f} min; {len(run.met)} features"

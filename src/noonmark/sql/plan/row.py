@@ -181,6 +181,12 @@ class Row:
         ]
         if not values:
             return None
+        if len({each.name for each in entries}) < len(entries):
+            raise Unsupported(
+                f'the whole row of "{name}", in which two columns have one name, is not supported',
+                hint="Give its columns names of their own.",
+                position=position,
+            )
         fields = tuple(
             Field(each.name, value.type) for each, value in zip(entries, values, strict=True)
         )

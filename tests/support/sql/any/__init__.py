@@ -6,6 +6,7 @@ scalars     expressions of a type: literals, columns, every function, casts, for
 calls       functions by PostgreSQL's own signatures: typed NULLs, wrong types
 mutations   queries with words too many, too few or exchanged
 changes     INSERT, UPDATE, DELETE, MERGE of them
+withs       WITH of a part that writes, and what reads what it returned
 queries     joins, subqueries, aggregates, windows, set operations, CTEs over them
 places      subqueries in every place, groups by keys, rows as values, nested set operations
 versus      the two servers, what counts as a difference, and how a failure is made small

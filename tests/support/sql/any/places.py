@@ -30,13 +30,13 @@ _PLACES = (
     "select x.* from {t} cross join lateral (select {q} union all select {q}) as x",
     "select {b}, (select count(*) from (select {q} as i) as s where s.i is null) from {t}",
     "select {b}, exists (select 1 where {q} is not null), {q} in (select {q}) from {t}",
-    "select {b}, {q} = any (array[{q}]), ({q}, 1) = (select {q}, 1) from {t}",
+    "select {b}, {q} = any (array[{q}]) as i, ({q}, 1) = (select {q}, 1) as j from {t}",
 )
 #: Rows of a table {t} as values; {k} is a column of it that has an order.
 _ROWS = (
-    "count({t}), count({t}.*), count(distinct {k})", "count(distinct to_jsonb({t}))",
+    "count({t}) as a, count({t}.*) as b, count(distinct {k}) as c", "count(distinct to_jsonb({t}))",
     "string_agg(({t})::text, ';' order by ({t})::text)", "jsonb_agg({t} order by ({t})::text)",
-    "count(*) filter (where {t} is null), count(*) filter (where {t} is not null)",
+    "count(*) filter (where {t} is null) as a, count(*) filter (where {t} is not null) as b",
     "count(*) filter (where row({k}) = row({k}))", "bool_or(row({k}, 1) < row({k}, 2))",
     "count(*) filter (where ({k}, 1) = (select {k}, 1)), bool_or(row({k}, null) = row({k}, null))",
     "bool_and(row({k}, 1) is distinct from row({k}, null)), bool_or(({k}, {k}) in (({k}, {k})))",

@@ -24,6 +24,7 @@ from support.sql.any.scalars import Scalars
 from support.sql.any.ticks import added_label, change
 from support.sql.any.values import CREATE_TYPE, PLAIN, TYPES, Table, quoted, schema
 from support.sql.any.versus import Both, Text, faulty, judge, shrunk
+from support.sql.any.withs import Withs
 from support.sql.seen import Seen, ask
 
 ROWS = 6
@@ -287,7 +288,8 @@ def changes(run: Run, count: int) -> int:
         tables = world(both, run.seed + done, "c")
 
         def remake(choices: Choices, tables: list[Table] = tables) -> tuple[str, str]:
-            return Changes(choices, known, tables, run.met).next()
+            made = Withs if choices.often(1, 4) else Changes
+            return made(choices, known, tables, run.met).next()
 
         for number in range(done, min(count, done + QUERIES_IN_A_WORLD)):
             if run.is_over:

@@ -80,6 +80,8 @@ class Both:
     beside: list[Pair] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
+    #: What Noonmark alone failed with where that is excused: to be read by whoever runs it.
+    alone: Counter[str] = field(default_factory=Counter)
     #: What the peer's numbers of types that somebody made are here.
     made: dict[int, int] = field(default_factory=dict)
 
@@ -168,6 +170,8 @@ class Both:
         self.counts[verdict] += 1
         if verdict == "refused":
             self.refusals[mine.message[:60]] += 1
+        if verdict == "once" and mine.state:
+            self.alone[f"{mine.state} {mine.message[:60]}"] += 1
         if verdict != "wrong":
             return None
         return f"{text.sql}\n  ours: {_shown(mine)}\n  PostgreSQL: {_shown(theirs)}"
