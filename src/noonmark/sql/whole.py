@@ -74,10 +74,12 @@ class Whole(Precedence):
         return found
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
-        """A name behind AS."""
+        """A name behind AS, or columns with their types."""
         named = self._curr is not None and self._curr.token_type == TokenType.ALIAS
         alias = super()._parse_table_alias(*args, **kwargs)
-        if named and alias is None:
+        columns = () if alias is None else alias.args.get("columns") or ()
+        typed = bool(columns) and all(isinstance(each, exp.ColumnDef) for each in columns)
+        if (named and alias is None) or (alias is not None and alias.this is None and not typed):
             self.raise_error("Expected a name")
         return alias
 
