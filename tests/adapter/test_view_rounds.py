@@ -61,7 +61,7 @@ def test_the_runs_of_a_tick_are_its_levels(
             await client.ask("insert into t values (1, 10), (2, 20)")
             views = [each.taken_up() for each in opened.work.views.values()]
             total = 210
-            while any(view.walked_ms is None for view in views):
+            while any(view.walked is None for view in views):
                 total += 1
                 await client.ask("insert into t values (1, 1)")
                 for name in VIEWS:  # until all of them were walked by a process that knows them
@@ -96,7 +96,7 @@ class Fake:
     def __init__(self, name: str, act: Callable[[], str]) -> None:
         self.name = name
         self.act = act
-        self.walked_ms: float | None = None
+        self.walked = None
 
     def begin(self) -> Fake:
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.compute.view.cost import CHANGE_BYTES_MIN, MARGIN, RECOMPUTE_SHARE, Costs
+from noonmark.compute.view.cost import CHANGE_BYTES_MIN, MARGIN, RECOMPUTE_SHARE, Costs, Walk
 
 _SIZES = st.integers(CHANGE_BYTES_MIN, 1 << 40)
 _RATES = st.floats(1e-9, 1.0)
@@ -46,3 +46,13 @@ def test_views_differ_in_what_a_change_costs_them() -> None:
     groups = Costs().after("recompute", whole, 10_000.0).after("tasks", change, 20_000.0)
     assert not sums.anew_is_cheaper(change, whole)
     assert groups.anew_is_cheaper(change, whole)
+
+
+@given(st.floats(0, 1e6), st.integers(0, 10**7), st.integers(0, 10**7))
+def test_fewer_updates_are_expected_to_take_less(ms: float, before: int, now: int) -> None:
+    """Of a catch-up that took seconds the small tick behind it is not thought to be as slow."""
+    expected = Walk(ms, before).expected_ms(now)
+    assert expected <= ms
+    assert expected == ms or now < before
+    assert Walk(8_000.0, 800_000).expected_ms(300) == 3.0
+    assert Walk(8_000.0, 300).expected_ms(300) == 8_000.0

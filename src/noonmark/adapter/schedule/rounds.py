@@ -54,7 +54,7 @@ _GATHER_S = 0.05
 TOGETHER_S = 2.0
 #: How long the first small changes may take: a busy machine starts processes slowly.
 COLD_S = 180.0
-#: A walk that took longer is no work for a resident.
+#: A walk that is expected to take longer is no work for a resident.
 _RESIDENT_MS_MAX = 1000.0
 
 Answer: TypeAlias = "asyncio.Future[TickRecord | None]"
@@ -234,8 +234,9 @@ class Rounds:
 
         # door: Spark's modules: a server starts without them
         from noonmark.compute.runner.runner import JOBS
+        from noonmark.compute.view.dataflow import expected_ms  # door: as above
 
-        quick = all((view.walked_ms or 0.0) <= _RESIDENT_MS_MAX for view, _ in ticks)
+        quick = all((expected_ms(each) or 0.0) <= _RESIDENT_MS_MAX for each in ticks)
         usual = self._by_residents if ticks and quick and self._by_residents else JOBS
         if self._beside is None:
             return usual

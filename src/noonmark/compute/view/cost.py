@@ -52,3 +52,18 @@ class Costs:
         if self.change is None or self.whole is None:
             return change_bytes > self.share * input_bytes
         return self.whole * input_bytes < MARGIN * self.change * change_bytes
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The last walk of a view: how long it took, and how many updates it was about."""
+
+    ms: float
+    rows: int
+
+    def expected_ms(self, rows: int) -> float:
+        """How long one about so many is expected to take: of fewer updates, as much less.
+
+        A view that is slow whatever changed is found out by its next walk.
+        """
+        return self.ms * min(1.0, rows / self.rows) if self.rows else self.ms

@@ -30,6 +30,7 @@ from noonmark.compute.runner.job import TickTask
 from noonmark.compute.runner.limit import Limit, TickExceeded
 from noonmark.compute.runner.runner import JOBS, Runner
 from noonmark.compute.view import poison
+from noonmark.compute.view.cost import Walk
 from noonmark.compute.view.tick import NO_OUTPUT, Output
 from noonmark.compute.view.view import Begun, TickRecord, View
 from noonmark.errors import (
@@ -157,10 +158,18 @@ def shared(begun: Sequence[Tick], *, apart: bool = False) -> Shares:
     alone = [each for each in begun if each[1].work is None and each[1].strategy != "idle"]
     if not apart or len(walks) < 2:
         return Shares(still, walks, alone)
-    known = [view.walked_ms for view, _ in walks if view.walked_ms is not None]
+    known = [ms for ms in map(expected_ms, walks) if ms is not None]
     bound = max(QUICK_MS, SLOW_FACTOR * statistics.median(known)) if known else QUICK_MS
-    quick = [each for each in walks if (each[0].walked_ms or math.inf) <= bound]
+    quick = [each for each in walks if (expected_ms(each) or math.inf) <= bound]
     return Shares(still, quick, [*alone, *(each for each in walks if each not in quick)])
+
+
+def expected_ms(tick: Tick) -> float | None:
+    """How long a small change is expected to take, by the last one of the view; None if unknown."""
+    view, begun = tick
+    if view.walked is None or begun.work is None:
+        return None
+    return view.walked.expected_ms(begun.work.rows)
 
 
 def tick_alone(
@@ -254,7 +263,7 @@ def tick_together(
     except (NoonmarkError, *SPARK_ERRORS) as error:  # of one of them: each by itself, to know which
         if limit.over:
             if len(walks) == 1 and seconds is not None:
-                walks[0][0].walked_ms = seconds * 1000
+                walks[0][0].walked = Walk(seconds * 1000, sum(work.rows for _, work in works))
             return [(view, exceeded(view, seconds)) for view, _ in walks]
         if len(walks) == 1:
             view = walks[0][0]

@@ -35,7 +35,7 @@ from noonmark.compute.runner.large import LargeTick, run_large
 from noonmark.compute.spark.inputs import inputs_with_errors
 from noonmark.compute.trace.pending import PendingUpdates
 from noonmark.compute.view.adoption import adopt
-from noonmark.compute.view.cost import Costs
+from noonmark.compute.view.cost import Costs, Walk
 from noonmark.compute.view.large import Large
 from noonmark.compute.view.owned import Owned, removal
 from noonmark.compute.view.tick import (
@@ -127,8 +127,8 @@ class View:
         self._adopted = False
         self.task_bytes_max = TASK_BYTES_MAX
         self.costs = Costs()
-        #: How long its last walk took in a process that was warm; None before there was one.
-        self.walked_ms: float | None = None
+        #: Its last walk in a process that was warm; None before there was one.
+        self.walked: Walk | None = None
         self.inputs = inputs_with_errors(client, definition.inputs)
         self.owned = Owned(client, definition, self.inputs, definition.arrangement_specs(self.keys))
 
@@ -321,8 +321,8 @@ class View:
         if isinstance(made, NoonmarkError):
             raise made
         if made is not None:
-            if not made.is_first:
-                self.walked_ms = made.ms
+            if not made.is_first and begun.work is not None:
+                self.walked = Walk(made.ms, begun.work.rows)
             output = output_of(made)
             if begun.strategy == "backfill":
                 return replace(output, rows=None, errors=None)
