@@ -43,6 +43,10 @@ def encode(value: Any, sql_type: t.SqlType) -> bytes:
             return _encode_numeric(format_numeric(value, sql_type))
         case t.BigInt(told=told) if told:
             return _UINT4.pack(value)
+        case t.Text(told=told) if told.startswith("reg"):
+            # PostgreSQL sends the number: a name in its place would be read as one.
+            hint = "Cast it to text or to oid, or ask for text."
+            raise Unsupported(f"{told} in binary form is not supported", hint=hint)
         case t.Array(element):
             return _encode_array(value, element)
         case t.Record(fields):

@@ -189,8 +189,9 @@ def framed(sql_type: t.SqlType, form: int, zone: dt.tzinfo) -> Framed:
 def _short(sql_type: t.SqlType, form: int) -> Framed | None:
     """The short way of a type that has one."""
     if form == BINARY:
-        is_wide_oid = isinstance(sql_type, t.BigInt) and sql_type.told
-        return None if is_wide_oid else _BINARY.get(type(sql_type))
+        told = sql_type.told if isinstance(sql_type, t.BigInt | t.Text) else ""
+        apart = told == "oid" or told.startswith("reg")
+        return None if apart else _BINARY.get(type(sql_type))
     return _TEXT.get(type(sql_type))
 
 
