@@ -100,6 +100,8 @@ AROUND: dict[str, tuple[str, bool]] = {
     "subscribe": ("subscribe ({q})", False),
     "explain": ("explain {q}", False),
     "prepare": ("prepare p as {q}; execute p; deallocate p", False),
+    "table": ("create temp table made as {q}; drop table made", False),
+    "view": ("create temp view seen as {q}; select * from seen; drop view seen", False),
 }
 
 
@@ -166,6 +168,9 @@ class Hostile:
         if roll < 0.25:
             name = pick.choice(sorted(PLANNING))
             size = pick.choice((300, 1_000, 3_000, 10_000))
+            if roll < 0.05:  # DDL is planned, too
+                text = f"create temp view long as {PLANNING[name](size)}; drop view long"
+                return Statement(f"planning {name} view", text)
             return Statement(f"planning {name}", PLANNING[name](size))
         way = pick.choice(sorted(AROUND))
         around, begin = AROUND[way]
