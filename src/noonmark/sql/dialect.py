@@ -22,7 +22,7 @@ from sqlglot.tokenizer_core import TokenType
 from noonmark.errors import InvalidSyntax, InvalidText, InvalidValue, TooComplex
 from noonmark.loops import WORKING
 from noonmark.rows.coded.bits import digits
-from noonmark.sql import grammar, numbers
+from noonmark.sql import gate, grammar, numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
 from noonmark.sql.precedence import one_sign
@@ -421,6 +421,22 @@ def _unmark(node: exp.Expr) -> None:
 
 
 _SELECT, _ORDER = "SELECT ", "SELECT ORDER BY "
+
+
+def read(text: str, offset: int = 0) -> exp.Expr:
+    """The syntax tree of one statement that a client sends: PostgreSQL's own grammar comes first.
+
+    Raises:
+        InvalidSyntax: PostgreSQL calls it no SQL, or it is several statements.
+    """
+    gate.check(without_types(text)[0], offset)
+    return parse(text, offset)
+
+
+def read_scalar(text: str, offset: int = 0) -> exp.Expr:
+    """The syntax tree of one expression that a client sends; see `read`."""
+    gate.check(_SELECT + text, offset - len(_SELECT))
+    return parse_scalar(text, offset)
 
 
 def parse_scalar(text: str, offset: int = 0) -> exp.Expr:

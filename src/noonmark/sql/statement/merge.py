@@ -79,7 +79,7 @@ def _source(reader: Reader) -> tuple[exp.Expr, str]:
     """What stands between USING and ON, and its name."""
     position = reader.position
     text, offset = reader.slice(*reader.skip_to("on"))
-    tree = dialect.parse(_SELECT + text, offset - len(_SELECT))
+    tree = dialect.read(_SELECT + text, offset - len(_SELECT))
     found = tree.args.get("from_")
     if found is None or tree.args.get("joins") or tree.args.get("where"):
         raise InvalidSyntax("MERGE takes one source", position=position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from noonmark.sql import dialect
+from noonmark.sql import dialect, gate
 from noonmark.sql.statement import statement as s
 from noonmark.sql.statement.options import one_cluster, options, with_options
 from noonmark.sql.statement.reader import Reader
@@ -46,7 +46,7 @@ def select_into(reader: Reader) -> s.CreateTableAs | None:
     cut, resume = first.start - offset, last.end - offset
     text = f"{text[:cut]}{' ' * (resume - cut)}{text[resume:]}"
     reader.at = len(reader.tokens) - 1
-    query = s.QueryText(text, offset + 1, dialect.parse(text, offset))
+    query = s.QueryText(text, offset + 1, dialect.read(text, offset))
     return s.CreateTableAs(name, query, temporary=temporary)
 
 
@@ -58,6 +58,7 @@ def _all_of(reader: Reader, end: int) -> s.QueryText:
     named = select_all(reader.name())
     if reader.at == end:
         return s.QueryText(named.text, position, named.tree)
+    gate.check(*reader.slice(start - 1, end))
     rest, offset = reader.slice(start, end)
     text = f"{_ALL_OF}{rest}"
     return s.QueryText(text, position, dialect.parse(text, offset - len(_ALL_OF)))

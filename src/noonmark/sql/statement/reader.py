@@ -176,7 +176,7 @@ class Reader:
     def query_between(self, start: int, end: int) -> QueryText:
         """The query that those tokens are."""
         text, offset = self.slice(start, end)
-        tree = dialect.parse(text, offset)
+        tree = dialect.read(text, offset)
         if not isinstance(tree, exp.Query | exp.Values):
             raise Unsupported(f"{tree.key.upper()} is not a query", position=offset + 1)
         return QueryText(text, offset + 1, tree)
@@ -185,7 +185,7 @@ class Reader:
         """The expression up to a stop."""
         start, end = self.skip_to(*stops)
         text, offset = self.slice(start, end)
-        return ScalarText(text, offset + 1, dialect.parse_scalar(text, offset))
+        return ScalarText(text, offset + 1, dialect.read_scalar(text, offset))
 
     def order_to(self, *stops: str) -> ScalarText:
         """The item of ORDER BY up to a stop."""
@@ -196,7 +196,7 @@ class Reader:
     def select_list(self) -> tuple[exp.Expr, ...]:
         """The rest of the statement, as items of a select list."""
         text, offset = self.slice(*self.skip_to())
-        tree = dialect.parse(_SELECT + text, offset - len(_SELECT))
+        tree = dialect.read(_SELECT + text, offset - len(_SELECT))
         if any(value for name, value in tree.args.items() if name not in ("kind", "expressions")):
             raise InvalidSyntax("syntax error in RETURNING", position=offset + 1)
         return tuple(tree.expressions)

@@ -93,7 +93,7 @@ def _part(
     text, offset = reader.slice(first, end + 1)
     head = "WITH RECURSIVE " if recursive else "WITH "
     tail = f' SELECT * FROM "{name.replace(chr(34), chr(34) * 2)}"'
-    return Part(name, position, columns, dialect.parse(head + text + tail, offset - len(head)))
+    return Part(name, position, columns, dialect.read(head + text + tail, offset - len(head)))
 
 
 def _statement(reader: Reader, begin: int, end: int) -> Statement:

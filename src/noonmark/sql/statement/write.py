@@ -22,7 +22,7 @@ def _whole(reader: Reader) -> tuple[exp.Expr, str]:
     """The tree of the whole statement, whose first word has been taken."""
     text, offset = reader.slice(0, len(reader.tokens) - 1)
     reader.at = len(reader.tokens) - 1
-    return dialect.parse(text, offset), text
+    return dialect.read(text, offset), text
 
 
 def _refuse(tree: exp.Expr, verb: str, *known: str) -> None:
