@@ -8,6 +8,7 @@ import re
 import pytest
 
 from noonmark.errors import NoonmarkError, SqlError, Unsupported
+from noonmark.sql.dialect import read
 from noonmark.sql.ir.node import Node, walk_once
 from noonmark.sql.ir.relation import Relation
 from noonmark.sql.parse import plan_query
@@ -63,7 +64,7 @@ def test_is_refused(sql: str) -> None:
 
 def planned(sql: str) -> Relation | NoonmarkError:
     try:
-        return simplify(plan_query(sql, SCHEMAS).relation)
+        return simplify(plan_query(read(sql), SCHEMAS).relation)
     except NoonmarkError as error:
         return error
 

@@ -25,9 +25,8 @@ from noonmark.rows.coded.bits import digits
 from noonmark.sql import gate, grammar, numbers
 from noonmark.sql.lexer import tokens_of
 from noonmark.sql.mutual import Declared, without_types
-from noonmark.sql.precedence import one_sign
+from noonmark.sql.precedence import Precedence, one_sign
 from noonmark.sql.turns import WAITING, pass_on
-from noonmark.sql.whole import Whole
 
 TEXT_LENGTH_MAX = 1_000_000
 #: Expressions and queries inside of each other; of a chain of AND, OR or UNION, all are one.
@@ -71,7 +70,7 @@ _NAMES = frozenset(
 )  # fmt: skip
 
 
-class _Parser(Whole):
+class _Parser(Precedence):
     """PostgreSQL's grammar, with every function as a plain call."""
 
     ID_VAR_TOKENS: ClassVar[set[Any]] = {*PostgresParser.ID_VAR_TOKENS, *_NAMES}
@@ -340,8 +339,6 @@ def parse(text: str, offset: int = 0) -> exp.Expr:
             _declare(node, declared)
         if offset and "start" in node.meta:
             node.meta["start"] += offset
-        if fault := grammar.fault(node):
-            raise type(fault)(fault.message, detail=fault.detail, position=position_of(node))
         _unmark(node)
     _note_positions(found[0])
     # Nobody here goes up a tree. Without the way up it is freed with its last user; else it would
@@ -424,19 +421,23 @@ _SELECT, _ORDER = "SELECT ", "SELECT ORDER BY "
 
 
 def read(text: str, offset: int = 0) -> exp.Expr:
-    """The syntax tree of one statement that a client sends: PostgreSQL's own grammar comes first.
-
-    Raises:
-        InvalidSyntax: PostgreSQL calls it no SQL, or it is several statements.
-    """
+    """The syntax tree of one statement that a client sends: PostgreSQL's grammar comes first."""
     gate.check(without_types(text)[0], offset)
-    return parse(text, offset)
+    return _read_by_somebody(parse(text, offset))
 
 
 def read_scalar(text: str, offset: int = 0) -> exp.Expr:
     """The syntax tree of one expression that a client sends; see `read`."""
     gate.check(_SELECT + text, offset - len(_SELECT))
-    return parse_scalar(text, offset)
+    return _read_by_somebody(parse_scalar(text, offset))
+
+
+def _read_by_somebody(tree: exp.Expr) -> exp.Expr:
+    """The tree, if the planner reads every part of it."""
+    for node in tree.walk():
+        if fault := grammar.fault(node):
+            raise type(fault)(fault.message, position=position_of(node))
+    return tree
 
 
 def parse_scalar(text: str, offset: int = 0) -> exp.Expr:

@@ -1,12 +1,13 @@
-"""What PostgreSQL's grammar has of what sqlglot reads: words and signs, and the parts of each node.
+"""What of sqlglot's words and trees is PostgreSQL's, and read by the planner.
 
-sqlglot reads the SQL of thirty databases at once: ``GROUP BY a WITH ROLLUP``, ``a <=> b``,
-``CAST(a AS int FORMAT 'x')``. A part of a tree that nobody reads is worse than an error: the
-statement is answered as if the part were not there. So:
+sqlglot reads the SQL of thirty databases at once. Words of the others are names here. What is no
+SQL in PostgreSQL is refused before (`sql/gate.py`); what is, and sqlglot reads, need not be read by
+the planner: TABLESAMPLE, SEARCH, CYCLE. A part of a tree that nobody reads is worse than an error:
+the statement is answered as if the part were not there. So:
 
-Law: every part of every node that is planned is in `PARTS`; a tree with another one is refused
-where it is parsed, before anybody can overlook it. A node that is not in `PARTS` is nobody's, and
-the planner refuses it by its name.
+Law: every part of every node of a statement that a client sends is in `PARTS`; a tree with another
+one is refused where it is read, before anybody can overlook it. A node that is not in `PARTS` is
+nobody's, and the planner refuses it by its name.
 """
 
 from __future__ import annotations
@@ -98,53 +99,7 @@ _LACKING = frozenset(("search", "cycle", "sample"))
 
 
 def fault(node: exp.Expr) -> InvalidSyntax | Unsupported | None:
-    """What is wrong with a node: a part that nobody reads, one that is missing, one too many."""
-    return _missing(node) or _unread(node) or _open_operand(node) or _reserved(node)
-
-
-_RESERVED = """
-    all analyse analyze and any array as asc asymmetric both case cast check collate column
-    constraint create deferrable desc distinct do else end except false fetch for foreign from grant
-    group having in initially intersect into lateral leading limit not null offset on only or order
-    placing primary references returning select some symmetric table then to trailing true union
-    unique using variadic when where window with
-    cross freeze full ilike inner is isnull join left like natural notnull outer overlaps right
-    similar tablesample verbose
-"""
-#: Words that name no table and no column without quotes, unless something says that a name follows.
-RESERVED = frozenset(_RESERVED.split())
-
-
-def _reserved(node: exp.Expr) -> InvalidSyntax | None:
-    """Sqlglot takes most words for names, and ``@x`` for a variable."""
-    if isinstance(node, exp.Parameter):
-        return InvalidSyntax('syntax error at or near "@"')
-    if not isinstance(node, exp.Identifier) or node.args.get("quoted"):
-        return None
-    if str(node.this).lower() not in RESERVED:
-        return None
-    parent = node.parent
-    named = isinstance(parent, exp.TableAlias | exp.Table) or (
-        isinstance(parent, exp.Column) and parent.args.get("table") is None
-    )
-    if not named:
-        return None
-    return InvalidSyntax(f'syntax error at or near "{node.this}"')
-
-
-def _missing(node: exp.Expr) -> InvalidSyntax | None:
-    """Sqlglot lets parts be missing: ``f(, 1)``, ``NOT``."""
-    for name, value in node.args.items():
-        missing = value is None and node.arg_types.get(name, False)
-        if missing or (isinstance(value, list) and any(item is None for item in value)):
-            return InvalidSyntax(f"syntax error: {node.key} lacks a part")
-    for name, required in node.arg_types.items():
-        if required and node.args.get(name) is None:
-            return InvalidSyntax(f"syntax error: {node.key} lacks a part")
-    return None
-
-
-def _unread(node: exp.Expr) -> InvalidSyntax | Unsupported | None:
+    """What is wrong with a node: a part that nobody reads."""
     known = PARTS.get(type(node))
     if known is None:
         return None
@@ -155,16 +110,4 @@ def _unread(node: exp.Expr) -> InvalidSyntax | Unsupported | None:
         if name in _LACKING:
             return Unsupported(f"{what} behind {where} is not supported")
         return InvalidSyntax(f"syntax error: {where} has no {what}")
-    return None
-
-
-def _open_operand(node: exp.Expr) -> InvalidSyntax | None:
-    """A query under UNION and its kin that is ordered or limited stands in brackets."""
-    for side in (node.this, node.expression) if isinstance(node, exp.SetOperation) else ():
-        own = isinstance(side, exp.Select | exp.SetOperation | exp.Values)
-        if own and any(side.args.get(each) for each in ("order", "limit", "offset", "locks")):
-            return InvalidSyntax(
-                f'syntax error at or near "{node.key}"',
-                detail="A query under it that is ordered or limited stands in brackets.",
-            )
     return None

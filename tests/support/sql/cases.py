@@ -20,6 +20,7 @@ from pathlib import Path
 
 from noonmark.errors import NoonmarkError
 from noonmark.rows.schema import Schema
+from noonmark.sql.dialect import read as read_sql
 from noonmark.sql.ir.show import show
 from noonmark.sql.parse import plan_query
 from noonmark.sql.rules import simplify
@@ -56,7 +57,7 @@ def read(path: Path) -> list[Case]:
 def outcome(sql: str, schemas: Mapping[str, Schema], *, rules: bool = True) -> str:
     """The plan as text, or the error as one."""
     try:
-        query = plan_query(sql, schemas)
+        query = plan_query(read_sql(sql), schemas)
         return show(simplify(query.ordered) if rules else query.ordered)
     except NoonmarkError as error:
         where = f" at {error.position}" if error.position else ""
