@@ -49,7 +49,8 @@ class _World:
         await client.ask(
             f"create source c from load generator counter (tick interval '{TICK_MS} ms')"
         )
-        await client.ask("create view both as select n as x from f union all select counter from c")
+        query = "select n as x from f union all select counter from c"
+        await client.ask(f"create view together as {query}")
         await client.ask("create table other (n bigint)")
         item = next(each for each in opened.catalog.items("source") if each.name == "c")
         world._start_ms = item.definition["start_ms"]
@@ -70,7 +71,7 @@ class _World:
             # A table beside the source: its reads are at the same time.
             sql = "select max(counter) + 1 + (select count(*) from other) from c"
             return await self._one(sql) < ticks
-        return await self._one("select count(*) from both") < ticks + self._files
+        return await self._one("select count(*) from together") < ticks + self._files
 
     def _write(self) -> None:
         """A file that appears whole, as an upstream that acknowledged it."""

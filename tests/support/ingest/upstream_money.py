@@ -25,7 +25,7 @@ TABLES = ("checking", "savings", "keyed")
 
 _TOTALS = (
     "select (select sum(cents) from (select cents from checking union all "
-    "select cents from savings) both), (select sum(cents) from account)"
+    "select cents from savings) together), (select sum(cents) from account)"
 )
 WANTED = [(2 * ACCOUNTS * CENTS, ACCOUNTS * CENTS)]
 

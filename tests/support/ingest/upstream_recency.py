@@ -53,7 +53,7 @@ async def _open(
     await client.ask(
         f"create source t (id int, n int) from kafka connection k (topic '{topic}') format json"
     )
-    await client.ask("create view both as select least(a.n, t.n) as n from a join t using (id)")
+    await client.ask("create view together as select least(a.n, t.n) as n from a join t using (id)")
     return client
 
 
@@ -68,7 +68,7 @@ async def connect_both(client: Conversation, upstream: Upstream, kafka: KafkaSer
 
 
 async def _is_stale(client: Conversation, kind: str, value: int) -> bool:
-    relation = {"postgres": "a", "kafka": "t", "join": "both"}[kind]
+    relation = {"postgres": "a", "kafka": "t", "join": "together"}[kind]
     ((found,),) = await client.ask(f"select max(n) from {relation}")
     assert found is None or found <= value, "an answer from the future"
     return found != value
