@@ -6,15 +6,13 @@ workers and other processes do does not count.
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
 
 from noonmark.adapter.database import Database
 from noonmark.errors import QueryCanceled, Unsupported
+from support.house.longest_piece import longest_piece
 from support.serve.reading import connect, with_database
 
 pytestmark = pytest.mark.alone
@@ -49,22 +47,6 @@ STATEMENTS = {
         map(str, range(5_000))) + ")))",
     "its first row": "insert into checked values (1)",
 }  # fmt: skip
-
-
-@contextmanager
-def longest_piece() -> Iterator[list[float]]:
-    """The processor time of the longest callback of this thread's loop."""
-    found = [0.0]
-    run = asyncio.Handle._run
-
-    def timed(handle: asyncio.Handle) -> None:
-        begun = time.thread_time()
-        run(handle)
-        found[0] = max(found[0], time.thread_time() - begun)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asyncio.Handle, "_run", timed)
-        yield found
 
 
 @pytest.mark.timeout(180, method="signal")

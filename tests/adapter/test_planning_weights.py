@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -22,6 +20,7 @@ from noonmark.adapter.planner import HERE_MAX
 from noonmark.adapter.weight import text_weight, weight_of
 from noonmark.clock import SYSTEM
 from noonmark.errors import QueryCanceled, UndefinedTable
+from support.house.longest_piece import longest_piece
 from support.serve.reading import Conversation, connect, with_database
 
 pytestmark = pytest.mark.alone
@@ -37,21 +36,6 @@ LONG = {
     "a domain": f"create domain made as int check (value in ({NUMBERS}))",
     "another check": f"alter table kv add check (k in ({NUMBERS}))",
 }
-
-
-@contextmanager
-def longest_piece() -> Iterator[list[float]]:
-    """The processor time of the longest callback of this thread's loop."""
-    found, run = [0.0], asyncio.Handle._run
-
-    def timed(handle: asyncio.Handle) -> None:
-        begun = time.thread_time()
-        run(handle)
-        found[0] = max(found[0], time.thread_time() - begun)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asyncio.Handle, "_run", timed)
-        yield found
 
 
 async def doubled(client: Conversation, count: int) -> None:

@@ -6,12 +6,10 @@ Measured is the processor time of the loop's own thread in each callback, as in
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -22,6 +20,7 @@ from noonmark.rows import types as t
 from noonmark.rows.coded.lsn import Xid8
 from noonmark.rows.pg.text import parse_value
 from noonmark.serve.beside import PIECES_MAX, is_long
+from support.house.longest_piece import longest_piece
 from support.serve.host import DatabaseHost
 
 pytestmark = pytest.mark.alone
@@ -38,21 +37,6 @@ LONG = {
     "kept": "select a from kept where k = 1",
 }
 PIECE_MAX_S = 0.06
-
-
-@contextmanager
-def longest_piece() -> Iterator[list[float]]:
-    """The processor time of the longest callback of any loop."""
-    found, run = [0.0], asyncio.Handle._run
-
-    def timed(handle: asyncio.Handle) -> None:
-        begun = time.thread_time()
-        run(handle)
-        found[0] = max(found[0], time.thread_time() - begun)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asyncio.Handle, "_run", timed)
-        yield found
 
 
 @pytest.fixture(scope="module")
